@@ -14,7 +14,7 @@
 //! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
 //! | age | the time since a shown figure was walked |
 //! | tolerance | the error of a PSS that nobody minds: 1 % of it, or 1 MiB; a change below it is not coloured |
-//! | new, due, idle | of a process: never walked; its figure may be wrong by more than is tolerated; the rest, as [`sampler::plan`] defines them |
+//! | new, due, idle | of a process: never walked; its figure may be wrong by more than is tolerated; the rest, as [`sampler::policy::plan`] defines them |
 //! | expensive | of a process: one walk takes more than 20 ms of CPU time |
 //! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
 //! | focus | the processes on the screen or tagged, which are walked sooner |
@@ -69,7 +69,7 @@
 //!
 //! 1. A tokio task ([`sampler::spawn`]) ticks. Its [`Scanner`](sampler::Scanner) lists the pids and glances at them;
 //!    the reads are done by a pool of reader threads with deadlines, since a read of `/proc` may never return.
-//! 2. [`sampler::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses what is read into
+//! 2. [`sampler::policy::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses what is read into
 //!    [`model::Memory`].
 //! 3. The scanner publishes a [`Snapshot`](model::Snapshot): raw readings, nothing derived.
 //! 4. The [`engine`] pushes it into the [`History`](history::History), on a thread of its own: changes, rates, series, and from
@@ -159,8 +159,8 @@
 //!
 //! *Of a cgroup*: the list in `src/model/cgroup.rs`, and for cgroup v1 `read_v1` in `src/proc/cgroup/figures.rs`.
 //!
-//! *From another file of a process*: a parser in [`proc`]; a line in `look` of `src/sampler/job/facts.rs` if it is read
-//! once per program, else a kind of job of its own there (the compiler asks for its arms); its field in [`model`].
+//! *From another file of a process*: a parser in [`proc`]; a line in `read_facts` of `src/sampler/reading/facts.rs` if it
+//! is read once per program, else a `job` of its own, as in `src/sampler/scanner/table/facts.rs`; its field in [`model`].
 //!
 //! ## A setting
 //!

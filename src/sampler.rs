@@ -8,22 +8,20 @@
 //!
 //! ```text
 //! scanner       one tick: list, glance, plan, walk, facts, publish
-//! table         the known processes and what was read of each
-//! plan          the policy: chooses the processes to walk, within token buckets of CPU time
-//! sharing       bounds how much other processes change the figures of one
+//!   job           a key, a priority and a closure that returns an update
+//!   table         the known processes and what was read of each
+//!   machine       the files of the machine, the inputs of its account, the kernel's memory, the log of OOM kills
+//!   cgroups       the figures of cgroups
+//!   close_looks   reads for a few processes only: JVM counters, address space limits
+//! policy        pure: what to read next
+//!   plan          the processes to walk, within token buckets of CPU time
+//!   activity      the processes to glance at
+//!   births        the part of the process list to read
+//!   rotation      the facts to reread
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
-//! counters      reads those counters
-//! activity      the policy that decides which processes to glance at
-//! births        the policy that decides which part of the process list to read
-//! rotation      the schedule for rereading the facts of processes
+//! sharing       pure: bounds how much other processes change the figures of one
 //! users         the names of users
-//! pool          reader threads with deadlines
-//! job           the kinds of reads
-//! target, walk  the files of one process, held open; one walk
-//! machine       the files of the machine, the inputs of its account, the log of OOM kills
-//! cgroups       the figures of cgroups
-//! close_looks   reads for a few processes only: JVM counters, address space limits
-//! kernel_tables the slab caches and allocation sites, while they are shown
+//! reading       reader threads with deadlines; the files of a process, held open; walks, glances, facts
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
 //! kernel        the slab caches and allocation sites, once
@@ -33,35 +31,24 @@
 //! `one_shot`, `mappings`, `kernel` and `callers` are called directly, and block their caller. The first three have a
 //! pool of their own.
 
-pub mod activity;
-pub mod births;
 pub mod callers;
 pub mod estimate;
 pub mod kernel;
 pub mod mappings;
 pub mod one_shot;
-pub mod plan;
-pub mod rotation;
+pub mod policy;
 pub mod scanner;
 pub mod sharing;
 pub mod users;
 
-mod cgroups;
-mod close_looks;
-mod counters;
-mod job;
-mod kernel_tables;
-mod machine;
-mod pool;
-mod table;
-mod target;
-mod walk;
+mod reading;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use plan::Policy;
+pub use policy::plan::Policy;
+pub use reading::target::{initial_open_files_limit, make_room};
 pub use scanner::Scanner;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -88,7 +75,6 @@ pub struct Options {
     pub threads: usize,
     /// Maximum number of extra threads, started to replace those stuck in a read.
     pub max_stuck: usize,
-    /// The policy that chooses the processes to walk.
     pub policy: Policy,
     /// Time between two checks whether the executable file of a process was replaced.
     pub exe_check_interval: Duration,
@@ -194,20 +180,6 @@ impl Handle {
             is_new
         });
     }
-}
-
-/// Makes the kernel allocate room for all descriptors that will be held open. Call it while the program has one
-/// thread: the kernel copies a descriptor table shared by threads at each doubling, and every thread that opens a
-/// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
-/// depends on it.
-pub fn make_room() {
-    target::make_room();
-}
-
-/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
-/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
-pub fn initial_open_files_limit() -> Option<rustix::process::Rlimit> {
-    target::initial_limit()
 }
 
 /// Starts a sampler on `runtime`, which must have its timer enabled. The first snapshot is taken at once. Ticks

@@ -26,11 +26,11 @@ use instance::Instance;
 pub use instance::remove;
 use rustix::fs::CWD;
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 use tally::{Merge, Tally};
 
 use crate::model::Reading;
 use crate::model::kernel::{CallFigures, CallSite, Callers, Symbol, Trace};
+use crate::proc::clock;
 use crate::proc::files::{self, Roots};
 use crate::proc::kallsyms::Lookup;
 use crate::proc::tracefs::{self, Decoder, Event, FormatError, Missed};
@@ -72,12 +72,15 @@ pub fn trace(
             page: vec![0; instance.layout.size()],
             lost: 0,
             torn: 0,
-            refused: None,
         },
         merge: Merge::new(instance.cpus.len()),
         tally: Tally::default(),
-        names: Names::default(),
-        cpu_before: cpu_time(),
+        names: Names {
+            known: HashMap::new(),
+            fault: Ok(()),
+            from: Instant::now(),
+        },
+        cpu_before: clock::thread_time(),
     };
     let began = Instant::now();
     let mut next = REPORTS;
@@ -117,19 +120,24 @@ struct Tracer {
     merge: Merge<Event>,
     tally: Tally,
     names: Names,
-    /// The CPU time of this thread when the trace began.
     cpu_before: Duration,
 }
 
 impl Tracer {
     /// Reads the buffers. Returns false if all events were handled and there is nothing to do until new ones arrive.
     fn step(&mut self, instance: &Instance) -> Result<bool, Refusal> {
-        let Self {
-            reader, merge, tally, ..
-        } = self;
-        let read = |at, queue: &mut VecDeque<_>| reader.read(instance, at, queue);
-        let busy = merge.step(read, |at, event| tally.push(instance.cpus[at], event));
-        reader.refused.take().map_or(Ok(busy), Err)
+        let mut refused = None;
+        let read = |at, queue: &mut VecDeque<_>| {
+            let read = self.reader.read(instance, at, queue);
+            read.unwrap_or_else(|why| {
+                refused = Some(why);
+                false
+            })
+        };
+        let busy = self
+            .merge
+            .step(read, |at, event| self.tally.push(instance.cpus[at], event));
+        refused.map_or(Ok(busy), Err)
     }
 
     fn facts(&self, instance: &Instance, time: Duration) -> Trace {
@@ -143,16 +151,10 @@ impl Tracer {
             unseen_frees: self.tally.unseen_frees,
             unfollowed: self.tally.unfollowed,
             own: self.tally.own,
-            cpu: cpu_time().saturating_sub(self.cpu_before),
+            cpu: clock::thread_time().saturating_sub(self.cpu_before),
             buffers: instance.buffers(),
         }
     }
-}
-
-/// Returns the CPU time of this thread.
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Returns the threads of zmtop as events name them: by their ids in the first PID namespace. In any other namespace,
@@ -179,23 +181,18 @@ struct Reader {
     /// Events lost before a page, as the pages count them.
     lost: u64,
     torn: u64,
-    refused: Option<Refusal>,
 }
 
 impl Reader {
     /// Appends the events of a CPU's next page; returns false if there is none.
-    fn read(&mut self, instance: &Instance, at: usize, queue: &mut VecDeque<(u64, Event)>) -> bool {
-        let length = match instance.read(at, &mut self.page) {
-            Ok(0) => return false,
-            Ok(length) => length,
-            Err(why) => {
-                self.refused = Some(why);
-                return false;
-            }
-        };
+    fn read(&mut self, instance: &Instance, at: usize, queue: &mut VecDeque<(u64, Event)>) -> Result<bool, Refusal> {
+        let length = instance.read(at, &mut self.page)?;
+        if length == 0 {
+            return Ok(false);
+        }
         let Some(page) = instance.layout.open(&self.page[..length]) else {
             self.torn += 1;
-            return true;
+            return Ok(true);
         };
         if let Missed::Count(missed) = page.missed {
             self.lost = self.lost.saturating_add(missed);
@@ -206,7 +203,7 @@ impl Reader {
                 Err(_) => self.torn += 1,
             }
         }
-        true
+        Ok(true)
     }
 }
 
@@ -247,7 +244,6 @@ fn slurp(path: &Path) -> Option<Vec<u8>> {
     files::slurp_grown(path.as_os_str().as_encoded_bytes(), 4 << 10, 64 << 10).ok()
 }
 
-/// Returns true if the kernel's lockdown mode forbids tracing.
 fn is_locked_down(roots: &Roots) -> bool {
     let sys = roots.sys.as_ref().map(|sys| sys.join("kernel/security/lockdown"));
     let modes = sys.and_then(|path| slurp(&path)).unwrap_or_default();
@@ -262,16 +258,6 @@ struct Names {
     fault: Reading<()>,
     /// When new ones may next be looked up. A lookup reads megabytes.
     from: Instant,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self {
-            known: HashMap::new(),
-            fault: Ok(()),
-            from: Instant::now(),
-        }
-    }
 }
 
 impl Names {
@@ -305,7 +291,6 @@ impl Names {
 /// The reason why call sites cannot be traced. Its text is safe to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The kernel has no tracefs.
     NoTracefs,
     NotMounted,
     /// Only root may use this file.
@@ -316,9 +301,7 @@ pub enum Refusal {
     /// A file that describes a layout lacks a needed part.
     Format(PathBuf, FormatError),
     InUse(PathBuf),
-    /// The kernel returned this error for the file.
     File(PathBuf, Errno),
-    /// The byte order of this machine is not supported.
     BigEndian,
     /// The program is about to end.
     Ended,

@@ -110,8 +110,7 @@ impl Faults {
     }
 }
 
-/// An estimate of the memory of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS + `SwapPss`, in bytes.
@@ -191,12 +190,7 @@ impl Anchor {
         Estimate {
             memory: self.memory,
             bound: self.blur,
-            faulted: 0,
-            unproven: 0,
-            mutable: 0,
-            ratios: Unexplained::default(),
-            faults: Unexplained::default(),
-            ticks: Unexplained::default(),
+            ..Estimate::default()
         }
     }
 
@@ -319,7 +313,6 @@ impl Anchor {
     }
 }
 
-/// The ratios of PSS to pages of each kind.
 struct Ratios {
     anon: Ratio,
     shared: Ratio,
@@ -349,7 +342,6 @@ fn sum<const N: usize>(parts: [u64; N]) -> u64 {
 /// Bounds on the changes by other processes since a walk: see [`sharing`](crate::sampler::sharing). In bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// The bound on sudden changes.
     pub bound: u64,
     /// The bound on drift: pages touched little by little.
     pub drift: u64,
@@ -360,9 +352,8 @@ pub struct Others {
 /// The last walk of a process, its last counters, and its margin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracker {
-    /// The counters read last.
-    counters: Counters,
-    anchor: Option<Anchor>,
+    pub counters: Counters,
+    pub anchor: Option<Anchor>,
     margin: Margin,
 }
 
@@ -372,14 +363,6 @@ impl Tracker {
             counters,
             ..Self::default()
         }
-    }
-
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    pub const fn anchor(&self) -> Option<&Anchor> {
-        self.anchor.as_ref()
     }
 
     /// Stores the counters of a glance; returns true if they changed.
@@ -459,7 +442,6 @@ const MIN_PART: f32 = 0.0625;
 /// Bytes per fault, for a process without evidence and for faults beyond the number shown to be harmless: some of the
 /// pages of a file that the kernel maps around it, or a copy of one.
 const INITIAL_PER_FAULT: f32 = 2.0 * PAGE as f32;
-/// Maximum bytes per fault.
 const MAX_PER_FAULT: f32 = AROUND as f32;
 /// Bytes per tick for such a process. With 1 MiB of shared pages it is walked after 1/20 s of CPU time, after 1/5 s
 /// if that walk shows no change, and so on.

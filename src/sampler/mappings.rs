@@ -4,15 +4,15 @@
 //! All functions block, but each read at most for [`Options::deadline`] without progress. The thread of a stuck read
 //! is left behind.
 
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::pool::{Pool, Priority, Work, Worker};
-use super::target::{OpenFiles, Target};
-use super::{Options, walk};
+use super::Options;
+use super::reading::pool::{Job, Pool, Priority, Reader};
+use super::reading::target::{OpenFiles, Target};
+use super::reading::walk;
 use crate::group::mapping::MappingMerge;
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::mapping::{Area, Mapping};
@@ -26,6 +26,8 @@ static STUCK: Mutex<Vec<StuckRead>> = Mutex::new(Vec::new());
 /// The tree and the process of a read, and a token that lives as long as the read.
 type StuckRead = (PathBuf, u32, Weak<()>);
 
+/// Expected time of a read: about a process with 100 areas, and high enough that every thread gets work.
+const EXPECTED: Duration = Duration::from_millis(5);
 /// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
@@ -42,32 +44,34 @@ pub struct Found<T> {
 /// Reads the areas of these processes separately. The results are in the order of `pids`, each with the reason if it
 /// could not be read.
 pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> {
-    read_all(options, pids)
+    read_all(options, pids, |areas: Vec<Area>| areas)
 }
 
 /// Reads the mappings of these processes, each a sum of areas with the same name. The results are in the order of
 /// `pids`, each with the reason if it could not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
-    let found = read_all::<MappingMerge>(options, pids).into_iter();
-    let finish = |f: Found<MappingMerge>| Found {
-        pid: f.pid,
-        starttime: f.starttime,
-        comm: f.comm,
-        what: f.what.finish(),
-    };
-    found.map(|found| found.map(finish)).collect()
+    read_all(options, pids, MappingMerge::finish)
 }
 
-trait Areas: Default + Extend<Area> + Send + 'static {}
-
-impl<T: Default + Extend<Area> + Send + 'static> Areas for T {}
-
-fn read_all<T: Areas>(options: &Options, pids: &[u32]) -> Vec<Reading<Found<T>>> {
-    let mut all: Vec<Reading<Found<T>>> = pids.iter().map(|_| Err(Missing::Pending)).collect();
-    read_each(options, pids.iter().map(|pid| (*pid, None)), |at, found| {
-        all[at] = found;
-        ControlFlow::Continue(())
-    });
+fn read_all<T: Default + Extend<Area> + Send + 'static, U>(
+    options: &Options,
+    pids: &[u32],
+    finish: impl Fn(T) -> U,
+) -> Vec<Reading<Found<U>>> {
+    let mut all: Vec<_> = pids.iter().map(|_| Err(Missing::Pending)).collect();
+    read_each(
+        options,
+        pids.iter().map(|pid| (*pid, None)),
+        |at, found: Reading<Found<T>>| {
+            all[at] = found.map(|found| Found {
+                pid: found.pid,
+                starttime: found.starttime,
+                comm: found.comm,
+                what: finish(found.what),
+            });
+            ControlFlow::Continue(())
+        },
+    );
     all
 }
 
@@ -104,7 +108,6 @@ impl Shared {
 pub struct Mappings {
     /// Each mapping, in no particular order.
     pub shared: Vec<Shared>,
-    /// The number of processes that were read.
     pub read: usize,
     /// Indices of processes that have memory but could not be read, and why. The sums lack them.
     pub missing: Vec<(usize, Missing)>,
@@ -162,33 +165,32 @@ pub fn scan(
 /// Reads the given pids, optionally with the start times that they must have, and passes each result to `each` with
 /// its index, in order of completion. Each index is passed once, unless `each` breaks: then the rest is not waited
 /// for.
-fn read_each<T: Areas>(
+fn read_each<T: Default + Extend<Area> + Send + 'static>(
     options: &Options,
     asked: impl ExactSizeIterator<Item = (u32, Option<u64>)>,
     mut each: impl FnMut(usize, Reading<Found<T>>) -> ControlFlow<()>,
 ) {
     let threads = options.reader_threads().min(asked.len());
     let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
-    let context = Context {
-        proc: options.proc_root.clone(),
-        open_files: Arc::new(open_files),
-    };
-    let stuck = stuck(&options.proc_root);
+    let (proc, open_files) = (options.proc_root.clone(), Arc::new(open_files));
+    let stuck = stuck(&proc);
     let may_read = |pid: u32| stuck.len() <= options.max_stuck && !stuck.contains(&pid);
-    let pool = Pool::<Job<T>>::new(options, threads, context);
+    let pool = Pool::new(options, threads, move |request: Request, reader| {
+        (request.place, read(&request, &proc, &open_files, reader))
+    });
     let mut jobs = Vec::with_capacity(asked.len());
     let mut under_way = Vec::with_capacity(asked.len());
     for (place, (pid, starttime)) in asked.enumerate() {
         let token = Arc::new(());
         under_way.push((pid, Arc::downgrade(&token)));
         if may_read(pid) {
-            jobs.push(Job {
+            let request = Request {
                 place,
                 pid,
                 starttime,
-                areas: PhantomData,
                 _token: token,
-            });
+            };
+            jobs.push(Job::new(place, Priority::Urgent, EXPECTED, request));
         } else if each(place, Err(Missing::TimedOut)).is_break() {
             return;
         }
@@ -213,48 +215,28 @@ fn stuck(proc: &Path) -> Vec<u32> {
     of_tree.map(|(_, pid, _)| *pid).collect()
 }
 
-struct Context {
-    proc: PathBuf,
-    open_files: Arc<OpenFiles>,
-}
-
-struct Job<T> {
+struct Request {
     place: usize,
     pid: u32,
     /// The start time that it must have, if known.
     starttime: Option<u64>,
-    areas: PhantomData<T>,
-    /// Lives as long as the job is queued or running.
+    /// Lives as long as the request is queued or served.
     _token: Arc<()>,
 }
 
-impl<T: Areas> Work for Job<T> {
-    type Context = Context;
-    type Key = usize;
-    type Output = (usize, Reading<Found<T>>);
-
-    fn key(&self) -> usize {
-        self.place
-    }
-
-    fn profile(&self) -> (Priority, Duration) {
-        // About a process with 100 areas. The value must be high enough that every thread gets work.
-        (Priority::Urgent, Duration::from_millis(5))
-    }
-
-    fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
-        let read = |buf: &mut [u8]| {
-            let (target, _) =
-                Target::new(self.pid, &context.proc, &context.open_files, true, buf).map_err(files::reason)?;
-            let progress = || worker.progress();
-            let (what, starttime, comm) = walk::areas(&target, self.starttime, &context.proc, buf, progress)?;
-            Ok(Found {
-                pid: self.pid,
-                starttime,
-                comm,
-                what,
-            })
-        };
-        (self.place, read(buf))
-    }
+fn read<T: Default + Extend<Area>>(
+    request: &Request,
+    proc: &Path,
+    open_files: &Arc<OpenFiles>,
+    reader: &mut Reader<'_>,
+) -> Reading<Found<T>> {
+    let Request { pid, starttime, .. } = *request;
+    let (target, _) = Target::new(pid, proc, open_files, true, reader.buf).map_err(files::reason)?;
+    let (what, starttime, comm) = walk::areas(&target, starttime, proc, reader.buf, reader.progress)?;
+    Ok(Found {
+        pid,
+        starttime,
+        comm,
+        what,
+    })
 }

@@ -19,9 +19,10 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
-use super::pool::{Pool, Priority, Work, Worker};
-use super::target::{OpenFiles, Target};
-use super::{Needs, Options, target, walk};
+use super::reading::pool::{Job, Pool, Priority, Reader};
+use super::reading::target::{self, OpenFiles, Target};
+use super::reading::walk;
+use super::{Needs, Options};
 use crate::model::kernel::KernelTables;
 use crate::model::system::AccountingInputs;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
@@ -29,7 +30,6 @@ use crate::proc::files::{self, Roots};
 use crate::proc::pids;
 use crate::proc::{clock, pid};
 
-/// The data that a one-shot scan can read if needed.
 pub const SERVED: Needs = Needs::MEMORY.and(Needs::STAT).and(Needs::USER).and(Needs::COMMAND_LINE);
 
 /// Bytes of the process list read at once. Readers start after the first piece.
@@ -46,15 +46,12 @@ const RECENT: usize = 16;
 /// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
-struct Batch(Vec<u32>);
-
 /// A reason to leave the scan to the scanner: files are missing, or descriptors ran out.
 struct Trouble;
 
 struct Context {
     roots: Roots,
     open_files: Arc<OpenFiles>,
-    /// The page size in bytes.
     page: u64,
     needs: Needs,
     /// The facts of a process if none are needed.
@@ -85,21 +82,27 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         users: Mutex::default(),
         recent: Mutex::default(),
     };
-    let pool = Pool::new(options, threads, context);
+    let pool = Pool::new(options, threads, move |pids, reader| context.batch(pids, reader));
     pool.start();
+    let submit = |batch: Vec<u32>| {
+        let expected = TIME_PER_PROCESS * batch.len() as u32;
+        pool.submit([Job::new((), Priority::Urgent, expected, batch)]);
+    };
     let mut batch = Vec::with_capacity(BATCH);
     let listed = pids::each(roots.proc.as_os_str().as_encoded_bytes(), LIST_PIECE, |pid| {
         batch.push(pid);
         if batch.len() == BATCH {
-            pool.submit([Batch(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)))]);
+            submit(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
         }
     });
-    pool.submit((!batch.is_empty()).then_some(Batch(batch)));
+    if !batch.is_empty() {
+        submit(batch);
+    }
     listed.ok()?;
     let mut rows = Vec::with_capacity(ROWS);
     let done = pool.collect(
         options.deadline,
-        |_, _| Err(Trouble),
+        |(), _| Err(Trouble),
         |batch| match batch {
             Ok(mut batch) => {
                 rows.append(&mut batch);
@@ -141,37 +144,23 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
     })
 }
 
-impl Work for Batch {
-    type Context = Context;
-    type Key = u32;
-    type Output = Result<Vec<ProcessSample>, Trouble>;
-
-    fn key(&self) -> u32 {
-        self.0.first().copied().unwrap_or(0)
-    }
-
-    fn profile(&self) -> (Priority, Duration) {
-        (Priority::Urgent, TIME_PER_PROCESS * self.0.len() as u32)
-    }
-
-    fn run(self, context: &Context, buf: &mut [u8], worker: &Worker<'_, Self>) -> Self::Output {
-        let mut rows = Vec::with_capacity(self.0.len());
-        let mut last = Arc::clone(&context.no_facts);
-        for pid in self.0 {
-            // Restart the deadline for each process, because on a busy machine this thread may wait long for its turn
-            // in each of them.
-            worker.progress();
-            rows.extend(context.process(pid, &mut last, buf)?);
-        }
-        Ok(rows)
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Context {
+    fn batch(&self, pids: Vec<u32>, reader: &mut Reader<'_>) -> Result<Vec<ProcessSample>, Trouble> {
+        let mut rows = Vec::with_capacity(pids.len());
+        let mut last = Arc::clone(&self.no_facts);
+        for pid in pids {
+            // Restart the deadline for each process, because on a busy machine this thread may wait long for its turn
+            // in each of them.
+            (reader.progress)();
+            rows.extend(self.process(pid, &mut last, reader.buf)?);
+        }
+        Ok(rows)
+    }
+
     /// Reads one process; `None` if it is gone. `last` holds the facts of the process before: workers of one program
     /// have the same facts.
     fn process(&self, pid: u32, last: &mut Arc<Facts>, buf: &mut [u8]) -> Result<Option<ProcessSample>, Trouble> {

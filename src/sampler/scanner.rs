@@ -1,24 +1,31 @@
 //! Takes snapshots, one per tick.
 
-use std::collections::HashSet;
+mod cgroups;
+mod close_looks;
+mod job;
+mod machine;
+mod table;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::activity::Pace;
-use super::births::{Births, Signs, may_be_reused};
-use super::cgroups::Cgroups;
-use super::close_looks::CloseLooks;
-use super::counters::CounterReader;
-use super::job::{Job, JobKey, Outcome, ReaderContext, RunningReads};
-use super::kernel_tables::KernelReader;
-use super::machine::{Accounting, OomWatch, SystemFiles};
-use super::plan::Planner;
-use super::pool::{Pool, Scope};
-use super::table::{GlanceOptions, LookOptions, Table};
-use super::target::OpenFiles;
+use cgroups::Cgroups;
+use close_looks::CloseLooks;
+use job::{Job, JobKey, Pool, RunningReads, Update, job};
+use machine::{Accounting, KernelReader, OomWatch, SystemFiles};
+use table::Table;
+
+use super::policy::births::{Births, Listing, Signs, may_be_reused};
+use super::policy::plan::Planner;
+use super::reading::Context;
+use super::reading::counters::CounterReader;
+use super::reading::glance::signs;
+use super::reading::pool::Scope;
+use super::reading::target::OpenFiles;
+use super::reading::walk::{WalkRequest, WalkResult};
 use super::{Needs, Options};
 use crate::model::{Identity, Missing, ProcessSample, Reading, Sampling, Snapshot};
-use crate::proc::pids::PidList;
+use crate::proc::pids::{self, PidList};
 use crate::proc::{clock, files};
 
 /// Time between checks for blocked threads: so short that one blocked read does not delay a tick visibly.
@@ -27,8 +34,6 @@ const POLL: Duration = Duration::from_millis(10);
 const STALL: Duration = Duration::from_millis(100);
 /// Maximum time that a tick waits for walks, whatever the interval, so that figures are shown by then.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// Glances in one job, at some 4 µs each, if none of them can block.
-const GLANCES_BATCH: usize = 16;
 /// Descriptors kept for other uses, in addition to those that stuck readers may take.
 const RESERVE: usize = 64;
 
@@ -36,11 +41,10 @@ const RESERVE: usize = 64;
 pub struct Scanner {
     interval: Duration,
     deadline: Duration,
-    exe_check_interval: Duration,
     open_files: Arc<OpenFiles>,
     /// The pids of the tree are zmtop's own, so the lists of cgroups apply to it.
     has_own_pids: bool,
-    pool: Pool<Job>,
+    pool: Pool,
     table: Table,
     system: SystemFiles,
     accounting: Accounting,
@@ -49,26 +53,17 @@ pub struct Scanner {
     is_listing: bool,
     /// The lists that were not processed yet, each with the last allocated pid before it and at its time.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
-    /// The reason why no list could be read.
     list_fault: Option<Missing>,
     births: Births,
-    /// A list has come in this tick.
     has_list: bool,
-    oom_score: bool,
-    focus: HashSet<Identity>,
     cgroups: Cgroups,
     close_looks: CloseLooks,
     planner: Planner,
     tick: u64,
-    outcomes: Vec<Outcome>,
-}
-
-impl std::fmt::Debug for Scanner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scanner")
-            .field("tick", &self.tick)
-            .finish_non_exhaustive()
-    }
+    updates: Vec<Update>,
+    /// The time of the updates that are being applied, and the jobs that they require.
+    now: Duration,
+    jobs: Vec<Job>,
 }
 
 #[derive(Clone, Copy)]
@@ -87,23 +82,24 @@ impl Scanner {
         let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
         let open_files = Arc::new(open_files);
         let page = rustix::param::page_size() as u64;
-        let context = ReaderContext {
+        let context = Context {
             roots: options.roots(),
             cgroup: options.cgroup.clone(),
             open_files: Arc::clone(&open_files),
-            has_own_pids: open_files.is_procfs() && files::has_own_pids(&options.proc_root),
+            has_own_pids: open_files.is_procfs && files::has_own_pids(&options.proc_root),
             page,
             counters: CounterReader::new(&options.roots(), page),
         };
-        let has_own_pids = context.has_own_pids;
+        let (has_own_pids, is_procfs) = (context.has_own_pids, open_files.is_procfs);
         Self {
             interval: options.interval.clamp(Options::SHORTEST, Options::LONGEST),
             deadline: options.deadline,
-            exe_check_interval: options.exe_check_interval,
             open_files,
             has_own_pids,
-            pool: Pool::new(options, threads, context),
-            table: Table::default(),
+            pool: Pool::new(options, threads, move |read: job::Read, reader| {
+                read.run(&context, reader)
+            }),
+            table: Table::new(has_own_pids, is_procfs, options.exe_check_interval),
             system: SystemFiles::of(options.cgroup.clone()),
             accounting: Accounting::default(),
             kernel: KernelReader::default(),
@@ -113,13 +109,13 @@ impl Scanner {
             list_fault: Some(Missing::Pending),
             births: Births::default(),
             has_list: false,
-            oom_score: false,
-            focus: HashSet::new(),
             cgroups: Cgroups::default(),
             close_looks: CloseLooks::default(),
             planner: Planner::new(options.policy),
             tick: 0,
-            outcomes: Vec::new(),
+            updates: Vec::new(),
+            now: Duration::ZERO,
+            jobs: Vec::new(),
         }
     }
 
@@ -134,15 +130,16 @@ impl Scanner {
 
     /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
-        self.oom_score = needs.contains(Needs::OOM_SCORE);
+        self.table.oom_score = needs.contains(Needs::OOM_SCORE);
         self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
-        self.accounting.set(needs.contains(Needs::ACCOUNT));
-        self.kernel.set(needs);
+        self.accounting.turns.show(needs.contains(Needs::ACCOUNT));
+        self.kernel.slab.show(needs.contains(Needs::SLAB));
+        self.kernel.sites.show(needs.contains(Needs::SITES));
         self.table.set_held(needs.contains(Needs::HELD));
     }
 
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
-        self.focus = ids.into_iter().collect();
+        self.table.focus = ids.into_iter().collect();
     }
 
     /// Takes a snapshot. Waits as long as more results keep coming, but at most 1 s, or the interval if that is less.
@@ -173,23 +170,11 @@ impl Scanner {
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
         self.take_in_list();
         self.table.swap_use = self.system.swap_use();
-        let glances = self.table.glance_jobs(&GlanceOptions {
-            now: began,
-            focus: &self.focus,
-            oom_score: self.oom_score,
-            // Only a forged tree can block a glance.
-            batch: if self.open_files.is_procfs() { GLANCES_BATCH } else { 1 },
-            has_clocks: self.has_own_pids,
-            page_events: self.system.machine.page_events,
-            tasks: self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks),
-            pace: Pace {
-                // A single table and a scanner without a budget read every process.
-                all: limits.until.is_none() || self.planner.policy().budget.is_none(),
-                link_interval: self.exe_check_interval,
-                ..Pace::default()
-            },
-        });
-        self.pool.submit(glances);
+        let events = self.system.machine.page_events;
+        let tasks = self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks);
+        // A single table and a scanner without a budget read every process.
+        let all = limits.until.is_none() || self.planner.policy.budget.is_none();
+        self.pool.submit(self.table.glance_jobs(began, events, tasks, all));
         self.wait(Scope::Urgent, limits, |_| false).await;
         self.open_files.recover(began);
         if self.open_files.is_exceeded() {
@@ -198,28 +183,19 @@ impl Scanner {
 
         let now = clock::monotonic();
         self.table.relate(self.system.machine.sample.swap_used().ok());
-        let (pids, candidates) = self.table.candidates(now, &self.focus, &self.planner.policy());
+        let (pids, candidates) = self.table.candidates(now, &self.planner.policy);
         let chosen = self.planner.choose(now, &candidates);
         let walks = chosen
             .into_iter()
             .filter_map(|c| self.table.walk_job(pids[c.index], c.purpose));
         self.pool.submit(walks);
-        self.pool.submit(self.table.facts_jobs(&LookOptions {
-            now,
-            focus: &self.focus,
-            has_clocks: self.has_own_pids,
-            exe_check_interval: self.exe_check_interval,
-            is_procfs: self.open_files.is_procfs(),
-            mounts: self.cgroups.mounts().filter(|_| self.has_own_pids),
-        }));
-        if self.open_files.is_procfs() {
-            self.pool.submit(self.table.shared_mm_jobs());
-        }
+        let mounts = self.cgroups.mounts().filter(|_| self.has_own_pids);
+        self.pool.submit(self.table.facts_jobs(now, mounts.as_ref()));
+        self.pool.submit(self.table.shared_mm_jobs());
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));
-        let budget = self.planner.policy().budget.filter(|_| limits.until.is_some());
-        let held = self.table.held_jobs(now, budget, self.open_files.is_procfs());
-        self.pool.submit(held);
+        let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
+        self.pool.submit(self.table.held_jobs(now, budget));
         // A single table needs no lists of cgroups.
         let needs_lists = self.has_own_pids && self.tick > 0;
         self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
@@ -234,7 +210,8 @@ impl Scanner {
         self.publish(began)
     }
 
-    fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>, now: Duration) {
+    fn set_listed(&mut self, list: Option<Reading<PidList>>, signs: Option<Signs>) {
+        (self.is_listing, self.has_list) = (false, true);
         if let Some(Err(why)) = list {
             // The next tick tries again.
             self.list_fault = Some(why);
@@ -243,7 +220,7 @@ impl Scanner {
         }
         let list = list.and_then(Result::ok);
         let whole = list.as_ref().filter(|list| list.is_whole()).map(|list| list.base);
-        let passed = self.births.listed(now, signs, whole);
+        let passed = self.births.listed(self.now, signs, whole);
         if let Some(list) = list {
             self.list_fault = None;
             self.lists.push((list, passed));
@@ -263,12 +240,20 @@ impl Scanner {
     fn initial_jobs(&mut self, now: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         if !std::mem::replace(&mut self.is_listing, true) {
-            jobs.push(Job::List {
-                births: self.births,
-                known: self.table.len(),
+            let (births, known) = (self.births, self.table.len());
+            let list = job(
+                JobKey::List,
+                500,
+                move |context, reader| list(births, known, context, reader.buf),
+                |scanner, (list, signs)| scanner.set_listed(list, signs),
+            );
+            jobs.push(Job {
+                // Glances are submitted because of the list while files of the system are still being read.
+                is_announced: true,
+                ..list.urgent()
             });
         }
-        jobs.extend(self.system.jobs(now, !self.open_files.is_procfs()));
+        jobs.extend(self.system.jobs(now, !self.open_files.is_procfs));
         jobs
     }
 
@@ -277,7 +262,7 @@ impl Scanner {
         loop {
             // In this order, an output that comes between the two calls makes the loop run once more.
             let is_settled = self.pool.is_settled(scope, limits.stall);
-            let has_more = self.take_in_outcomes();
+            let has_more = self.apply_updates();
             if is_enough(self) || (is_settled && !has_more) {
                 return;
             }
@@ -294,66 +279,42 @@ impl Scanner {
         }
     }
 
-    /// Handles the outputs that have come; returns true if they require more reads.
-    fn take_in_outcomes(&mut self) -> bool {
-        let now = clock::monotonic();
-        let mut outcomes = std::mem::take(&mut self.outcomes);
-        self.pool.drain(&mut outcomes);
-        let mut jobs = Vec::new();
-        for outcome in outcomes.drain(..) {
-            match outcome {
-                Outcome::List { list, signs } => {
-                    self.is_listing = false;
-                    self.has_list = true;
-                    self.set_listed(list, signs, now);
-                }
-                Outcome::System(file, update) => {
-                    self.system.take_in(file, update, !self.open_files.is_procfs());
-                }
-                Outcome::Scope(reading) => self.system.take_in_scope(reading),
-                Outcome::Accounting(file, update) => self.accounting.take_in(file, update),
-                Outcome::MemoryMounts(found) => self.accounting.take_in_mounts(found, &mut jobs),
-                Outcome::MemoryMount(device, held) => self.accounting.take_in_held(device, held),
-                Outcome::Kernel(table) => self.kernel.take_in(table),
-                Outcome::OomKills(found) => self.oom.take_in(found),
-                Outcome::Mounts(mounts) => self.cgroups.set_mounts(mounts, now),
-                Outcome::Cgroups(job, figures) => self.cgroups.set_figures(job, figures, now),
-                Outcome::CloseLook(id, result) => self.close_looks.take_in(id, result),
-                other => {
-                    if let Outcome::Walk {
-                        purpose,
-                        expected,
-                        result,
-                        ..
-                    } = &other
-                    {
-                        self.planner.charge(*purpose, *expected, result.cost + result.extra);
-                    }
-                    self.table.take_in(other, now, &mut jobs);
-                }
-            }
-        }
-        self.outcomes = outcomes;
+    /// Applies the updates that have come; returns true if they require more reads.
+    fn apply_updates(&mut self) -> bool {
+        self.now = clock::monotonic();
+        let mut updates = std::mem::take(&mut self.updates);
+        self.pool.drain(&mut updates);
+        updates.drain(..).for_each(|update| update(self));
+        self.updates = updates;
+        let jobs = std::mem::take(&mut self.jobs);
         let has_more = !jobs.is_empty();
         self.pool.submit(jobs);
         has_more
     }
 
+    fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
+        let cost = result.cost + result.extra;
+        self.planner.charge(request.purpose, request.expected, cost);
+        self.table.walked(request, result);
+    }
+
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
         let now = clock::monotonic();
-        let running = RunningReads::new(&self.pool, now);
-        let is_late = |key| running.is_late(key, self.deadline);
+        let running = RunningReads {
+            since: self.pool.running(),
+            now,
+            deadline: self.deadline,
+        };
         let doubtful = self.table.judge_twins();
         self.table.divide_held();
-        let (rows, changes) = self.table.rows(&running, self.deadline);
+        let (rows, changes) = self.table.rows(&running);
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
-            Some(Missing::Pending) if is_late(JobKey::List) => (Err(Missing::TimedOut), None),
+            Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
-        let (walks, walked) = self.table.count_walks();
-        let system = self.system.sample(is_late);
+        let system = self.system.sample(&running);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
             _ => Arc::default(),
@@ -366,11 +327,11 @@ impl Scanner {
             boot_id: self.system.machine.boot_id.clone(),
             interval: self.interval,
             sampling: Sampling {
-                walks,
-                walked,
-                budget: self.planner.policy().budget,
-                waiting: self.planner.waiting(),
-                stuck: running.count_late(self.deadline),
+                walks: std::mem::take(&mut self.table.walks),
+                walked: std::mem::take(&mut self.table.walk_time),
+                budget: self.planner.policy.budget,
+                waiting: self.planner.waiting,
+                stuck: running.count_late(),
                 doubtful,
                 threads: self.pool.threads(),
                 took: now.saturating_sub(began),
@@ -378,14 +339,14 @@ impl Scanner {
             own: clock::self_cost(),
             accounting: match self.system.scope.as_ref().filter(|_| system.scope.is_some()) {
                 Some(scope) => Arc::new(scope.accounting()),
-                None => self.accounting.publish(is_late),
+                None => self.accounting.publish(&running),
             },
             system,
-            kernel: self.kernel.publish(is_late),
+            kernel: self.kernel.publish(&running),
             oom_kills: Arc::clone(&self.oom.kills),
             processes,
             changes,
-            cgroups: self.cgroups.publish(&running, self.deadline),
+            cgroups: self.cgroups.publish(&running),
             jvms: Arc::clone(&self.close_looks.heaps),
             address_limits: Arc::clone(&self.close_looks.limits),
             repeats,
@@ -399,6 +360,24 @@ impl Scanner {
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot
     }
+}
+
+/// Lists the processes, as far as they are to be read; `None` if no process was born.
+fn list(births: Births, known: usize, context: &Context, buf: &mut [u8]) -> (Option<Reading<PidList>>, Option<Signs>) {
+    // Read the signs first, so that a process born in between is seen the next time.
+    let signs = signs(context, buf);
+    if let Some(place) = &context.cgroup {
+        // A process that was born long ago may be moved there at any time.
+        let list = place.processes(&context.roots, context.has_own_pids, buf);
+        return (Some(list), signs);
+    }
+    let proc = context.roots.proc.as_os_str().as_encoded_bytes();
+    let list = match births.listing(clock::monotonic(), known, signs) {
+        Listing::Nothing => None,
+        Listing::Born(range, base) => Some(pids::within(proc, range, base)),
+        Listing::All => Some(pids::all(proc)),
+    };
+    (list, signs)
 }
 
 /// Maximum number of ancestors that are checked. Rows of a forged tree may be each other's parents.

@@ -67,7 +67,6 @@ const MAX_OBJECTS: usize = 16;
 #[derive(Debug, Default)]
 pub struct Sharing {
     groups: Vec<Group>,
-    /// Unused indices in `groups`.
     free: Vec<u32>,
     by_key: HashMap<u64, u32>,
     /// The level of all files and shmem together.
@@ -75,13 +74,11 @@ pub struct Sharing {
     /// Number of processes with files that came, and that went.
     came: u32,
     gone: u32,
-    /// Swap in use on the machine, in bytes.
     swap_used: u64,
     /// A counter of events. While it does not change, no bound changes.
-    events: u64,
+    pub events: u64,
 }
 
-/// Processes that may share the same pages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     key: u64,
@@ -99,11 +96,6 @@ struct Group {
 }
 
 impl Sharing {
-    /// Returns the number of events. While it does not change, no bound changes.
-    pub const fn events(&self) -> u64 {
-        self.events
-    }
-
     pub fn set_swap_used(&mut self, used: u64) {
         if self.swap_used != used {
             self.swap_used = used;
@@ -183,7 +175,6 @@ fn object_key(object: &Object) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one((object.device, object.inode))
 }
 
-/// Converts bytes to the change of a level.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -196,9 +187,7 @@ pub struct Walked<'a> {
     pub anonymous: Option<u64>,
     /// `VmSwap`, if it is known.
     pub swap: Option<u64>,
-    /// The size of the address space, in bytes.
     pub vsize: u64,
-    /// The mapped objects, if they were read.
     pub objects: Option<&'a Objects>,
     /// Upper bound on the bytes that the process has changed since its previous walk.
     pub own_change: u64,
@@ -259,14 +248,9 @@ impl Sharer {
         *self = Self::default();
     }
 
-    /// Leaves its family, because it shares an address space with another member.
-    pub fn leave_family(&mut self, sharing: &mut Sharing) {
-        self.kin.leave(sharing);
-    }
-
     /// Returns true if its family has other members.
     pub fn has_relatives(&self, sharing: &Sharing) -> bool {
-        self.kin.has_relatives(sharing)
+        self.kin.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
     /// Records the change of its swap between two glances. What it swapped in, it leaves to its family.
@@ -290,7 +274,10 @@ impl Sharer {
 
     /// Returns the state at the last read of its `maps`, by which a walk decides whether to read it again.
     pub fn last_maps(&self) -> LastMaps {
-        self.mapped.last_maps()
+        LastMaps(match &self.mapped.maps {
+            KnownMaps::Unread | KnownMaps::Small => None,
+            KnownMaps::Objects(then) => Some((then.vsize, then.files)),
+        })
     }
 
     pub fn walked(&mut self, walked: &Walked<'_>, sharing: &mut Sharing) {
@@ -305,16 +292,8 @@ impl Sharer {
             (Ok(file), Ok(shmem)) => [file, shmem],
             _ => [share(files), 0],
         };
-        let found = Found {
-            files,
-            pss,
-            vsize: walked.vsize,
-            objects: walked.objects,
-            own_change: walked.own_change,
-            is_first: !self.is_walked,
-            is_initial: walked.is_initial,
-        };
-        self.mapped.walked(&found, sharing);
+        let is_first = !self.is_walked;
+        self.mapped.walked(walked, files, pss, is_first, sharing);
         // The private part of files is at most their PSS.
         let own = memory.uss().saturating_sub(pss[0].saturating_add(pss[1]));
         let shared = anonymous.saturating_sub(own).min(memory.shared());
@@ -350,11 +329,9 @@ impl Sharer {
         }
         let outside = self.mapped.outside(sharing);
         ExternalBound {
-            footprint: self.kin.bound(sharing) + outside.bound + outside.drift,
-            drift: outside.drift,
-            shifts: outside.shifts,
-            small: outside.small,
+            footprint: self.kin.bound(sharing) + outside.footprint,
             swap: sharing.swap_used.abs_diff(self.seen_swap).min(self.swapped_shmem),
+            ..outside
         }
     }
 }
@@ -362,7 +339,6 @@ impl Sharer {
 /// The bytes that a member holds in a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// The bytes held now.
     bytes: u64,
     /// Its part of the group's level.
     posted: i64,
@@ -393,8 +369,8 @@ struct Kind {
 impl Kind {
     /// Returns the average number of sharers, at most `members`.
     fn sharers(self, members: u32) -> f64 {
-        let told = self.whole as f64 / self.pss.max(1) as f64;
-        told.clamp(1.0, f64::from(members.max(1)))
+        let average = self.whole as f64 / self.pss.max(1) as f64;
+        average.clamp(1.0, f64::from(members.max(1)))
     }
 
     /// Returns by how much the PSS would be higher without sharers, in bytes.
@@ -421,7 +397,6 @@ struct Kin {
     asked: Moment,
 }
 
-/// The changes in a family.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     heap: i64,
@@ -465,10 +440,6 @@ impl Kin {
         sharing.post(family, self.heap.left(), self.swap.left());
         sharing.leave(family);
         *self = Self::default();
-    }
-
-    fn has_relatives(&self, sharing: &Sharing) -> bool {
-        self.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
     /// Records that `less` bytes are no longer swapped out.
@@ -533,18 +504,18 @@ impl Kin {
 const REMAPPED: u64 = 1 << 20;
 const REMAPPED_SHIFT: u32 = 4;
 /// Newly mapped bytes from which on others are informed. Fewer make no noticeable difference.
-const TOLD: u64 = 64 << 10;
+const MIN_POSTED: u64 = 64 << 10;
 /// Maximum number of file pages that the kernel maps with one fault: a folio since Linux 6.18.
 const PAGES_PER_FAULT: u64 = 512;
 
 #[derive(Clone, Debug, Default)]
 struct Mapped {
-    told: Told,
+    maps: KnownMaps,
     /// Their total size and PSS.
     whole: u64,
     pss: u64,
     /// Bytes that came or went since the last walk and that are not in a level yet.
-    untold: i64,
+    unposted: i64,
     /// The files too small to be tracked, and the processes that had come and gone by the last walk.
     small: Kind,
     others: Option<(u32, u32)>,
@@ -556,13 +527,10 @@ struct Mapped {
 
 /// The objects that a process maps, as far as they are known.
 #[derive(Clone, Debug, Default)]
-enum Told {
-    /// `maps` was not read.
+enum KnownMaps {
     #[default]
     Unread,
-    /// Its files and shmem are too small.
     Small,
-    /// `maps` was read.
     Objects(Box<Mappings>),
 }
 
@@ -576,18 +544,6 @@ struct Mappings {
     /// The size of the files too small to have a group of their own.
     small: u64,
     objects: Vec<Mapping>,
-}
-
-/// The changes by others, since its last walk, to the files and shmem of a process.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outside {
-    /// The bounds on sudden changes and on drift.
-    bound: u64,
-    drift: u64,
-    /// An estimate of the drift, of files and of shmem.
-    shifts: [i64; 2],
-    /// The bound on the change of files too small to be tracked.
-    small: u64,
 }
 
 /// The size of the address space, and of the files and shmem, when `maps` was last read, if it was.
@@ -608,31 +564,14 @@ impl LastMaps {
     }
 }
 
-/// The figures of a walk.
-#[derive(Clone, Copy, Debug)]
-struct Found<'a> {
-    /// The size of files and shmem together.
-    files: u64,
-    /// The PSS of files and of shmem.
-    pss: [u64; 2],
-    vsize: u64,
-    objects: Option<&'a Objects>,
-    /// The bound on the bytes that the process itself has changed since the previous walk, by its faults.
-    own_change: u64,
-    /// It is the first walk of this process.
-    is_first: bool,
-    /// The process existed at the first scan, so that nothing of it is an event.
-    is_initial: bool,
-}
-
 impl Mapped {
     /// Copies the parent's mappings, if they are known and no walk has found its own yet.
     fn inherit(&mut self, parent: &Self, sharing: &mut Sharing) {
-        if !matches!(self.told, Told::Objects(_))
-            && let Told::Objects(mappings) = &parent.told
+        if !matches!(self.maps, KnownMaps::Objects(_))
+            && let KnownMaps::Objects(mappings) = &parent.maps
         {
             let join = |object: &Mapping| object.join(sharing.join(sharing.group(object.group).key));
-            self.told = Told::Objects(Box::new(Mappings {
+            self.maps = KnownMaps::Objects(Box::new(Mappings {
                 objects: mappings.objects.iter().map(join).collect(),
                 // A child has touched nothing yet. Only a much larger address space shows that it maps something
                 // else.
@@ -644,7 +583,7 @@ impl Mapped {
 
     fn leave(&mut self, sharing: &mut Sharing) {
         let gone = std::mem::take(self);
-        if let Told::Objects(mappings) = gone.told {
+        if let KnownMaps::Objects(mappings) = gone.maps {
             for object in mappings.objects {
                 object.leave(sharing);
                 sharing.leave(object.group);
@@ -661,31 +600,23 @@ impl Mapped {
 
     fn asked(&mut self, sharing: &Sharing) {
         self.asked = sharing.files - self.posted;
-        if let Told::Objects(mappings) = &mut self.told {
+        if let KnownMaps::Objects(mappings) = &mut self.maps {
             for object in &mut mappings.objects {
                 object.asked = object.others(sharing);
             }
         }
     }
 
-    /// See [`super::Sharer::last_maps`].
-    fn last_maps(&self) -> LastMaps {
-        LastMaps(match &self.told {
-            Told::Unread | Told::Small => None,
-            Told::Objects(then) => Some((then.vsize, then.files)),
-        })
-    }
-
     /// Records by how much its files and shmem have changed between two glances, and informs the others.
     fn resized(&mut self, change: i64, sharing: &mut Sharing) {
-        self.untold += change;
-        let Told::Objects(mappings) = &mut self.told else {
+        self.unposted += change;
+        let KnownMaps::Objects(mappings) = &mut self.maps else {
             return;
         };
-        if self.untold.unsigned_abs() < TOLD {
+        if self.unposted.unsigned_abs() < MIN_POSTED {
             return;
         }
-        let change = std::mem::take(&mut self.untold);
+        let change = std::mem::take(&mut self.unposted);
         // What comes counts towards the object with the most room, and what goes comes off the one with the most
         // bytes. The next walk corrects it.
         let room = |o: &Mapping| o.size.saturating_sub(o.held.bytes);
@@ -701,11 +632,10 @@ impl Mapped {
         object.resize(change, sharing);
     }
 
-    fn walked(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
-        let files = found.files;
-        let pss = found.pss[0].saturating_add(found.pss[1]);
-        let outside = self.outside(sharing);
-        let outside = outside.bound + outside.drift;
+    /// Records a walk that found `files` bytes of files and shmem; `parts` is the PSS of each.
+    fn walked(&mut self, found: &Walked<'_>, files: u64, parts: [u64; 2], is_first: bool, sharing: &mut Sharing) {
+        let pss = parts[0].saturating_add(parts[1]);
+        let outside = self.outside(sharing).footprint;
         let before = std::mem::replace(&mut self.whole, files);
         let explained = files.abs_diff(before).saturating_add(outside);
         let rest = std::mem::replace(&mut self.pss, pss)
@@ -715,14 +645,14 @@ impl Mapped {
         // unseen changes by others.
         let own = found.own_change.saturating_mul(PAGES_PER_FAULT);
         let replaced = rest.saturating_mul(2).min(files).min(own);
-        let replaced = if found.is_first || replaced < MIN_OBJECT / 2 {
+        let replaced = if is_first || replaced < MIN_OBJECT / 2 {
             0
         } else {
             replaced
         };
-        self.untold = 0;
+        self.unposted = 0;
         self.seen = self.asked;
-        let is_news = !(found.is_first && found.is_initial);
+        let is_news = !(is_first && found.is_initial);
         if is_news && files.max(before) >= MIN_OBJECT {
             let change = signed(files) - signed(before);
             self.posted += change;
@@ -733,24 +663,24 @@ impl Mapped {
             sharing.events += 1;
         }
         self.others = Some((sharing.came, sharing.gone));
-        match &self.told {
-            _ if found.objects.is_some() => self.tell(found, sharing),
-            Told::Unread if files < MIN_OBJECT => self.told = Told::Small,
-            Told::Small if files >= MIN_OBJECT => self.told = Told::Unread,
+        match &self.maps {
+            _ if found.objects.is_some() => self.set_objects(found, files, sharing),
+            KnownMaps::Unread if files < MIN_OBJECT => self.maps = KnownMaps::Small,
+            KnownMaps::Small if files >= MIN_OBJECT => self.maps = KnownMaps::Unread,
             _ => {}
         }
-        self.small = match &self.told {
-            Told::Small => Kind { whole: files, pss },
-            Told::Unread | Told::Objects(_) => Kind::default(),
+        self.small = match &self.maps {
+            KnownMaps::Small => Kind { whole: files, pss },
+            KnownMaps::Unread | KnownMaps::Objects(_) => Kind::default(),
         };
-        let Told::Objects(mappings) = &mut self.told else {
+        let KnownMaps::Objects(mappings) = &mut self.maps else {
             return;
         };
         self.small = Kind {
             whole: mappings.small.min(files),
-            pss: mappings.small.min(found.pss[0]),
+            pss: mappings.small.min(parts[0]),
         };
-        let kinds = kinds(files, mappings.sizes, found.pss);
+        let kinds = kinds(files, mappings.sizes, parts);
         let shared = mappings.shared(kinds, sharing);
         for object in &mut mappings.objects {
             let kind = usize::from(object.is_shmem);
@@ -766,11 +696,7 @@ impl Mapped {
             if object.members == 0 {
                 // The object is new to zmtop, but may have been mapped long ago.
                 object.asked = object.others(sharing);
-                let newly = if found.is_first {
-                    files
-                } else {
-                    files.saturating_sub(before)
-                };
+                let newly = if is_first { files } else { files.saturating_sub(before) };
                 change = change.min(signed(newly));
             }
             if !is_news {
@@ -787,11 +713,11 @@ impl Mapped {
     }
 
     /// Joins the groups of the large objects found. Known objects keep their state.
-    fn tell(&mut self, found: &Found<'_>, sharing: &mut Sharing) {
+    fn set_objects(&mut self, found: &Walked<'_>, files: u64, sharing: &mut Sharing) {
         let Some(objects) = found.objects else { return };
-        let known = match std::mem::take(&mut self.told) {
-            Told::Objects(mappings) => mappings.objects,
-            Told::Unread | Told::Small => Vec::new(),
+        let known = match std::mem::take(&mut self.maps) {
+            KnownMaps::Objects(mappings) => mappings.objects,
+            KnownMaps::Unread | KnownMaps::Small => Vec::new(),
         };
         let large = objects.large(MIN_OBJECT, MAX_OBJECTS);
         let mapped: Vec<Mapping> = large
@@ -813,9 +739,9 @@ impl Mapped {
             }
             sharing.leave(old.group);
         }
-        self.told = Told::Objects(Box::new(Mappings {
+        self.maps = KnownMaps::Objects(Box::new(Mappings {
             vsize: found.vsize,
-            files: found.files,
+            files,
             sizes: objects.sizes(),
             small: objects.small(MIN_OBJECT),
             objects: mapped,
@@ -823,24 +749,21 @@ impl Mapped {
     }
 
     /// Bounds what others have changed, and estimates the drift.
-    fn outside(&mut self, sharing: &Sharing) -> Outside {
-        let mut outside = Outside {
+    fn outside(&mut self, sharing: &Sharing) -> ExternalBound {
+        let mut outside = ExternalBound {
             small: self.small_bound(sharing),
-            ..Outside::default()
+            ..ExternalBound::default()
         };
-        match &mut self.told {
-            Told::Small => {}
-            Told::Unread => {
+        match &mut self.maps {
+            KnownMaps::Small => {}
+            KnownMaps::Unread => {
                 let change = sharing.files - self.posted - self.seen;
                 let mutable = self.whole.saturating_sub(self.pss).max(self.pss / 2);
-                outside.bound = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
+                outside.footprint = moved_at_most(change.unsigned_abs(), self.pss).min(mutable);
             }
-            Told::Objects(mappings) => {
+            KnownMaps::Objects(mappings) => {
                 for object in &mut mappings.objects {
-                    let effect = object.effect(sharing);
-                    outside.bound += effect.bound;
-                    outside.drift += effect.drift;
-                    outside.shifts[usize::from(object.is_shmem)] += effect.shift;
+                    object.add_effect(sharing, &mut outside);
                 }
             }
         }
@@ -909,7 +832,6 @@ fn kinds(files: u64, sizes: [u64; 2], pss: [u64; 2]) -> [Kind; 2] {
 /// Maximum number of bytes touched between two glances that count as drift.
 const MAX_DRIFT: i64 = 4 << 20;
 
-/// An object that a process maps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mapping {
     group: u32,
@@ -924,30 +846,18 @@ struct Mapping {
     /// Its part of the group's drift.
     drifted: i64,
     /// The changes by others up to its last walk, and up to when the next was requested.
-    seen: Doings,
-    asked: Doings,
+    seen: Changes,
+    asked: Changes,
 }
 
 /// The changes by others in a group, as running sums in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Doings {
-    /// Sudden changes.
+struct Changes {
     level: i64,
     /// Bytes touched little by little.
     drift: i64,
     /// Bytes mapped in place of others.
     replaced: u64,
-}
-
-/// The effect of changes by others on a PSS.
-#[derive(Clone, Copy, Debug, Default)]
-struct Effect {
-    /// The bound on sudden changes and on replaced pages.
-    bound: u64,
-    /// The bound on drift.
-    drift: u64,
-    /// An estimate of the drift.
-    shift: i64,
 }
 
 impl Mapping {
@@ -970,9 +880,9 @@ impl Mapping {
     }
 
     /// Returns the changes by others so far.
-    fn others(&self, sharing: &Sharing) -> Doings {
+    fn others(&self, sharing: &Sharing) -> Changes {
         let group = sharing.group(self.group);
-        Doings {
+        Changes {
             level: group.level - self.held.posted,
             drift: group.drift - self.drifted,
             replaced: group.replaced,
@@ -1004,8 +914,8 @@ impl Mapping {
         }
     }
 
-    /// Returns the effect on the PSS of the changes by others since the last walk.
-    fn effect(&mut self, sharing: &Sharing) -> Effect {
+    /// Adds the effect on the PSS of the changes by others since the last walk.
+    fn add_effect(&mut self, sharing: &Sharing, outside: &mut ExternalBound) {
         let group = sharing.group(self.group);
         let now = self.others(sharing);
         let (level, drift) = (now.level - self.seen.level, now.drift - self.seen.drift);
@@ -1016,12 +926,13 @@ impl Mapping {
         let sharers = f64::from(self.sharers).min(f64::from(self.members)).max(least);
         let of = |change| effect(self.held.bytes, sharers, change);
         let replaced = signed(now.replaced.saturating_sub(self.seen.replaced));
-        Effect {
-            bound: of(level) + of(replaced).max(of(-replaced)),
-            drift: of(drift),
-            // Pages touched little by little may be anywhere in the object.
-            shift: shift(self.held.bytes, sharers, drift, self.size),
-        }
+        let bound = of(level) + of(replaced).max(of(-replaced));
+        // Pages touched little by little may be anywhere in the object.
+        let shift = shift(self.held.bytes, sharers, drift, self.size);
+        let drift = of(drift);
+        outside.footprint += bound + drift;
+        outside.drift += drift;
+        outside.shifts[usize::from(self.is_shmem)] += shift;
     }
 }
 

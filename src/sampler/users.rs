@@ -29,14 +29,13 @@ impl Users {
         if let Some(user) = self.0.get(&uid) {
             return (user.name.clone(), false);
         }
-        let name = Err(Missing::Pending);
         let user = User {
-            name: name.clone(),
+            name: Err(Missing::Pending),
             at: Duration::ZERO,
             is_pending: true,
         };
         self.0.insert(uid, user);
-        (name, true)
+        (Err(Missing::Pending), true)
     }
 
     /// Stores a name; returns true if it has changed.

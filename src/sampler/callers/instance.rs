@@ -125,7 +125,6 @@ impl Directory {
 #[derive(Debug)]
 pub(super) struct Instance {
     directory: Directory,
-    /// The layout of its buffer pages.
     pub(super) layout: PageLayout,
     /// The numbers of the CPUs that have a buffer.
     pub(super) cpus: Vec<u32>,
@@ -212,7 +211,6 @@ impl Instance {
         self.cpus.iter().map(lost).sum()
     }
 
-    /// Returns the size of all buffers in bytes.
     pub(super) fn buffers(&self) -> Option<u64> {
         let mut buf = [0; 256];
         let text = self.directory.slurp("buffer_total_size_kb", &mut buf).ok()?;
@@ -226,7 +224,6 @@ fn unless_ended(why: Refusal) -> Refusal {
     if lock().is_some() { why } else { Refusal::Ended }
 }
 
-/// Writes to an existing file.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
 }

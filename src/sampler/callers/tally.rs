@@ -11,13 +11,11 @@ use crate::proc::tracefs::Event;
 /// Pages read from one CPU in a row. More pages take more memory; fewer make reads of idle CPUs more frequent.
 const PAGES: usize = 8;
 
-/// The event queues of all CPUs.
 #[derive(Debug)]
 pub struct Merge<T> {
     cpus: Vec<Cpu<T>>,
     /// The oldest event of each queue that has any.
     oldest: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The newest time read so far.
     newest: u64,
 }
 
@@ -29,7 +27,6 @@ struct Cpu<T> {
 }
 
 impl<T> Merge<T> {
-    /// Creates empty queues for `cpus` CPUs.
     pub fn new(cpus: usize) -> Self {
         let empty = || Cpu {
             queue: VecDeque::new(),

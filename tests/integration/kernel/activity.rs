@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zmtop::model::Snapshot;
-use zmtop::sampler::activity::RECENT;
+use zmtop::sampler::policy::activity::RECENT;
 use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;

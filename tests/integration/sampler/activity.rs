@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use zmtop::model::Stat;
-use zmtop::sampler::activity::{Pace, Round, Unexplained, is_news};
+use zmtop::sampler::policy::activity::{Pace, Round, Unexplained, is_news};
 
 const SECOND: Duration = Duration::from_secs(1);
 

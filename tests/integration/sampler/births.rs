@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::births::{Births, Listing, Signs, list_holds, may_be_reused};
+use zmtop::sampler::policy::births::{Births, Listing, Signs, list_holds, may_be_reused};
 
 const SECOND: Duration = Duration::from_secs(1);
 const BASE: u64 = 258;

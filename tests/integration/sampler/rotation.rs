@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::rotation::{FOCUS_PERIOD, PERIOD, Rotation, list_period};
+use zmtop::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, Rotation, list_period};
 
 /// Looks at `seeds` processes in ticks that are `step` apart, give or take, for so many ticks. Returns the longest time
 /// between two looks at one, and the most and the fewest looks in a tick.

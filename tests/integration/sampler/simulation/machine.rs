@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::sampler::plan::{Candidate, Planner, Policy, Purpose};
+use zmtop::sampler::policy::plan::{Candidate, Planner, Policy, Purpose};
 
 /// Seconds after which what is seen counts: the first scan and what follows from it are over.
 pub(super) const WARM_UP: u32 = 60;

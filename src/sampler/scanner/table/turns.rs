@@ -4,12 +4,12 @@
 //! others wait in order of the time of their next turn. Changes by other processes also change a bound. After any
 //! such event, all processes are checked: a part in each tick, and those in focus in every tick.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Process, Table};
-use crate::model::{Identity, Memory, Walk};
-use crate::sampler::plan::{self, Candidate, Policy, Purpose};
+use super::{Process, Table, process_of};
+use crate::model::{Memory, Walk};
+use crate::sampler::policy::plan::{self, Candidate, Policy, Purpose};
 
 /// Elapsed time above which a walk is slow: its memory lock is contended, or the process is huge.
 const SLOW: Duration = Duration::from_millis(100);
@@ -33,7 +33,6 @@ const DUE: usize = KINDS - 1;
 #[derive(Default)]
 pub(super) struct Turns {
     near: BTreeSet<u32>,
-    /// The future turns of each kind.
     later: [BTreeSet<Key>; KINDS],
     /// The event count when the last check of all processes started, the next pid to check, and true until the check
     /// ends.
@@ -71,12 +70,7 @@ impl Turns {
 impl Table {
     /// Returns the pids of the processes whose turn may have come, in ascending order, each with its candidate for
     /// the policy.
-    pub(in crate::sampler) fn candidates(
-        &mut self,
-        now: Duration,
-        focus: &HashSet<Identity>,
-        policy: &Policy,
-    ) -> (Vec<u32>, Vec<Candidate>) {
+    pub(crate) fn candidates(&mut self, now: Duration, policy: &Policy) -> (Vec<u32>, Vec<Candidate>) {
         let mut turns = std::mem::take(&mut self.turns);
         if policy.budget.is_none() {
             turns.near.extend(self.entries.keys());
@@ -85,7 +79,7 @@ impl Table {
         // last choice and before the last snapshot.
         turns.near.extend(&self.buffers.touched);
         turns.near.extend(&self.buffers.touched_before);
-        turns.near.extend(focus.iter().map(|id| id.pid));
+        turns.near.extend(self.focus.iter().map(|id| id.pid));
         self.sweep(&mut turns);
         self.forget_ended(&mut turns);
         turns.ripen(now);
@@ -99,8 +93,9 @@ impl Table {
             let Some(process) = &mut entry.process else {
                 return false;
             };
-            let has_news = process.look_at_sharers(&self.sharing);
-            let c = process.candidate(entry.fault.is_none(), now, focus);
+            let has_news = process.update_external(&self.sharing);
+            let in_focus = self.focus.contains(&process.id);
+            let c = process.candidate(entry.fault.is_none(), now, in_focus);
             let turn = policy.turn(&c);
             let age = c.age.unwrap_or_default();
             let is_able = c.walkable && !c.outstanding;
@@ -127,8 +122,8 @@ impl Table {
 
     /// Updates the bounds on changes by others for a part of the processes. Those whose bound changed become near.
     fn sweep(&mut self, turns: &mut Turns) {
-        if !turns.is_sweeping && turns.events != self.sharing.events() {
-            turns.events = self.sharing.events();
+        if !turns.is_sweeping && turns.events != self.sharing.events {
+            turns.events = self.sharing.events;
             turns.next = 0;
             turns.is_sweeping = true;
         }
@@ -139,7 +134,7 @@ impl Table {
         turns.is_sweeping = self.entries.range(turns.next..).nth(count).is_some();
         for (pid, entry) in self.entries.range_mut(turns.next..).take(count) {
             let process = entry.process.as_deref_mut();
-            if process.is_some_and(|p| p.look_at_sharers(&self.sharing)) {
+            if process.is_some_and(|p| p.update_external(&self.sharing)) {
                 entry.touch(*pid, &mut self.buffers.touched);
                 turns.near.insert(*pid);
             }
@@ -151,10 +146,8 @@ impl Table {
     fn forget_ended(&self, turns: &mut Turns) {
         let count: usize = turns.later.iter().map(BTreeSet::len).sum();
         if count > 2 * self.entries.len() + MIN_SWEEP {
-            let is_there = |(_, pid, serial): &Key| {
-                let process = self.entries.get(pid).and_then(|e| e.process.as_deref());
-                process.is_some_and(|p| p.serial == *serial)
-            };
+            let is_there =
+                |(_, pid, serial): &Key| process_of(&self.entries, *pid).is_some_and(|p| p.serial == *serial);
             turns.later.iter_mut().for_each(|later| later.retain(is_there));
         }
     }
@@ -162,10 +155,9 @@ impl Table {
 
 impl Process {
     /// Returns the state for the policy. `is_glanced` is false if the last glance failed.
-    pub(super) fn candidate(&self, is_glanced: bool, now: Duration, focus: &HashSet<Identity>) -> Candidate {
+    fn candidate(&self, is_glanced: bool, now: Duration, in_focus: bool) -> Candidate {
         let walk = self.walk().ok();
         let tolerance = walk.map_or(Walk::TOLERATED, |w| w.tolerance());
-        let in_focus = focus.contains(&self.id);
         let estimate = in_focus.then(|| self.estimates.estimate()).flatten();
         let walked_at = walk.map(|w| w.at);
         Candidate {
@@ -190,10 +182,9 @@ impl Process {
             faulted: estimate.is_some_and(|e| e.faulted > tolerance),
             proven: estimate.is_some_and(|e| e.unproven <= tolerance),
             tolerance,
-            externally_mutable: match (&walk, self.estimates.anchor()) {
-                (Some(walk), anchor) if !anchor.is_some_and(|a| a.may_merge) => externally_mutable(&walk.memory),
-                _ => u64::MAX,
-            },
+            externally_mutable: walk
+                .filter(|_| !self.estimates.anchor.as_ref().is_some_and(|a| a.may_merge))
+                .map_or(u64::MAX, |walk| externally_mutable(&walk.memory)),
             focus: in_focus,
             was_idle: self.was_idle,
             place: self.serial,

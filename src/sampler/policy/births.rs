@@ -37,10 +37,8 @@ pub struct Signs {
     pub tasks: u64,
 }
 
-/// The part of the process list to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// Nothing: no process was born.
     Nothing,
     /// The pids that may have been allocated, in a directory with this [base](crate::proc::pids::PidList::base).
     Born(RangeInclusive<u32>, u64),

@@ -22,12 +22,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Process, Table, batches};
+use super::{Process, Table, batches, process_mut, process_of};
 use crate::model::held::{self, Held};
 use crate::model::{HeldObject, Missing, Reading};
-use crate::sampler::job::{HeldResult, Job, JobKey, ObjectKey, OwnObject, RunningReads};
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::held::{HeldResult, ObjectKey, OwnObject, changed_counts, read};
+use crate::sampler::scanner::job::{Job, JobKey, RunningReads, job};
 
-/// Processes in one job that counts descriptors.
 const COUNTS_BATCH: usize = 64;
 /// Additional shares of the walk budget: for new or changed processes, and for those that may have changed.
 const SHARES: [f64; 2] = [0.2, 0.04];
@@ -39,7 +40,6 @@ pub(super) struct HeldReads {
     is_on: bool,
     /// Everything must be read at any cost, because the data was just requested.
     is_initial: bool,
-    /// Processes that may need a read.
     pending: BTreeSet<u32>,
     /// The processes that hold something, by pid, with their serial numbers.
     holders: BTreeMap<u32, u64>,
@@ -57,10 +57,7 @@ struct Buckets {
 
 impl Buckets {
     fn fill(&mut self, now: Duration, budget: f64) {
-        let since = self
-            .filled_at
-            .replace(now)
-            .map_or(Duration::ZERO, |at| now.saturating_sub(at));
+        let since = now.saturating_sub(self.filled_at.replace(now).unwrap_or(now));
         for (level, share) in self.levels.iter_mut().zip(SHARES) {
             let rate = share * budget;
             *level = rate.mul_add(since.as_secs_f64(), *level).min(rate * BURST);
@@ -79,7 +76,7 @@ impl Buckets {
 }
 
 impl Table {
-    pub(in crate::sampler) fn set_held(&mut self, is_on: bool) {
+    pub(crate) fn set_held(&mut self, is_on: bool) {
         if is_on == self.held.is_on {
             return;
         }
@@ -99,34 +96,30 @@ impl Table {
 
     /// Returns the jobs to read what processes hold, and to count the descriptors of those that ran, which works only
     /// in procfs. Without the `budget` of walks, everything that may have changed is read.
-    pub(in crate::sampler) fn held_jobs(&mut self, now: Duration, budget: Option<f64>, is_procfs: bool) -> Vec<Job> {
+    pub(crate) fn held_jobs(&mut self, now: Duration, budget: Option<f64>) -> Vec<Job> {
         if !self.held.is_on {
             return Vec::new();
         }
         let is_free = std::mem::take(&mut self.held.is_initial) || budget.is_none();
         self.held.buckets.fill(now, budget.unwrap_or(0.0));
-        let asked = std::mem::take(&mut self.glances.asked);
         if is_free {
             self.held.pending.extend(self.entries.keys());
         }
         let mut counts = Vec::new();
-        for pid in &asked {
-            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+        for pid in &self.glances.asked {
+            let Some(process) = process_mut(&mut self.entries, *pid) else {
                 continue;
             };
             let watch = process.held.get_or_insert_with(|| Box::new(HeldWatch::new()));
             watch.has_run = true;
             self.held.pending.insert(*pid);
             let is_known = !watch.is_reading && watch.due(now, process.exec).is_none();
-            if is_procfs && is_known && watch.objects.is_empty() {
+            if self.is_procfs && is_known && watch.objects.is_empty() {
                 let descriptors = watch.descriptors;
-                counts.push((process.reference(process.exec), descriptors));
+                counts.push((process.reference(), descriptors));
             }
         }
-        self.glances.asked = asked;
-        let mut jobs: Vec<Job> = batches(counts.into_iter(), COUNTS_BATCH)
-            .map(Job::DescriptorCounts)
-            .collect();
+        let mut jobs: Vec<Job> = batches(counts.into_iter(), COUNTS_BATCH).map(counts_job).collect();
         jobs.extend(self.due_reads(now, is_free));
         jobs
     }
@@ -136,7 +129,7 @@ impl Table {
         let mut pending = std::mem::take(&mut self.held.pending);
         let mut due = Vec::new();
         pending.retain(|pid| {
-            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+            let Some(process) = process_mut(&mut self.entries, *pid) else {
                 return false;
             };
             if process.stat.lacks_memory().is_some() {
@@ -154,7 +147,7 @@ impl Table {
         due.sort_unstable();
         let mut jobs = Vec::new();
         for (bucket, _, pid) in due {
-            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+            let Some(process) = process_mut(&mut self.entries, pid) else {
                 continue;
             };
             let cost = process.held.as_ref().map_or(EXPECTED, |watch| watch.cost);
@@ -166,31 +159,21 @@ impl Table {
         jobs
     }
 
-    /// Records which processes have another number of descriptors; adds the jobs to read them.
-    pub(super) fn descriptors_changed(&mut self, changed: &[(u32, u64)], now: Duration, jobs: &mut Vec<Job>) {
-        for (pid, serial) in changed {
-            let Some(process) = self.process(*pid, *serial) else {
-                continue;
-            };
-            let Some(watch) = process.held.as_deref_mut() else {
-                continue;
-            };
-            watch.is_changed = true;
-            let (exec, cost) = (watch.exec, watch.cost);
-            let is_due = watch.due(now, exec).is_some();
-            self.held.pending.insert(*pid);
-            // If the bucket is empty, the read waits for a later tick.
-            if is_due && self.held.buckets.take(0, cost) {
-                jobs.extend(self.process(*pid, *serial).and_then(|process| process.held_job(now)));
-            }
-        }
+    /// Records that a process has another number of descriptors; returns the job to read them.
+    fn descriptors_changed(&mut self, changed: &ProcessRef, now: Duration) -> Option<Job> {
+        let watch = self.process(changed)?.held.as_deref_mut()?;
+        watch.is_changed = true;
+        let (exec, cost) = (watch.exec, watch.cost);
+        let is_due = watch.due(now, exec).is_some();
+        self.held.pending.insert(changed.pid);
+        // If the bucket is empty, the read waits for a later tick.
+        let starts = is_due && self.held.buckets.take(0, cost);
+        self.process(changed).filter(|_| starts)?.held_job(now)
     }
 
-    pub(super) fn set_held_by(&mut self, pid: u32, serial: u64, version: u32, result: HeldResult) {
-        let Some(process) = self.process(pid, serial) else {
-            return;
-        };
-        let is_current = process.exec == version;
+    fn set_held_by(&mut self, asked: &ProcessRef, result: HeldResult) {
+        let Some(process) = self.process(asked) else { return };
+        let is_current = process.exec == asked.exec;
         let Some(watch) = process.held.as_deref_mut() else {
             return;
         };
@@ -209,42 +192,27 @@ impl Table {
         let is_news = objects != watch.objects;
         watch.objects = objects;
         if watch.objects.is_empty() {
-            self.held.holders.remove(&pid);
+            self.held.holders.remove(&asked.pid);
         } else {
-            self.held.holders.insert(pid, serial);
+            self.held.holders.insert(asked.pid, asked.serial);
         }
         self.held.is_undivided |= is_news;
     }
 
     /// Divides the objects among their holders, if any of that has changed.
-    pub(in crate::sampler) fn divide_held(&mut self) {
+    pub(crate) fn divide_held(&mut self) {
         let entries = &self.entries;
-        let is_gone = |(pid, serial): (&u32, &u64)| {
-            let process = entries.get(pid).and_then(|e| e.process.as_deref());
-            process.is_none_or(|p| p.serial != *serial || p.held.is_none() || p.stat.is_zombie())
+        let is_gone = |pid: &u32, serial: &u64| {
+            process_of(entries, *pid).is_none_or(|p| p.serial != *serial || p.held.is_none() || p.stat.is_zombie())
         };
-        let gone: Vec<u32> = self
-            .held
-            .holders
-            .iter()
-            .filter(|one| is_gone(*one))
-            .map(|(pid, _)| *pid)
-            .collect();
-        self.held.is_undivided |= !gone.is_empty();
-        for pid in gone {
-            self.held.holders.remove(&pid);
-        }
+        let before = self.held.holders.len();
+        self.held.holders.retain(|pid, serial| !is_gone(pid, serial));
+        self.held.is_undivided |= self.held.holders.len() < before;
         if !std::mem::take(&mut self.held.is_undivided) {
             return;
         }
-        let watches = || {
-            let processes = self
-                .held
-                .holders
-                .keys()
-                .filter_map(|pid| entries.get(pid)?.process.as_deref());
-            processes.filter_map(|process| Some((process.id.pid, process.held.as_deref()?)))
-        };
+        let watch = |pid: &u32| process_of(entries, *pid)?.held.as_deref();
+        let watches = || self.held.holders.keys().filter_map(|pid| Some((*pid, watch(pid)?)));
         // The number of holders, and the maximum that one of them maps.
         let mut sharers: HashMap<&ObjectKey, (u32, u64)> = HashMap::new();
         for own in watches().flat_map(|(_, watch)| &watch.objects) {
@@ -264,18 +232,12 @@ impl Table {
         };
         let news: Vec<(u32, Reading<Held>)> = watches()
             .map(|(pid, watch)| (pid, Ok(Held::new(watch.objects.iter().filter_map(divide).collect()))))
-            .filter(|(pid, held)| {
-                let before = entries.get(pid).and_then(|e| e.process.as_deref()?.held.as_deref());
-                before.is_some_and(|watch| *watch.shown != *held)
-            })
+            .filter(|(pid, held)| watch(pid).is_some_and(|watch| *watch.shown != *held))
             .collect();
         drop(sharers);
         for (pid, held) in news {
-            let watch = self
-                .entries
-                .get_mut(&pid)
-                .and_then(|e| e.process.as_deref_mut()?.held.as_deref_mut());
-            if let Some(watch) = watch {
+            let process = process_mut(&mut self.entries, pid);
+            if let Some(watch) = process.and_then(|process| process.held.as_deref_mut()) {
                 watch.shown = held::share(held);
                 self.touch(pid);
             }
@@ -290,9 +252,33 @@ impl Process {
         let watch = self.held.as_deref_mut().filter(|watch| !watch.is_reading)?;
         (watch.is_reading, watch.has_run, watch.is_changed) = (true, false, false);
         (watch.read_at, watch.exec) = (Some(now), exec);
-        let expected = watch.cost;
-        Some(Job::Held(self.reference(exec), expected))
+        let expected = watch.cost.as_micros() as u64;
+        let process = self.reference();
+        Some(job(
+            JobKey::Held(self.serial),
+            expected,
+            |context, reader| {
+                let result = read(&process, &context.roots.proc, reader);
+                (process, result)
+            },
+            |scanner, (process, result)| scanner.table.set_held_by(&process, result),
+        ))
     }
+}
+
+/// Returns the job to count the descriptors of some processes, each with the number before.
+fn counts_job(of: Vec<(ProcessRef, u64)>) -> Job {
+    job(
+        JobKey::DescriptorCounts(of[0].0.serial),
+        2 * of.len() as u64,
+        |context, _| changed_counts(of, &context.roots.proc),
+        |scanner, changed| {
+            for process in changed {
+                let job = scanner.table.descriptors_changed(&process, scanner.now);
+                scanner.jobs.extend(job);
+            }
+        },
+    )
 }
 
 /// Time after which a process that ran is reread even if the number of its descriptors is unchanged. It may have
@@ -303,23 +289,23 @@ const PAUSE: Duration = Duration::from_millis(900);
 /// Minimum time between two reads of a process, as a multiple of the read's cost: at most 1/100 of a core.
 const COST_PAUSE: u32 = 100;
 /// Expected CPU time of the first read of a process.
-pub(super) const EXPECTED: Duration = Duration::from_micros(60);
+const EXPECTED: Duration = Duration::from_micros(60);
 
 pub(super) struct HeldWatch {
     /// The exec count of the program that was read.
-    pub(super) exec: u32,
-    pub(super) descriptors: u64,
-    pub(super) read_at: Option<Duration>,
-    pub(super) cost: Duration,
+    exec: u32,
+    descriptors: u64,
+    read_at: Option<Duration>,
+    cost: Duration,
     pub(super) is_reading: bool,
-    pub(super) has_run: bool,
-    pub(super) is_changed: bool,
-    pub(super) objects: Vec<OwnObject>,
-    pub(super) shown: Arc<Reading<Held>>,
+    has_run: bool,
+    is_changed: bool,
+    objects: Vec<OwnObject>,
+    shown: Arc<Reading<Held>>,
 }
 
 impl HeldWatch {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             exec: 0,
             descriptors: 0,
@@ -334,7 +320,7 @@ impl HeldWatch {
     }
 
     /// Returns the bucket that pays for a read if one is due, otherwise `None`.
-    pub(super) fn due(&self, now: Duration, exec: u32) -> Option<usize> {
+    fn due(&self, now: Duration, exec: u32) -> Option<usize> {
         let Some(read_at) = self.read_at else {
             return Some(0);
         };
@@ -354,8 +340,8 @@ impl HeldWatch {
         is_due.then_some(1)
     }
 
-    pub(super) fn shown(&self, serial: u64, running: &RunningReads, deadline: Duration) -> Arc<Reading<Held>> {
-        if self.is_reading && running.is_late(JobKey::Held(serial), deadline) {
+    pub(super) fn shown(&self, serial: u64, running: &RunningReads) -> Arc<Reading<Held>> {
+        if self.is_reading && running.is_late(JobKey::Held(serial)) {
             return held::share(Err(Missing::TimedOut));
         }
         Arc::clone(&self.shown)

@@ -1,6 +1,6 @@
 //! Reads the facts of processes: user, cgroup, program, shared address space; and any other small file.
 //!
-//! To add a fact that is read once per program, read it in [`look`] if `is_full`.
+//! To add a fact that is read once per program, read it in [`read_facts`] if `is_full`.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw, statat};
 use rustix::io::Errno;
 
-use super::{ProcessRef, ReaderContext};
+use super::target::Target;
+use super::{Context, ProcessRef};
 use crate::model::{Missing, Reading, Replaced};
 use crate::proc::cgroup::{self, Mounts, each_thread};
 use crate::proc::pid::{self, FileId, name_digest};
 use crate::proc::{clock, files};
-use crate::sampler::target::Target;
 
 /// Reads one of the process's files, up to the size of `buf`. If the file was opened by path, checks that the process
 /// is still the same.
-pub(super) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
+pub(crate) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
     let target = &*process.target;
     let len = target
         .open(proc, name)
@@ -30,13 +30,13 @@ pub(super) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a 
 }
 
 /// Checks that what was read by path belongs to this process: its pid was not reused.
-pub(super) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
+pub(crate) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
     let is_same = process.target.is_bound() || process.target.is_same(process.starttime, proc, &mut [0; 1024]);
     is_same.then_some(()).ok_or(Missing::Gone)
 }
 
 /// Returns why a file could not be read. A file that is missing while its process exists is unsupported.
-pub(super) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
+pub(crate) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
     match files::reason(errno) {
         Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
         other => other,
@@ -44,44 +44,36 @@ pub(super) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
 }
 
 /// The cgroup of a process, and the unit and the container that its path names.
-pub(in crate::sampler) struct CgroupMembership {
-    pub(in crate::sampler) path: Arc<[u8]>,
-    pub(in crate::sampler) unit: Option<Arc<[u8]>>,
-    pub(in crate::sampler) container: Option<Arc<[u8]>>,
+pub(crate) struct CgroupMembership {
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) unit: Option<Arc<[u8]>>,
+    pub(crate) container: Option<Arc<[u8]>>,
 }
 
-pub(in crate::sampler) struct FactsRequest {
-    pub(in crate::sampler) process: ProcessRef,
-    /// Read everything.
-    pub(in crate::sampler) is_full: bool,
+pub(crate) struct FactsRequest {
+    pub(crate) process: ProcessRef,
+    pub(crate) is_full: bool,
     /// Read what the process can change itself, unless its CPU time still equals `ran`.
-    pub(in crate::sampler) reads_own: bool,
-    pub(in crate::sampler) ran: Option<Duration>,
-    /// Read the cgroup.
-    pub(in crate::sampler) reads_cgroup: bool,
+    pub(crate) reads_own: bool,
+    pub(crate) ran: Option<Duration>,
+    pub(crate) reads_cgroup: bool,
 }
 
 /// The facts read of a process. Unlike the command line, none of them can block the reader.
-pub(in crate::sampler) struct FactsResult {
-    pub(in crate::sampler) process: ProcessRef,
+pub(crate) struct FactsResult {
+    pub(crate) process: ProcessRef,
     /// Its CPU time before the read.
-    pub(in crate::sampler) ran: Option<Duration>,
+    pub(crate) ran: Option<Duration>,
     /// The user; `None` if neither it nor the command line can have changed.
-    pub(in crate::sampler) uid: Option<Reading<u32>>,
-    pub(in crate::sampler) cgroup: Option<Reading<CgroupMembership>>,
-    pub(in crate::sampler) exe: Option<Reading<ExeFile>>,
+    pub(crate) uid: Option<Reading<u32>>,
+    pub(crate) cgroup: Option<Reading<CgroupMembership>>,
+    pub(crate) exe: Option<Reading<ExeFile>>,
 }
 
-/// The list of a cgroup in which some processes were.
-pub(in crate::sampler) struct CgroupList {
-    pub(in crate::sampler) mounts: Arc<Mounts>,
-    pub(in crate::sampler) path: Arc<[u8]>,
-}
-
-/// Returns which of `pids`, in ascending order, are not in the cgroup.
-pub(super) fn strays(pids: &[u32], list: &CgroupList, buf: &mut [u8]) -> Vec<u32> {
+/// Returns which of `pids`, in ascending order, are not in the list of the cgroup at `path`.
+pub(crate) fn strays(pids: &[u32], mounts: &Mounts, path: &[u8], buf: &mut [u8]) -> Vec<u32> {
     let mut is_listed = vec![false; pids.len()];
-    let listed = each_thread(&list.mounts, &list.path, buf, |id| {
+    let listed = each_thread(mounts, path, buf, |id| {
         if let Ok(at) = pids.binary_search(&id) {
             is_listed[at] = true;
         }
@@ -93,7 +85,7 @@ pub(super) fn strays(pids: &[u32], list: &CgroupList, buf: &mut [u8]) -> Vec<u32
     strays.map(|(pid, _)| *pid).collect()
 }
 
-pub(super) fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8]) -> FactsResult {
+pub(crate) fn read_facts(request: FactsRequest, context: &Context, buf: &mut [u8]) -> FactsResult {
     let FactsRequest { process, is_full, .. } = request;
     let proc = context.roots.proc.as_path();
     let looks_own = is_full || request.reads_own;
@@ -112,9 +104,9 @@ pub(super) fn look(request: FactsRequest, context: &ReaderContext, buf: &mut [u8
 
 /// Reads the effective user. It owns the process's directory in procfs (`pid_getattr` of `fs/proc/base.c`), which
 /// costs a tenth of a read of `status`.
-fn uid(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<u32> {
+fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> {
     let (proc, target) = (context.roots.proc.as_path(), &*process.target);
-    if !context.open_files.is_procfs() {
+    if !context.open_files.is_procfs {
         return read(process, proc, b"status", buf).and_then(pid::uid);
     }
     let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
@@ -136,21 +128,20 @@ fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
     })
 }
 
-/// The executable of a process, as far as it is known.
-pub(in crate::sampler) struct ExeFile {
+pub(crate) struct ExeFile {
     /// The digest of the link's text, to detect changes.
-    pub(in crate::sampler) digest: u64,
-    pub(in crate::sampler) path: Box<[u8]>,
-    pub(in crate::sampler) replaced: Option<Replaced>,
+    pub(crate) digest: u64,
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) replaced: Option<Replaced>,
     /// The kernel marks the file's name as deleted, so the file must be looked up.
-    pub(in crate::sampler) is_marked: bool,
+    pub(crate) is_marked: bool,
 }
 
 /// Reads the link alone, which never blocks.
-pub(super) fn exe_from_link(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<ExeFile> {
+fn exe_from_link(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<ExeFile> {
     let (digest, link) = link(process, &context.roots.proc, buf)?;
     // A tree that is not procfs may come from another machine, so its files cannot be looked up.
-    let is_final = !context.open_files.is_procfs();
+    let is_final = !context.open_files.is_procfs;
     Ok(ExeFile {
         digest,
         path: link.path.into(),
@@ -160,7 +151,7 @@ pub(super) fn exe_from_link(process: &ProcessRef, context: &ReaderContext, buf: 
 }
 
 /// Reads the link and looks up its file, which may block on a file system that does not answer.
-pub(super) fn look_up_exe(process: &ProcessRef, context: &ReaderContext, buf: &mut [u8]) -> Reading<ExeFile> {
+pub(crate) fn look_up_exe(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<ExeFile> {
     let proc = context.roots.proc.as_path();
     let target = &*process.target;
     let (digest, link) = link(process, proc, buf)?;
@@ -179,16 +170,17 @@ pub(super) fn look_up_exe(process: &ProcessRef, context: &ReaderContext, buf: &m
     })
 }
 
-/// Returns pid and serial number of the processes whose link has changed or is marked as deleted.
-pub(super) fn changed_links(links: &[(ProcessRef, u64)], proc: &Path, buf: &mut [u8]) -> Vec<(u32, u64)> {
+/// Returns the processes whose link has another digest than the one given, or is marked as deleted.
+pub(crate) fn changed_links(links: Vec<(ProcessRef, u64)>, proc: &Path, buf: &mut [u8]) -> Vec<ProcessRef> {
     let mut is_changed = |process: &ProcessRef, digest: u64| {
-        let text = process
-            .target
-            .at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf));
+        let target = &process.target;
+        let text = target.at(proc, b"exe", |dir, name| readlinkat_raw(dir, name, &mut *buf));
         text.is_ok_and(|len| name_digest(&buf[..len]) != digest || pid::exe_link(&buf[..len]).marked)
     };
-    let changed = links.iter().filter(|(process, digest)| is_changed(process, *digest));
-    changed.map(|(process, _)| (process.pid, process.serial)).collect()
+    let links = links.into_iter();
+    links
+        .filter_map(|(process, digest)| is_changed(&process, digest).then_some(process))
+        .collect()
 }
 
 fn link<'a>(process: &ProcessRef, proc: &Path, buf: &'a mut [u8]) -> Reading<(u64, pid::ExeLink<'a>)> {
@@ -237,17 +229,12 @@ const fn file_id(stat: &Stat) -> FileId {
     (stat.st_dev, stat.st_ino)
 }
 
-/// A process, and others whose address space may be the same. Their version counts their execs: after an exec a
-/// process has memory of its own.
-pub(in crate::sampler) struct MmCandidate {
-    pub(in crate::sampler) process: ProcessRef,
-    /// The likeliest first.
-    pub(in crate::sampler) others: [Option<ProcessRef>; 2],
-}
+/// A process, and others whose address space may be the same, the likeliest first.
+pub(crate) type MmCandidate = (ProcessRef, [Option<ProcessRef>; 2]);
 
 /// Returns the candidates that share an address space, each with the other process. Returns nothing if the pids in
 /// the tree at `proc` differ from the pids of this program's system calls.
-pub(super) fn verify_shared_mm(
+pub(crate) fn verify_shared_mm(
     candidates: Vec<MmCandidate>,
     proc: &Path,
     buf: &mut [u8],
@@ -259,7 +246,7 @@ pub(super) fn verify_shared_mm(
     }
     candidates
         .into_iter()
-        .filter_map(|MmCandidate { process, others }| {
+        .filter_map(|(process, others)| {
             let shares = |other: &ProcessRef| pid::same_memory(process.target.task(), other.target.task()) == Ok(true);
             let other = others.into_iter().flatten().find(shares)?;
             let mut is_same = |peer: &ProcessRef| peer.target.is_same(peer.starttime, proc, buf);

@@ -11,7 +11,7 @@
 //! | new, or after an exec | also after 1 s and 3 s | |
 //!
 //! If the interval is longer than these times, everything is read in every tick. The reads take a tick at most;
-//! [`super::Options::deadline`] covers one that returns later.
+//! [`Options::deadline`](crate::sampler::Options::deadline) covers one that returns later.
 //!
 //! # Cost
 //! Measured on a machine with ten cgroup hierarchies, in µs of CPU time: `status` 15, `cgroup` 9, `cmdline` 8, a
@@ -31,13 +31,11 @@
 
 use std::time::Duration;
 
-/// Time between two reads of a process's facts.
 pub const PERIOD: Duration = Duration::from_secs(8);
 /// Lines of cgroup lists read per second, at some 0.6 µs each including their processing. Processes are rarely moved,
 /// and mostly while they are new. The time between two reads doubles while there are more lines, up to the longest.
 const LINES_PER_SECOND: usize = 312;
 const LONGEST_LIST_PERIOD: Duration = Duration::from_secs(64);
-/// Time between two reads of the facts of a process in focus.
 pub const FOCUS_PERIOD: Duration = Duration::from_millis(1500);
 /// Ages at which new processes are also read, because they change most: a fork writes its title, a service drops its
 /// privileges. A little less than 1 s and 3 s, which are whole ticks.
@@ -52,7 +50,6 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Advances to the tick at `now`.
     pub fn advance(&mut self, now: Duration) {
         let now = nanos(now);
         self.from = if self.to == 0 { now } else { self.to };

@@ -1,29 +1,23 @@
-//! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in [`activity`].
+//! Applies lists of processes to the table, and chooses the processes to glance at in a tick, as defined in
+//! [`activity`](crate::sampler::policy::activity).
 
-use std::collections::{BTreeMap, HashSet, btree_map};
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Entry, Process, Table, batches};
-use crate::model::Identity;
 use crate::proc::clock;
 use crate::proc::pids::PidList;
 use crate::proc::system::PageEvents;
-use crate::sampler::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
-use crate::sampler::job::Job;
-use crate::sampler::rotation::part;
+use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
+use crate::sampler::policy::rotation::part;
+use crate::sampler::reading::counters::KnownCounters;
+use crate::sampler::reading::glance::{GlanceRequest, glance};
+use crate::sampler::scanner::job::{Job, JobKey, job};
 
-pub(in crate::sampler) struct GlanceOptions<'a> {
-    pub(in crate::sampler) now: Duration,
-    pub(in crate::sampler) focus: &'a HashSet<Identity>,
-    pub(in crate::sampler) oom_score: bool,
-    /// Glances in one job. If one of them never returns, the rest of the job never runs.
-    pub(in crate::sampler) batch: usize,
-    /// The CPU time of processes can be read. Otherwise all are glanced at.
-    pub(in crate::sampler) has_clocks: bool,
-    pub(in crate::sampler) page_events: PageEvents,
-    pub(in crate::sampler) tasks: Option<u64>,
-    pub(in crate::sampler) pace: Pace,
-}
+/// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
+/// runs.
+const BATCH: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Glances {
@@ -35,7 +29,7 @@ pub(super) struct Glances {
     threads: u64,
     gone: u64,
     /// The processes checked in every tick, and until when. Only their files are held open.
-    recent: BTreeMap<u32, Duration>,
+    pub(super) recent: BTreeMap<u32, Duration>,
     /// Processes to glance at in the next tick, whatever their clock says: new ones, and pids that may have been
     /// reused.
     pub(super) unseen: Vec<u32>,
@@ -51,7 +45,6 @@ pub(super) struct Glances {
 }
 
 impl Glances {
-    /// Records that a process has changed and will probably change again.
     pub(super) fn set_recent(&mut self, pid: u32, now: Duration) {
         self.recent.insert(pid, now + RECENT);
     }
@@ -65,36 +58,29 @@ impl Glances {
     pub(super) const fn set_threads(&mut self, before: u32, after: u32) {
         self.threads = self.threads.wrapping_sub(before as u64).wrapping_add(after as u64);
     }
-
-    pub(super) fn recent(&self) -> impl Iterator<Item = u32> {
-        self.recent.keys().copied()
-    }
 }
 
 impl Table {
-    pub(in crate::sampler) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Returns jobs to glance at the processes that may have changed. A glance that has not returned is not repeated.
-    pub(in crate::sampler) fn glance_jobs(&mut self, options: &GlanceOptions<'_>) -> Vec<Job> {
+    /// `events` and `tasks` are the machine's counts. If `all` is true, returns a job for each process.
+    pub(crate) fn glance_jobs(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool) -> Vec<Job> {
         let mut wanted = std::mem::take(&mut self.glances.unseen);
         self.glances.ran.clear();
         self.glances.links.clear();
-        if options.has_clocks {
-            self.start_turns(&wanted, options.now);
+        if self.has_clocks {
+            self.start_turns(&wanted, now);
             self.add_orphans(&mut wanted);
-            self.ask_recent(options, &mut wanted);
-            self.ask_round(options, &mut wanted);
+            self.check_recent(now, &mut wanted);
+            self.check_round(now, events, tasks, all, &mut wanted);
         } else {
             self.glances = Glances::default();
         }
-        if options.pace.all || !options.has_clocks {
+        if all || !self.has_clocks {
             wanted = self.pids();
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let (entries, swap_use) = (&mut self.entries, self.swap_use);
+        let entries = &mut self.entries;
         let Glances { recent, asked, .. } = &mut self.glances;
         let requests = wanted.iter().filter_map(|pid| {
             let entry = entries.get_mut(pid)?;
@@ -102,21 +88,28 @@ impl Table {
                 return None;
             }
             asked.push(*pid);
-            entry.glanced_at = options.now;
-            let holds = !options.has_clocks || recent.contains_key(pid);
-            Some(Process::glance_request(
-                *pid,
-                entry.serial,
-                entry.process.as_deref(),
-                swap_use,
+            entry.glanced_at = now;
+            let holds = !self.has_clocks || recent.contains_key(pid);
+            let known = entry.process.as_deref();
+            let walked = known.filter(|p| p.estimates.anchor.is_some() || p.is_denied());
+            Some(GlanceRequest {
+                pid: *pid,
+                serial: entry.serial,
+                target: known.map(|p| Arc::clone(&p.target)),
+                comm: known.map_or(0, |p| p.comm),
+                known: walked.map(|p| KnownCounters {
+                    counters: p.estimates.counters,
+                    swap_use: self.swap_use,
+                    is_denied: p.is_denied(),
+                }),
                 holds,
-            ))
+            })
         });
-        let jobs = batches(requests, options.batch).map(|of| Job::Glances {
-            of,
-            oom_score: options.oom_score,
-        });
-        jobs.collect()
+        // Only a forged tree can block a glance.
+        let batch = if self.is_procfs { BATCH } else { 1 };
+        batches(requests, batch)
+            .map(|of| glance_job(of, self.oom_score))
+            .collect()
     }
 
     /// Reads the clocks of new processes for the first time.
@@ -128,12 +121,8 @@ impl Table {
             let Some(entry) = self.entries.get_mut(pid) else {
                 continue;
             };
-            let until = if is_initial {
-                RECENT.mul_f64(part(u64::from(*pid)))
-            } else {
-                RECENT
-            };
-            self.glances.recent.insert(*pid, now + until);
+            let share = if is_initial { part(u64::from(*pid)) } else { 1.0 };
+            self.glances.recent.insert(*pid, now + RECENT.mul_f64(share));
             // A pid that may have been reused is in the round already.
             if entry.clock.is_none() {
                 entry.clock = clock::process_time(*pid);
@@ -158,13 +147,12 @@ impl Table {
 
     /// Checks the processes in focus and those that changed recently. Closes the files of those that no longer
     /// change.
-    fn ask_recent(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
-        let now = options.now;
+    fn check_recent(&mut self, now: Duration, wanted: &mut Vec<u32>) {
         let mut recent = std::mem::take(&mut self.glances.recent);
         self.glances.gone = 0;
-        for id in options.focus {
+        for id in &self.focus {
             let entry = self.entries.get(&id.pid);
-            let Some(entry) = entry.filter(|e| e.process.as_deref().is_some_and(|p| p.id == *id)) else {
+            let Some(entry) = entry.filter(|e| e.process.as_ref().is_some_and(|p| p.id == *id)) else {
                 continue;
             };
             let until = recent.entry(id.pid).or_insert(now);
@@ -192,22 +180,21 @@ impl Table {
         self.glances.recent = recent;
     }
 
-    /// Checks the processes whose turn has come.
-    fn ask_round(&mut self, options: &GlanceOptions<'_>, wanted: &mut Vec<u32>) {
+    fn check_round(&mut self, now: Duration, events: PageEvents, tasks: Option<u64>, all: bool, wanted: &mut Vec<u32>) {
         let (entries, glances) = (&self.entries, &mut self.glances);
-        let (events, shown, mut pace) = (options.page_events, glances.shown, options.pace);
+        let (unexplained, shown) = (&mut glances.unexplained, glances.shown);
+        let threads = glances.threads.wrapping_sub(glances.gone);
         let seeks = events
             .faults
-            .is_some_and(|counted| glances.unexplained.seeks(options.now, counted, shown));
-        let seeks_ended = options.tasks.is_some_and(|tasks| {
-            let threads = glances.threads.wrapping_sub(glances.gone);
-            glances.unexplained.seeks_ended(options.now, threads, tasks)
-        });
-        pace.all |= seeks || seeks_ended;
-        pace.has_taken = events.faults.is_some() && glances.unexplained.has_taken(events.taken);
+            .is_some_and(|counted| unexplained.seeks(now, counted, shown));
+        let seeks_ended = tasks.is_some_and(|tasks| unexplained.seeks_ended(now, threads, tasks));
+        let pace = Pace {
+            all: all || seeks || seeks_ended,
+            has_taken: events.faults.is_some() && unexplained.has_taken(events.taken),
+            link_interval: self.exe_check_interval,
+        };
         let (ran, links) = (&mut glances.ran, &mut glances.links);
-        let round = &mut glances.round;
-        round.advance(options.now, &pace, clock::process_time, |due| {
+        glances.round.advance(now, &pace, clock::process_time, |due| {
             if entries.get(&due.pid).is_none_or(|e| e.serial != due.serial) {
                 return false;
             }
@@ -222,7 +209,7 @@ impl Table {
 impl Table {
     /// Applies a list of processes. Removes those that are missing from the range that it covers. `reused` returns
     /// true for pids that may have been reused since the list before.
-    pub(in crate::sampler) fn set_list(&mut self, list: &PidList, reused: impl Fn(u32) -> bool) {
+    pub(crate) fn set_list(&mut self, list: &PidList, reused: impl Fn(u32) -> bool) {
         self.list += 1;
         for pid in &list.pids {
             match self.entries.entry(*pid) {
@@ -232,7 +219,13 @@ impl Table {
                     self.serial += 1;
                     self.buffers.touched.push(*pid);
                     self.glances.set_threads(0, 1);
-                    slot.insert(Entry::new(self.serial));
+                    slot.insert(Entry {
+                        serial: self.serial,
+                        is_touched: true,
+                        // It has at least one thread.
+                        threads: 1,
+                        ..Entry::default()
+                    });
                 }
             }
             self.glances.unseen.push(*pid);
@@ -259,27 +252,25 @@ impl Table {
         }
     }
 
-    /// Returns the known pids, in ascending order.
     pub(super) fn pids(&self) -> Vec<u32> {
         self.entries.keys().copied().collect()
     }
 }
 
-impl Entry {
-    /// Creates the entry of a newly listed pid, which must be glanced at. It has at least one thread.
-    const fn new(serial: u64) -> Self {
-        Self {
-            serial,
-            is_glancing: false,
-            is_late: false,
-            fault: None,
-            process: None,
-            is_touched: true,
-            clock: None,
-            glanced_at: Duration::ZERO,
-            faults: 0,
-            threads: 1,
-            ppid: 0,
-        }
-    }
+/// Returns the job to glance at some processes, and to read `oom_score` too if wanted.
+fn glance_job(of: Vec<GlanceRequest>, oom_score: bool) -> Job {
+    job(
+        JobKey::Glances(of[0].serial),
+        4 * of.len() as u64,
+        move |context, reader| {
+            let glances = of.iter().map(|one| glance(one, oom_score, context, reader.buf));
+            glances.collect::<Vec<_>>()
+        },
+        |scanner, glances| {
+            for glance in glances {
+                scanner.table.glanced(glance, scanner.now);
+            }
+        },
+    )
+    .urgent()
 }

@@ -16,9 +16,11 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use super::{Process, Table, batches};
+use super::{Process, Table, batches, process_mut, process_of};
 use crate::model::Stat;
-use crate::sampler::job::{Job, MmCandidate, ProcessRef};
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::facts::{MmCandidate, verify_shared_mm};
+use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Processes verified in one job, at some 2 µs each.
 const BATCH: usize = 32;
@@ -26,9 +28,9 @@ const BATCH: usize = 32;
 const NEAR: usize = 32;
 
 impl Table {
-    /// Returns jobs to verify which processes share with the new ones. The tree must be procfs.
-    pub(in crate::sampler) fn shared_mm_jobs(&mut self) -> Vec<Job> {
-        if !std::mem::take(&mut self.has_new_programs) {
+    /// Returns jobs to verify which processes share with the new ones, in procfs.
+    pub(crate) fn shared_mm_jobs(&mut self) -> Vec<Job> {
+        if !self.is_procfs || !std::mem::take(&mut self.has_new_programs) {
             return Vec::new();
         }
         let is_new = |p: &Process| p.mm_attempts > 0;
@@ -38,7 +40,7 @@ impl Table {
         let mut candidates = Vec::new();
         for pid in new {
             let others = self.likely_peers(pid);
-            let Some(process) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+            let Some(process) = process_mut(&mut self.entries, pid) else {
                 continue;
             };
             if others.iter().all(Option::is_none) {
@@ -47,35 +49,35 @@ impl Table {
                 continue;
             }
             process.mm_attempts = 0;
-            let process = process.reference(process.exec);
-            candidates.push(MmCandidate { process, others });
+            let process = process.reference();
+            candidates.push((process, others));
         }
-        batches(candidates.into_iter(), BATCH).map(Job::SharedMm).collect()
+        batches(candidates.into_iter(), BATCH).map(verify_job).collect()
     }
 
     /// Returns the processes that may share the address space of `pid`, the likeliest first.
     fn likely_peers(&self, pid: u32) -> [Option<ProcessRef>; 2] {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
+        let process = |pid: &u32| process_of(&self.entries, *pid);
         let Some(one) = process(&pid).filter(|p| may_share(&p.stat)) else {
             return [None, None];
         };
         let parent = process(&one.stat.ppid).filter(|p| is_same_program(&p.stat, &one.stat));
         if let Some(parent) = parent {
             let is_same_size = parent.stat.vsize == one.stat.vsize;
-            return [is_same_size.then(|| parent.reference(parent.exec)), None];
+            return [is_same_size.then(|| parent.reference()), None];
         }
         let near = self.entries.range(..pid).rev().take(NEAR);
         let mut alike = near.filter_map(|(_, e)| e.process.as_deref()).filter(|p| {
             let (a, b) = (&p.stat, &one.stat);
             is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
         });
-        std::array::from_fn(|_| alike.next().map(|p| p.reference(p.exec)))
+        std::array::from_fn(|_| alike.next().map(Process::reference))
     }
 
     /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
     /// number of doubtful cases.
-    pub(in crate::sampler) fn judge_twins(&mut self) -> usize {
-        let process = |pid: &u32| self.entries.get(pid)?.process.as_deref();
+    pub(crate) fn judge_twins(&mut self) -> usize {
+        let process = |pid: &u32| process_of(&self.entries, *pid);
         let buffers = &mut self.buffers;
         for pid in &buffers.touched {
             if process(pid).is_some_and(Process::is_space_hidden) {
@@ -88,23 +90,14 @@ impl Table {
             let child = process(pid)?;
             let parent = process(&child.stat.ppid).filter(|p| p.is_space_hidden())?;
             let is_like = child.space_end.is_some() && child.space_end == parent.space_end;
-            is_like.then(|| {
-                (
-                    child.reference(child.exec),
-                    parent.reference(parent.exec),
-                    parent.stat,
-                    parent.shared_mm,
-                )
-            })
+            is_like.then(|| (child.reference(), parent.reference(), parent.stat, parent.shared_mm))
         });
         let pairs: Vec<_> = pairs.collect();
         let mut doubtful = 0;
         for (child, parent, stat, mm) in pairs {
-            let Some(known) = self.process(child.pid, child.serial) else {
-                continue;
-            };
+            let Some(known) = self.process(&child) else { continue };
             let is_shared = mm.is_some() && known.shared_mm == mm;
-            match known.twin.look([&known.stat, &stat]) {
+            match known.twin.compare([&known.stat, &stat]) {
                 Twin::Apart => known.shared_mm = known.shared_mm.filter(|_| !is_shared),
                 Twin::Same if !is_shared => self.set_shared_mm([&child, &parent]),
                 Twin::Doubtful if !is_shared => doubtful += 1,
@@ -115,10 +108,9 @@ impl Table {
     }
 
     /// Records that two processes share an address space, unless one of them has run exec since.
-    pub(super) fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
+    fn set_shared_mm(&mut self, pair: [&ProcessRef; 2]) {
         let current = |table: &mut Self, peer: &ProcessRef| {
-            let process = table.process(peer.pid, peer.serial);
-            process.filter(|p| p.exec == peer.version).map(|p| p.shared_mm)
+            table.process(peer).filter(|p| p.exec == peer.exec).map(|p| p.shared_mm)
         };
         let [Some(mine), Some(theirs)] = pair.map(|peer| current(self, peer)) else {
             return;
@@ -128,12 +120,25 @@ impl Table {
             self.serial
         });
         for peer in pair {
-            if let Some(process) = self.process(peer.pid, peer.serial) {
+            if let Some(process) = self.process(peer) {
                 process.shared_mm = Some(mm);
                 self.buffers.sharing.insert(peer.pid);
             }
         }
     }
+}
+
+fn verify_job(candidates: Vec<MmCandidate>) -> Job {
+    job(
+        JobKey::SharedMm(candidates[0].0.serial),
+        2 * candidates.len() as u64,
+        |context, reader| verify_shared_mm(candidates, &context.roots.proc, reader.buf),
+        |scanner, pairs| {
+            for (one, other) in &pairs {
+                scanner.table.set_shared_mm([one, other]);
+            }
+        },
+    )
 }
 
 /// Returns true if it has an address space whose addresses are not hidden.
@@ -171,7 +176,7 @@ pub(super) enum Twin {
 }
 
 impl TwinWatch {
-    pub(super) fn look(&mut self, now: [&Stat; 2]) -> Twin {
+    pub(super) fn compare(&mut self, now: [&Stat; 2]) -> Twin {
         let [own, parent] = now;
         if own.vsize != parent.vsize || own.rss != parent.rss {
             self.base = None;

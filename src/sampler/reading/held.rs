@@ -1,14 +1,16 @@
 //! Reads the memory that a process holds through its descriptors.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use super::{ProcessRef, facts as process_files};
+use super::ProcessRef;
+use super::facts::{absent, check_same};
+use super::pool::Reader;
 use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
 use crate::proc::maps::{FileId, Mapped};
@@ -16,7 +18,6 @@ use crate::proc::{clock, files};
 
 /// Bytes of a descriptor directory read at once: some 100 entries.
 const LIST_PIECE: usize = 4 << 10;
-/// Maximum length of a link's target.
 const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
@@ -27,7 +28,7 @@ const IN_MEMORY: [rustix::fs::FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f
 
 /// The identity of an object, the same for all its holders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::sampler) enum ObjectKey {
+pub(crate) enum ObjectKey {
     /// Device and number of a DRM client.
     Drm(Box<[u8]>, u64),
     BpfMap(u64),
@@ -41,62 +42,64 @@ pub(in crate::sampler) enum ObjectKey {
 
 /// An object as one process shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::sampler) struct OwnObject {
-    pub(in crate::sampler) key: ObjectKey,
+pub(crate) struct OwnObject {
+    pub(crate) key: ObjectKey,
     /// The object in full, before it is divided among its holders.
-    pub(in crate::sampler) object: HeldObject,
+    pub(crate) object: HeldObject,
     /// Upper bound on the bytes that the process maps of it, which are already in its PSS.
-    pub(in crate::sampler) mapped: u64,
+    pub(crate) mapped: u64,
 }
 
-pub(in crate::sampler) struct HeldResult {
-    pub(in crate::sampler) objects: Reading<Vec<OwnObject>>,
-    /// The number of descriptors.
-    pub(in crate::sampler) descriptors: u64,
-    /// CPU time.
-    pub(in crate::sampler) cost: Duration,
+pub(crate) struct HeldResult {
+    pub(crate) objects: Reading<Vec<OwnObject>>,
+    pub(crate) descriptors: u64,
+    pub(crate) cost: Duration,
 }
 
-/// Reads the objects that a process holds. Calls `progress` between reads that may block.
-pub(super) fn read(process: &ProcessRef, proc: &Path, buf: &mut [u8], progress: impl Fn()) -> HeldResult {
+pub(crate) fn read(process: &ProcessRef, proc: &Path, reader: &mut Reader<'_>) -> HeldResult {
     let began = clock::thread_time();
-    let mut reader = Reader {
+    let mut found = Found {
         process,
         proc,
         objects: Vec::new(),
         places: HashMap::new(),
-        rings: Vec::new(),
     };
-    let read = reader.read(buf, progress);
-    let objects = read.and_then(|_| process_files::check_same(process, proc));
+    let read = found.read(reader.buf, reader.progress);
+    let objects = read.and_then(|_| check_same(process, proc));
     HeldResult {
-        objects: objects.map(|()| reader.objects),
+        objects: objects.map(|()| found.objects.into_iter().map(|(own, _)| own).collect()),
         descriptors: read.unwrap_or(0),
         cost: clock::thread_time().saturating_sub(began),
     }
 }
 
-/// Returns the number of a process's descriptors (Linux 6.2); `None` if the kernel does not report it.
-pub(super) fn count(process: &ProcessRef, proc: &Path) -> Option<u64> {
-    let stat = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
-    let stat = process.target.at(proc, b"fd", stat).ok()?;
-    u64::try_from(stat.st_size).ok().filter(|count| *count > 0)
+/// Returns the processes whose number of descriptors (Linux 6.2) differs from the one given. Omits those for which the
+/// kernel does not report it.
+pub(crate) fn changed_counts(of: Vec<(ProcessRef, u64)>, proc: &Path) -> Vec<ProcessRef> {
+    let count = |process: &ProcessRef| {
+        let stat = |dir: BorrowedFd<'_>, name: &[u8]| rustix::fs::statat(dir, name, AtFlags::empty());
+        let stat = process.target.at(proc, b"fd", stat).ok()?;
+        u64::try_from(stat.st_size).ok().filter(|count| *count > 0)
+    };
+    let is_other = |process: &_, before| count(process).is_some_and(|now| now != before);
+    of.into_iter()
+        .filter_map(|(process, before)| is_other(&process, before).then_some(process))
+        .collect()
 }
 
-struct Reader<'a> {
+struct Found<'a> {
     process: &'a ProcessRef,
     proc: &'a Path,
-    objects: Vec<OwnObject>,
+    /// The objects; an `io_uring` ring comes with the addresses of its buffers.
+    objects: Vec<(OwnObject, Vec<(u64, u64)>)>,
     places: HashMap<ObjectKey, usize>,
-    /// The indices of `io_uring` rings in `objects`, each with the addresses of its buffers.
-    rings: Vec<(usize, Vec<(u64, u64)>)>,
 }
 
-impl Reader<'_> {
-    /// Reads all descriptors; returns their number.
-    fn read(&mut self, buf: &mut [u8], progress: impl Fn()) -> Reading<u64> {
+impl Found<'_> {
+    /// Reads all descriptors; returns their number. Calls `progress` between reads that may block.
+    fn read(&mut self, buf: &mut [u8], progress: &dyn Fn()) -> Reading<u64> {
         let target = &self.process.target;
-        let absent = |e| process_files::absent(e, target, self.proc);
+        let absent = |e| absent(e, target, self.proc);
         let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));
         let dir = dir.map_err(absent)?;
         let mut fds = Vec::new();
@@ -130,26 +133,22 @@ impl Reader<'_> {
         Ok(fds.len() as u64)
     }
 
-    fn add(&mut self, key: ObjectKey, kind: HeldKind, name: &[u8], bytes: Reading<u64>, vram: u64) -> Option<usize> {
+    fn add(&mut self, key: ObjectKey, kind: HeldKind, name: &[u8], bytes: Reading<u64>, vram: u64) {
         if let Some(at) = self.places.get(&key) {
-            self.objects[*at].object.fds += 1;
-            return None;
+            self.objects[*at].0.object.fds += 1;
+            return;
         }
-        let at = self.objects.len();
-        self.places.insert(key.clone(), at);
-        self.objects.push(OwnObject {
-            key,
-            object: HeldObject {
-                kind,
-                name: name.into(),
-                bytes,
-                vram,
-                holders: 1,
-                fds: 1,
-            },
-            mapped: 0,
-        });
-        Some(at)
+        self.places.insert(key.clone(), self.objects.len());
+        let object = HeldObject {
+            kind,
+            name: name.into(),
+            bytes,
+            vram,
+            holders: 1,
+            fds: 1,
+        };
+        let own = OwnObject { key, object, mapped: 0 };
+        self.objects.push((own, Vec::new()));
     }
 
     /// Adds an unlinked file if it is kept in memory.
@@ -159,16 +158,16 @@ impl Reader<'_> {
             let file = rustix::fs::openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
             // Without this flag, a file on an unreachable server would block the reader.
             let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-            let told = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
+            let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
             // A file on a block device has a major number, so it is not in memory.
-            let is_candidate = told.stx_nlink == 0 && told.stx_dev_major == 0;
+            let is_candidate = stat.stx_nlink == 0 && stat.stx_dev_major == 0;
             let in_memory = is_candidate && IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type);
-            Ok::<_, Errno>(in_memory.then_some(told))
+            Ok::<_, Errno>(in_memory.then_some(stat))
         };
-        if let Ok(Some(told)) = find() {
-            let key = ObjectKey::File(((told.stx_dev_major, told.stx_dev_minor), told.stx_ino));
+        if let Ok(Some(stat)) = find() {
+            let key = ObjectKey::File(((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino));
             // `st_blocks` counts in units of 512 bytes on every file system.
-            let bytes = told.stx_blocks.saturating_mul(512);
+            let bytes = stat.stx_blocks.saturating_mul(512);
             self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), Ok(bytes), 0);
         }
     }
@@ -184,7 +183,7 @@ impl Reader<'_> {
             return;
         }
         let unread = read.err();
-        let told = |bytes: Reading<u64>| unread.map_or(bytes, Err);
+        let or_unread = |bytes: Reading<u64>| unread.map_or(bytes, Err);
         let text = &buf[..read.unwrap_or(0)];
         let own = ObjectKey::Descriptor(self.process.pid, fd);
         match kind {
@@ -194,14 +193,13 @@ impl Reader<'_> {
                 let id = client.client;
                 let key = id.map_or(own, |id| ObjectKey::Drm(device.clone(), id));
                 let mut name = client.driver.to_vec();
-                for part in client.device.iter().map(|device| &**device) {
-                    name.push(b' ');
-                    name.extend_from_slice(part);
+                if let Some(part) = &client.device {
+                    name.extend_from_slice(&[b" ", &**part].concat());
                 }
                 if let Some(id) = id {
                     name.extend_from_slice(format!(" client {id}").as_bytes());
                 }
-                self.add(key, HeldKind::Gpu, &name, told(client.ram), client.vram);
+                self.add(key, HeldKind::Gpu, &name, or_unread(client.ram), client.vram);
             }
             Link::DmaBuf => {
                 let found = fdinfo::dma_buf(text);
@@ -211,11 +209,10 @@ impl Reader<'_> {
                 });
                 let mut name = found.exporter.to_vec();
                 if !found.name.is_empty() {
-                    name.push(b' ');
-                    name.extend_from_slice(&found.name);
+                    name.extend_from_slice(&[b" ", &*found.name].concat());
                 }
                 let key = inode.map_or(own, ObjectKey::DmaBuf);
-                self.add(key, HeldKind::DmaBuf, &name, told(found.bytes), 0);
+                self.add(key, HeldKind::DmaBuf, &name, or_unread(found.bytes), 0);
             }
             Link::BpfMap | Link::BpfProgram => {
                 let (found, key): (_, fn(u64) -> ObjectKey) = if kind == Link::BpfMap {
@@ -224,17 +221,18 @@ impl Reader<'_> {
                     (fdinfo::bpf_program(text), ObjectKey::BpfProgram)
                 };
                 let key = found.id.map_or(own, key);
-                self.add(key, HeldKind::Bpf, found.name.as_bytes(), told(found.bytes), 0);
+                self.add(key, HeldKind::Bpf, found.name.as_bytes(), or_unread(found.bytes), 0);
             }
             Link::Uring => {
                 let (buffers, is_short) = fdinfo::registered_buffers(text);
-                let bytes = buffers
-                    .iter()
-                    .fold(0_u64, |sum, (start, end)| sum.saturating_add(end - start));
+                let sizes = buffers.iter().map(|(start, end)| end - start);
+                let bytes = sizes.fold(0, u64::saturating_add);
                 let bytes = if is_short { Err(Missing::Malformed) } else { Ok(bytes) };
                 let key = fdinfo::inode(text).map_or(own, ObjectKey::Uring);
-                if let Some(at) = self.add(key, HeldKind::Uring, b"registered buffers", told(bytes), 0) {
-                    self.rings.push((at, buffers));
+                let is_new = !self.places.contains_key(&key);
+                self.add(key, HeldKind::Uring, b"registered buffers", or_unread(bytes), 0);
+                if let Some((_, last)) = self.objects.last_mut().filter(|_| is_new) {
+                    *last = buffers;
                 }
             }
             Link::Unlinked => {}
@@ -243,60 +241,36 @@ impl Reader<'_> {
 
     /// Removes the dma-bufs of drivers of which the process is a client, because the client's figures include them.
     fn leave_out_drm_buffers(&mut self) {
-        let drivers: Vec<Box<[u8]>> = self
-            .objects
-            .iter()
-            .filter(|own| own.object.kind == HeldKind::Gpu)
-            .filter_map(|own| own.object.name.split(|b| *b == b' ').next().map(Box::from))
-            .collect();
-        if drivers.is_empty() {
-            return;
-        }
-        self.objects.retain(|own| {
-            let exporter = own.object.name.split(|b| *b == b' ').next().unwrap_or_default();
+        let driver = |own: &OwnObject| Box::from(own.object.name.split(|b| *b == b' ').next().unwrap_or_default());
+        let clients = self.objects.iter().filter(|(own, _)| own.object.kind == HeldKind::Gpu);
+        let drivers: Vec<Box<[u8]>> = clients.map(|(own, _)| driver(own)).collect();
+        self.objects.retain(|(own, _)| {
+            let exporter = driver(own);
             // `drm` is the name of the kernel's common code.
-            let is_driver = exporter == b"drm" || drivers.iter().any(|driver| **driver == *exporter);
-            own.object.kind != HeldKind::DmaBuf || !is_driver
+            let is_driver = *exporter == *b"drm" || drivers.contains(&exporter);
+            own.object.kind != HeldKind::DmaBuf || drivers.is_empty() || !is_driver
         });
     }
 
     /// Determines how much the process maps of files and of registered buffers.
     fn subtract_mapped(&mut self, buf: &mut [u8]) {
-        let has_files = self.objects.iter().any(|own| own.object.kind == HeldKind::Memfd);
-        let has_buffers = self.rings.iter().any(|(_, buffers)| !buffers.is_empty());
-        if !has_files && !has_buffers {
+        let may_map = |(own, buffers): &(OwnObject, Vec<_>)| own.object.kind == HeldKind::Memfd || !buffers.is_empty();
+        if !self.objects.iter().any(may_map) {
             return;
         }
         let target = &self.process.target;
-        let mut read = || {
-            let fd = target.open(self.proc, b"maps")?;
-            let mut mapped = Mapped::default();
-            loop {
-                match files::read_once(&fd, buf)? {
-                    0 => return Ok::<_, Errno>(mapped),
-                    n => mapped.feed(&buf[..n]),
-                }
-            }
-        };
-        let mapped = read().map_err(files::reason);
-        for own in &mut self.objects {
-            let ObjectKey::File(file) = own.key else { continue };
-            match &mapped {
-                Ok(mapped) => own.mapped = mapped.of_file(file),
-                Err(why) => own.object.bytes = Err(*why),
-            }
-        }
-        let rings: HashMap<usize, _> = std::mem::take(&mut self.rings).into_iter().collect();
-        for (at, own) in self.objects.iter_mut().enumerate() {
-            let Some(buffers) = rings.get(&at).filter(|_| own.object.kind == HeldKind::Uring) else {
-                continue;
-            };
-            match &mapped {
-                Ok(mapped) => {
+        let mut mapped = Mapped::default();
+        let read = target.pieces(self.proc, b"maps", buf, |piece| mapped.feed(piece));
+        let mapped = read.map(|_| mapped).map_err(files::reason);
+        for (own, buffers) in &mut self.objects {
+            match (&mapped, own.object.kind, &own.key) {
+                (Ok(mapped), HeldKind::Memfd, ObjectKey::File(file)) => own.mapped = mapped.of_file(*file),
+                (Ok(mapped), HeldKind::Uring, _) => {
                     let inside = buffers.iter().map(|range| mapped.within(*range));
                     own.mapped = inside.fold(0, u64::saturating_add);
                 }
-                Err(why) => own.object.bytes = Err(*why),
+                (Err(why), HeldKind::Memfd | HeldKind::Uring, _) => own.object.bytes = Err(*why),
+                _ => {}
             }
         }
     }

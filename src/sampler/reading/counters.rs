@@ -4,41 +4,38 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::estimate::{Anchor, Counters};
 use super::target::{self, Target};
 use super::walk::Walked;
 use crate::model::Stat;
 use crate::proc::files::Roots;
 use crate::proc::{clock, files, pid};
+use crate::sampler::estimate::{Anchor, Counters};
 
 /// Assumed number of CPUs if they cannot be counted. A high number is safe.
 const UNKNOWN_CPUS: u64 = 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum SwapUse {
-    /// The machine has no swap.
+pub(crate) enum SwapUse {
     #[default]
     Absent,
-    /// The machine has swap, which is empty.
     Empty,
-    /// Something is swapped out.
     Used,
 }
 
 /// The counters read before, so that they are read again only if they may have changed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KnownCounters {
-    pub(super) counters: Counters,
-    pub(super) swap_use: SwapUse,
+pub(crate) struct KnownCounters {
+    pub(crate) counters: Counters,
+    pub(crate) swap_use: SwapUse,
     /// Its memory figures are not readable, so that only its use of swap is shown.
-    pub(super) is_denied: bool,
+    pub(crate) is_denied: bool,
 }
 
 /// Time for which the state of KSM is cached. Hosts enable it when memory gets scarce.
 const KSM_HOLDS: Duration = Duration::from_secs(10);
 
 /// Reads counters; holds the facts about the kernel that this needs.
-pub(super) struct CounterReader {
+pub(crate) struct CounterReader {
     page: u64,
     /// `/sys/kernel/mm/ksm/run`, when it was last read, and whether KSM ran then.
     ksm: Option<PathBuf>,
@@ -49,7 +46,7 @@ pub(super) struct CounterReader {
 
 impl CounterReader {
     /// Creates a reader for these trees, with the page size in bytes.
-    pub(super) fn new(roots: &Roots, page: u64) -> Self {
+    pub(crate) fn new(roots: &Roots, page: u64) -> Self {
         let stat = std::fs::read(roots.proc.join("stat")).unwrap_or_default();
         let is_cpu = |line: &&[u8]| {
             line.strip_prefix(b"cpu")
@@ -67,7 +64,7 @@ impl CounterReader {
 
     /// Adds the counters that `stat` lacks. Those that are `known` are read again only if they may have changed
     /// without a change in `stat`.
-    pub(super) fn complete(
+    pub(crate) fn complete(
         &self,
         counters: &mut Counters,
         known: &KnownCounters,
@@ -111,7 +108,7 @@ impl CounterReader {
     }
 
     /// Reads `stat`; of a process whose first thread has ended, completes it from a live one.
-    pub(super) fn of_stat(&self, target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Stat> {
+    pub(crate) fn of_stat(&self, target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Stat> {
         let len = target.stat(proc, buf).ok()?;
         let mut stat = pid::stat(&buf[..len], self.page).ok()?.stat;
         target::complete_stat(&mut stat, target, proc, self.page).ok()?;
@@ -120,7 +117,7 @@ impl CounterReader {
 
     /// Creates the anchor of a walk that was just made; `before` is the `stat` before it. Returns `None` if the
     /// process is gone.
-    pub(super) fn anchor(
+    pub(crate) fn anchor(
         &self,
         walked: &Walked,
         before: Option<Stat>,
@@ -144,7 +141,6 @@ impl CounterReader {
         })
     }
 
-    /// Returns true if KSM runs.
     fn merges(&self) -> bool {
         let Some(file) = &self.ksm else { return false };
         let now = clock::monotonic();

@@ -39,6 +39,8 @@
 
 use std::time::Duration;
 
+use super::rotation::part;
+
 /// The CPU budget for walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
@@ -102,7 +104,6 @@ pub struct Candidate {
     pub place: u64,
 }
 
-/// The next walk of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub purpose: Purpose,
@@ -110,7 +111,6 @@ pub struct Turn {
     pub from: Duration,
 }
 
-/// A walk to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub index: usize,
@@ -171,8 +171,7 @@ impl Policy {
         } else {
             tolerance.saturating_mul(UNSEEN_FACTOR)
         };
-        // Multiplied by 2⁶⁴ ÷ the golden ratio, consecutive numbers are far apart.
-        let spread = c.place.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
+        let spread = part(c.place);
         let due = if c.bound > limit {
             Duration::ZERO
         } else if c.ran {
@@ -205,29 +204,24 @@ impl Policy {
 /// The policy and its token buckets.
 #[derive(Clone, Debug)]
 pub struct Planner {
-    policy: Policy,
+    pub policy: Policy,
     buckets: Buckets,
     last: Option<Duration>,
-    waiting: usize,
+    /// New and due processes that the last choice left out for lack of budget.
+    pub waiting: usize,
 }
 
 impl Planner {
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
-            buckets: Buckets::new(policy.budget.unwrap_or(1.0)),
+            buckets: Buckets {
+                budget: policy.budget.unwrap_or(1.0),
+                levels: [0.0; BUCKETS],
+            },
             last: None,
             waiting: 0,
         }
-    }
-
-    pub const fn policy(&self) -> Policy {
-        self.policy
-    }
-
-    /// Returns how many new and due processes the last choice left out for lack of budget.
-    pub const fn waiting(&self) -> usize {
-        self.waiting
     }
 
     /// Chooses the walks to make now, in order. Calls must come in order of time. Processes whose turn has not come
@@ -256,18 +250,15 @@ impl Planner {
                 is_wanted.then(|| (turn.purpose, score(c, turn), index))
             })
             .collect();
-        let kinds = wanted
+        let needed = wanted
             .iter()
-            .map(|(purpose, _, i)| Kind::new(*purpose, candidates[*i].cost));
-        self.buckets.fill(step, kinds);
+            .filter_map(|(purpose, _, i)| bucket(*purpose, candidates[*i].cost));
+        self.buckets.fill(step, needed);
 
         wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut chosen = Vec::new();
         for (purpose, _, index) in wanted {
-            if self
-                .buckets
-                .reserve(Kind::new(purpose, candidates[index].cost), candidates[index].cost)
-            {
+            if self.buckets.reserve(purpose, candidates[index].cost) {
                 chosen.push(Choice { index, purpose });
             } else if purpose != Purpose::Idle {
                 // A waiting idle process is not counted: no sign says that its figures are wrong.
@@ -276,9 +267,8 @@ impl Planner {
         }
         // A missing figure is worse than an old one, and an expensive walk delays all walks behind it.
         chosen.sort_by_key(|choice| {
-            let kind = Kind::new(choice.purpose, candidates[choice.index].cost);
             (
-                kind.is_expensive(),
+                candidates[choice.index].cost > EXPENSIVE,
                 choice.purpose != Purpose::New,
                 choice.purpose == Purpose::Idle,
             )
@@ -310,12 +300,10 @@ fn score(c: &Candidate, turn: Turn) -> f64 {
     weight * urgency / c.cost.as_secs_f64().max(MIN_COST)
 }
 
-/// The reason for a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The first scan of the machine, or a scan without a budget. Charged to no bucket.
     Initial,
-    /// The process was never walked.
     New,
     /// The figures may be wrong by more than the tolerance.
     Due,
@@ -334,67 +322,41 @@ const IDLE_SHARES: [f64; 3] = [0.05, 0.02, 0.02];
 /// Seconds of budget that may be saved for a burst of changes. New and due processes may both save it, so that no
 /// minute takes more than 10 % beyond the budget.
 const BURST: f64 = 2.0;
-/// Indices of [`Buckets::wanted`].
+/// The indices of the buckets: for new and for due processes, cheap and expensive ones each; for idle processes, in the
+/// order of [`IDLE_SHARES`].
 const NEW: usize = 0;
-const DUE: usize = 1;
+const DUE: usize = 2;
+const IDLE: usize = 4;
+const BUCKETS: usize = IDLE + IDLE_SHARES.len();
+/// The highest levels, in seconds of budget. Expensive walks go into debt, so a small level is enough to start one.
+const CAPACITIES: [f64; BUCKETS] = [
+    BURST,
+    BURST / 8.0,
+    BURST,
+    BURST / 8.0,
+    BURST * IDLE_SHARES[0],
+    BURST * IDLE_SHARES[1],
+    BURST * IDLE_SHARES[2],
+];
 
 impl Purpose {
     /// The number of kinds of idle processes, each with a share of its own.
-    pub(super) const IDLE_KINDS: usize = IDLE_SHARES.len();
+    pub(crate) const IDLE_KINDS: usize = IDLE_SHARES.len();
 
     /// Returns the kind of an idle process, by the cost of a walk.
-    pub(super) fn idle_kind(self, cost: Duration) -> Option<usize> {
-        (self == Self::Idle).then(|| idle_kind(cost))
+    pub(crate) fn idle_kind(self, cost: Duration) -> Option<usize> {
+        (self == Self::Idle).then(|| usize::from(cost > CHEAP) + usize::from(cost > EXPENSIVE))
     }
 }
 
-fn idle_kind(cost: Duration) -> usize {
-    usize::from(cost > CHEAP) + usize::from(cost > EXPENSIVE)
-}
-
-/// A kind of walk, which is paid from a bucket of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A walk that no bucket pays for.
-    Free,
-    /// A walk of a process that is new or due.
-    Wanted { is_due: bool, is_expensive: bool },
-    /// A walk of an idle process, with the index in [`IDLE_SHARES`].
-    Idle(usize),
-}
-
-impl Kind {
-    fn new(purpose: Purpose, cost: Duration) -> Self {
-        let is_expensive = cost > EXPENSIVE;
-        match purpose {
-            Purpose::Initial => Self::Free,
-            Purpose::New | Purpose::Due => Self::Wanted {
-                is_due: purpose == Purpose::Due,
-                is_expensive,
-            },
-            Purpose::Idle => Self::Idle(idle_kind(cost)),
-        }
-    }
-
-    const fn is_expensive(self) -> bool {
-        matches!(self, Self::Wanted { is_expensive: true, .. } | Self::Idle(2))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// Seconds of CPU time. A negative level is debt.
-    level: f64,
-    /// The highest level, in seconds.
-    capacity: f64,
-}
-
-impl Bucket {
-    /// Adds as much of an amount as there is room for, and returns how much that is.
-    fn fill(&mut self, amount: f64) -> f64 {
-        let taken = amount.min(self.capacity - self.level).max(0.0);
-        self.level += taken;
-        taken
+/// Returns the bucket that pays for a walk, if any.
+fn bucket(purpose: Purpose, cost: Duration) -> Option<usize> {
+    let is_expensive = usize::from(cost > EXPENSIVE);
+    match purpose {
+        Purpose::Initial => None,
+        Purpose::New => Some(NEW + is_expensive),
+        Purpose::Due => Some(DUE + is_expensive),
+        Purpose::Idle => purpose.idle_kind(cost).map(|kind| IDLE + kind),
     }
 }
 
@@ -402,78 +364,54 @@ impl Bucket {
 struct Buckets {
     /// The share of one core that walks may take.
     budget: f64,
-    /// For new and due processes ([`NEW`], [`DUE`]), each for cheap and expensive ones.
-    wanted: [[Bucket; 2]; 2],
-    /// For idle processes, in the order of [`IDLE_SHARES`].
-    idle: [Bucket; 3],
+    /// Seconds of CPU time. A negative level is debt.
+    levels: [f64; BUCKETS],
 }
 
 impl Buckets {
-    fn new(budget: f64) -> Self {
-        let bucket = |share: f64, seconds: f64| Bucket {
-            level: 0.0,
-            capacity: share * seconds,
-        };
-        Self {
-            budget,
-            // Expensive walks go into debt, so a small level is enough to start one.
-            wanted: [[bucket(budget, BURST), bucket(budget, BURST / 8.0)]; 2],
-            idle: IDLE_SHARES.map(|share| bucket(budget * share, BURST)),
-        }
-    }
-
-    /// Fills the buckets for `step`, first of `wanted` kinds and in debt. The others save what is left.
-    fn fill(&mut self, step: Duration, wanted: impl Iterator<Item = Kind>) {
-        let mut needs = [[false; 2]; 2];
-        for kind in wanted {
-            if let Kind::Wanted { is_due, is_expensive } = kind {
-                needs[usize::from(is_due)][usize::from(is_expensive)] = true;
-            }
-        }
-        for (side, needs) in self.wanted.iter().zip(&mut needs) {
-            for (bucket, needs) in side.iter().zip(needs) {
-                *needs |= bucket.level < 0.0;
-            }
-        }
+    /// Fills the buckets for `step`, first the `needed` ones and those in debt. The others save what is left.
+    fn fill(&mut self, step: Duration, needed: impl Iterator<Item = usize>) {
+        let mut needs = self.levels.map(|level| level < 0.0);
+        needed.for_each(|bucket| needs[bucket] = true);
         let amount = self.budget * step.as_secs_f64();
-        let [new, due] = needs;
         // Half is for due ones, even if others need it.
-        let mut left = amount - self.divide(DUE, amount / 2.0, due);
-        for (bucket, share) in self.idle.iter_mut().zip(IDLE_SHARES) {
-            left -= bucket.fill(amount * share);
+        let mut left = amount - self.divide(DUE, amount / 2.0, needs);
+        for (kind, share) in IDLE_SHARES.into_iter().enumerate() {
+            left -= self.add(IDLE + kind, amount * share);
         }
-        let all = [true; 2];
-        for (side, needs) in [(NEW, new), (DUE, due), (NEW, new), (DUE, all), (NEW, all)] {
+        let all = [true; BUCKETS];
+        for (side, needs) in [(NEW, needs), (DUE, needs), (NEW, needs), (DUE, all), (NEW, all)] {
             left -= self.divide(side, left, needs);
         }
     }
 
-    /// Divides an amount evenly among the buckets of a side with `needs`; returns how much was added.
-    fn divide(&mut self, side: usize, amount: f64, needs: [bool; 2]) -> f64 {
-        let count = needs.iter().filter(|needs| **needs).count();
-        let needy = self.wanted[side].iter_mut().zip(needs).filter(|(_, needs)| *needs);
-        needy.map(|(bucket, _)| bucket.fill(amount / count as f64)).sum()
+    /// Divides an amount evenly between the cheap and the expensive bucket of a side, as far as they have `needs`;
+    /// returns how much was added.
+    fn divide(&mut self, side: usize, amount: f64, needs: [bool; BUCKETS]) -> f64 {
+        let needy = (side..side + 2).filter(|bucket| needs[*bucket]);
+        let count = needy.clone().count();
+        needy.map(|bucket| self.add(bucket, amount / count as f64)).sum()
     }
 
-    fn bucket(&mut self, kind: Kind) -> Option<&mut Bucket> {
-        match kind {
-            Kind::Free => None,
-            Kind::Wanted { is_due, is_expensive } => {
-                Some(&mut self.wanted[usize::from(is_due)][usize::from(is_expensive)])
-            }
-            Kind::Idle(place) => Some(&mut self.idle[place]),
-        }
+    /// Adds as much of an amount as there is room for, and returns how much that is.
+    fn add(&mut self, bucket: usize, amount: f64) -> f64 {
+        let added = amount
+            .min(self.budget * CAPACITIES[bucket] - self.levels[bucket])
+            .max(0.0);
+        self.levels[bucket] += added;
+        added
     }
 
     /// Reserves a walk's expected cost; returns false if the bucket is empty. A walk may cost more than the level,
     /// which puts the bucket into debt.
-    fn reserve(&mut self, kind: Kind, expected: Duration) -> bool {
-        let Some(bucket) = self.bucket(kind) else {
+    fn reserve(&mut self, purpose: Purpose, expected: Duration) -> bool {
+        let Some(bucket) = bucket(purpose, expected) else {
             return true;
         };
-        let is_allowed = bucket.level > 0.0;
+        let level = &mut self.levels[bucket];
+        let is_allowed = *level > 0.0;
         if is_allowed {
-            bucket.level -= expected.as_secs_f64();
+            *level -= expected.as_secs_f64();
         }
         is_allowed
     }
@@ -482,8 +420,8 @@ impl Buckets {
     /// expected to be cheap puts no debt on cheap walks.
     fn settle(&mut self, purpose: Purpose, expected: Duration, cost: Duration) {
         for (cost, sign) in [(expected, 1.0), (cost, -1.0)] {
-            if let Some(bucket) = self.bucket(Kind::new(purpose, cost)) {
-                bucket.level += sign * cost.as_secs_f64();
+            if let Some(bucket) = bucket(purpose, cost) {
+                self.levels[bucket] += sign * cost.as_secs_f64();
             }
         }
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Job, JobKey, RunningReads};
+use super::job::{Job, JobKey, RunningReads, job};
 use crate::model::{CgroupFigures, Missing, Reading};
-use crate::proc::cgroup::{Mounts, above};
+use crate::proc::cgroup::{Mounts, above, figures};
 
 /// Cgroups read in one job, at some 15 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
@@ -56,19 +56,20 @@ impl Cgroups {
     /// Returns the job to read the mounts if they are unknown or outdated, and needed: for the figures or for `other`
     /// uses.
     pub(super) fn mounts_job(&mut self, now: Duration, other: bool) -> Option<Job> {
-        let is_fresh = self
-            .mounts
-            .as_ref()
-            .is_some_and(|(_, at)| now.saturating_sub(*at) < MOUNTS_HOLD);
+        let age = self.mounts.as_ref().map(|(_, at)| now.saturating_sub(*at));
+        let is_fresh = age.is_some_and(|age| age < MOUNTS_HOLD);
         if !(self.is_on || other) || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
             return None;
         }
-        Some(Job::Mounts)
-    }
-
-    pub(super) fn set_mounts(&mut self, mounts: Reading<Arc<Mounts>>, now: Duration) {
-        self.is_reading_mounts = false;
-        self.mounts = Some((mounts, now));
+        Some(job(
+            JobKey::Mounts,
+            50,
+            |context, _| figures::mounts(&context.roots).map(Arc::new),
+            |scanner, mounts| {
+                scanner.cgroups.is_reading_mounts = false;
+                scanner.cgroups.mounts = Some((mounts, scanner.now));
+            },
+        ))
     }
 
     /// Returns jobs to read the cgroups at `paths`, which hold all processes, and their ancestors as far as
@@ -88,14 +89,20 @@ impl Cgroups {
         let mut jobs = Vec::new();
         for batch in wanted.chunks_mut(BATCH) {
             self.jobs += 1;
+            let (number, mounts) = (self.jobs, Arc::clone(mounts));
             for (_, cgroup) in batch.iter_mut() {
-                cgroup.job = Some(self.jobs);
+                cgroup.job = Some(number);
             }
-            jobs.push(Job::Cgroups {
-                number: self.jobs,
-                mounts: Arc::clone(mounts),
-                paths: batch.iter().map(|(path, _)| Arc::clone(path)).collect(),
-            });
+            let paths: Vec<_> = batch.iter().map(|(path, _)| Arc::clone(path)).collect();
+            jobs.push(job(
+                JobKey::Cgroups(number),
+                15 * paths.len() as u64,
+                move |_, _| {
+                    let read = |path: Arc<[u8]>| (figures::read(&mounts, &path), path);
+                    paths.into_iter().map(read).collect::<Vec<_>>()
+                },
+                move |scanner, found| scanner.cgroups.set_figures(number, found, scanner.now),
+            ));
         }
         jobs
     }
@@ -132,38 +139,31 @@ impl Cgroups {
         }
     }
 
-    pub(super) fn set_figures(&mut self, job: u64, figures: Vec<(Arc<[u8]>, CgroupFigures)>, now: Duration) {
-        for (path, figures) in figures {
+    fn set_figures(&mut self, job: u64, found: Vec<(CgroupFigures, Arc<[u8]>)>, now: Duration) {
+        for (figures, path) in found {
             if let Some(cgroup) = self.by_path.get_mut(&path).filter(|c| c.job == Some(job)) {
-                cgroup.job = None;
-                cgroup.at = Some(now);
-                cgroup.figures = figures;
+                (cgroup.figures, cgroup.at, cgroup.job) = (figures, Some(now), None);
             }
         }
     }
 
     /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. A cgroup whose
-    /// read takes longer than `deadline` is reported as timed out.
-    pub(super) fn publish(
-        &self,
-        running: &RunningReads,
-        deadline: Duration,
-    ) -> Arc<BTreeMap<Arc<[u8]>, CgroupFigures>> {
+    /// read is late is reported as timed out.
+    pub(super) fn publish(&self, running: &RunningReads) -> Arc<BTreeMap<Arc<[u8]>, CgroupFigures>> {
         if !self.is_on {
             return Arc::default();
         }
-        let is_late = |key| running.is_late(key, deadline);
         let unmounted = match &self.mounts {
             Some((Ok(_), _)) => None,
             Some((Err(why), _)) => Some(*why),
-            None if is_late(JobKey::Mounts) => Some(Missing::TimedOut),
+            None if running.is_late(JobKey::Mounts) => Some(Missing::TimedOut),
             None => Some(Missing::Pending),
         };
         let mut all: BTreeMap<Arc<[u8]>, CgroupFigures> = BTreeMap::new();
         for (path, cgroup) in &self.by_path {
             let figures = match (unmounted, cgroup.job) {
                 (Some(why), _) => CgroupFigures::missing(why),
-                (None, Some(job)) if is_late(JobKey::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),
+                (None, Some(job)) if running.is_late(JobKey::Cgroups(job)) => CgroupFigures::missing(Missing::TimedOut),
                 (None, _) => cgroup.figures,
             };
             let is_mounted = |path: &&[u8]| matches!(&self.mounts, Some((Ok(m), _)) if m.directory(path).is_some());

@@ -24,23 +24,22 @@ const PER_TARGET: usize = 2;
 /// Descriptors for which the kernel allocates room at the start: 2 each for some thousand processes.
 const INITIAL_TABLE: u64 = 8192;
 
-/// See [`super::make_room`].
-pub(super) fn make_room() {
-    let last = raise_limit()
-        .map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE))
-        .saturating_sub(1);
+/// Makes the kernel allocate room for all descriptors that will be held open. Call it while the program has one
+/// thread: the kernel copies a descriptor table shared by threads at each doubling, and every thread that opens a
+/// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
+/// depends on it.
+pub fn make_room() {
+    let count = raise_limit().map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE));
+    let last = i32::try_from(count.saturating_sub(1)).unwrap_or(0);
     // If this fails, the table grows as needed.
-    drop(rustix::io::fcntl_dupfd_cloexec(
-        std::io::stdin(),
-        i32::try_from(last).unwrap_or(0),
-    ));
+    drop(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), last));
 }
 
-/// The limit on open files before it was raised.
 static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
-/// See [`super::initial_open_files_limit`].
-pub(super) fn initial_limit() -> Option<Rlimit> {
+/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
+/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
+pub fn initial_open_files_limit() -> Option<Rlimit> {
     INITIAL_LIMIT.get().copied()
 }
 
@@ -68,8 +67,9 @@ const SHORTAGE_WAIT: Duration = Duration::from_secs(10);
 /// descriptors for good, a few rows an hour lack a figure for one tick.
 const MAX_SHORTAGE_WAIT: Duration = Duration::from_secs(20 * 60);
 
-pub(super) struct OpenFiles {
-    is_procfs: bool,
+pub(crate) struct OpenFiles {
+    /// The tree is the kernel's procfs, not a copy made of plain files.
+    pub(crate) is_procfs: bool,
     /// The limit without a shortage.
     full_limit: usize,
     limit: AtomicUsize,
@@ -87,14 +87,12 @@ struct Shortage {
 impl OpenFiles {
     /// Creates a counter. Its limit is the process's limit, raised as far as allowed, minus `reserve` for other uses
     /// and minus the descriptors for acting on processes. It is 0 if the tree at `proc` is not procfs.
-    pub(super) fn new(proc: &Path, reserve: usize) -> Self {
-        let limit = raise_limit();
+    pub(crate) fn new(proc: &Path, reserve: usize) -> Self {
+        let limit = raise_limit().and_then(|limit| usize::try_from(limit).ok());
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
         let limit = match limit {
             _ if !is_procfs => 0,
-            Some(n) => usize::try_from(n)
-                .unwrap_or(usize::MAX)
-                .saturating_sub(reserve + files::for_acting()),
+            Some(limit) => limit.saturating_sub(reserve + files::for_acting()),
             None => usize::MAX,
         };
         Self {
@@ -106,22 +104,17 @@ impl OpenFiles {
         }
     }
 
-    /// Returns true if the tree is the kernel's procfs, not a copy made of plain files.
-    pub(super) const fn is_procfs(&self) -> bool {
-        self.is_procfs
-    }
-
-    pub(super) fn is_exceeded(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let needed = self.used.load(Ordering::Relaxed).saturating_add(PER_TARGET);
         needed <= self.limit.load(Ordering::Relaxed)
     }
 
     /// Limits the held files to half of their current number for some time, after a lack of descriptors.
-    pub(super) fn shrink(&self) {
+    pub(crate) fn shrink(&self) {
         let now = clock::monotonic();
         let mut shortage = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         self.limit
@@ -140,7 +133,7 @@ impl OpenFiles {
     }
 
     /// Doubles the limit again if the last shortage and the last step are long enough ago.
-    pub(super) fn recover(&self, now: Duration) {
+    pub(crate) fn recover(&self, now: Duration) {
         let mut slot = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(shortage) = slot.as_mut().filter(|s| s.raise_at <= now) else {
             return;
@@ -155,14 +148,14 @@ impl OpenFiles {
         shortage.raise_at = now + shortage.wait;
     }
 
-    /// Counts a descriptor as held, or returns it as an error if there are too many.
-    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Result<HeldFile, OwnedFd> {
+    /// Counts a descriptor as held, or closes it if there are too many.
+    fn hold(self: &Arc<Self>, fd: OwnedFd) -> Option<HeldFile> {
         let limit = self.limit.load(Ordering::Relaxed);
         if self.used.fetch_add(1, Ordering::Relaxed) >= limit {
             self.used.fetch_sub(1, Ordering::Relaxed);
-            return Err(fd);
+            return None;
         }
-        Ok(HeldFile {
+        Some(HeldFile {
             fd,
             open_files: Arc::clone(self),
         })
@@ -181,7 +174,7 @@ impl Drop for HeldFile {
     }
 }
 
-pub(super) struct Target {
+pub(crate) struct Target {
     pid: u32,
     /// The thread whose files are read if the first one has ended while others run; 0 for the first.
     thread: AtomicU32,
@@ -190,7 +183,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) const fn bare(pid: u32) -> Self {
+    pub(crate) const fn bare(pid: u32) -> Self {
         Self {
             pid,
             thread: AtomicU32::new(0),
@@ -200,11 +193,11 @@ impl Target {
     }
 
     /// Opens the directory of process `pid`, and holds it if allowed.
-    pub(super) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
+    pub(crate) fn open_dir(pid: u32, proc: &Path, open_files: &Arc<OpenFiles>) -> Result<Self, Errno> {
         let mut target = Self::bare(pid);
         if open_files.limit.load(Ordering::Relaxed) > 0 {
             target.dir = match path(proc, pid, b"", files::open_dir) {
-                Ok(dir) => open_files.hold(dir).ok(),
+                Ok(dir) => open_files.hold(dir),
                 Err(Errno::MFILE | Errno::NFILE) => None,
                 Err(e) => return Err(e),
             };
@@ -214,7 +207,7 @@ impl Target {
 
     /// Opens the directory of process `pid` if it `holds` files, and reads its `stat` into `buf`. Also returns the
     /// length of that.
-    pub(super) fn new(
+    pub(crate) fn new(
         pid: u32,
         proc: &Path,
         open_files: &Arc<OpenFiles>,
@@ -229,41 +222,40 @@ impl Target {
         let stat = target.open(proc, b"stat")?;
         let len = files::read_record(&stat, buf)?;
         if target.is_bound() {
-            target.stat = open_files.hold(stat).ok();
+            target.stat = open_files.hold(stat);
         }
         Ok((target, len))
     }
 
-    /// Closes the directory, which is useless if only `stat` is read.
-    pub(super) fn without_dir(self) -> Self {
+    pub(crate) fn without_dir(self) -> Self {
         Self { dir: None, ..self }
     }
 
     /// Returns true if the directory is held. Only then does every file certainly belong to the process first opened.
-    pub(super) const fn is_bound(&self) -> bool {
+    pub(crate) const fn is_bound(&self) -> bool {
         self.dir.is_some()
     }
 
-    pub(super) const fn holds_any(&self) -> bool {
+    pub(crate) const fn holds_any(&self) -> bool {
         self.dir.is_some() || self.stat.is_some()
     }
 
     /// Returns the thread whose files are read, if it is not the first.
-    pub(super) fn thread(&self) -> Option<u32> {
+    pub(crate) fn thread(&self) -> Option<u32> {
         Some(self.thread.load(Ordering::Relaxed)).filter(|tid| *tid != 0)
     }
 
     /// Returns the id for system calls: the thread's, or else the process's.
-    pub(super) fn task(&self) -> u32 {
+    pub(crate) fn task(&self) -> u32 {
         self.thread().unwrap_or(self.pid)
     }
 
-    pub(super) fn set_thread(&self, thread: Option<u32>) {
+    pub(crate) fn set_thread(&self, thread: Option<u32>) {
         self.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Reads the `stat` of the first thread into `buf`; returns its length.
-    pub(super) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
+    pub(crate) fn stat(&self, proc: &Path, buf: &mut [u8]) -> Result<usize, Errno> {
         match &self.stat {
             Some(held) => rustix::io::retry_on_intr(|| rustix::io::pread(&held.fd, &mut *buf, 0)),
             None => files::read_record(self.open_first(proc, b"stat")?, buf),
@@ -271,21 +263,40 @@ impl Target {
     }
 
     /// Returns true if the process exists and started at `starttime`.
-    pub(super) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
+    pub(crate) fn is_same(&self, starttime: u64, proc: &Path, buf: &mut [u8]) -> bool {
         self.stat(proc, buf)
             .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
     }
 
-    pub(super) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }
 
-    pub(super) fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
+    /// Passes one of the process's files to `each` in pieces; returns false if it is empty.
+    pub(crate) fn pieces(
+        &self,
+        proc: &Path,
+        name: &[u8],
+        buf: &mut [u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<bool, Errno> {
+        let fd = self.open(proc, name)?;
+        let mut any = false;
+        loop {
+            match files::read_once(&fd, buf)? {
+                0 => return Ok(any),
+                n => each(&buf[..n]),
+            }
+            any = true;
+        }
+    }
+
+    fn open_first(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at_first(proc, name, |dir, name| files::open_at(dir, name))
     }
 
     /// Calls `call` with the location of one of the process's files: a directory and the name below it.
-    pub(super) fn at<T>(
+    pub(crate) fn at<T>(
         &self,
         proc: &Path,
         name: &[u8],
@@ -293,16 +304,14 @@ impl Target {
     ) -> Result<T, Errno> {
         match self.thread() {
             None => self.at_first(proc, name, call),
-            Some(thread) => self.at_first(
-                proc,
-                &[b"task/", thread.to_string().as_bytes(), b"/", name].concat(),
-                call,
-            ),
+            Some(thread) => {
+                let name = [b"task/", thread.to_string().as_bytes(), b"/", name].concat();
+                self.at_first(proc, &name, call)
+            }
         }
     }
 
-    /// Calls `call` with the location of one of the first thread's files.
-    pub(super) fn at_first<T>(
+    fn at_first<T>(
         &self,
         proc: &Path,
         name: &[u8],
@@ -318,13 +327,7 @@ impl Target {
 /// Calls `call` with the path of `name` below process `pid`.
 fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Result<T, Errno>) -> Result<T, Errno> {
     let proc = proc.as_os_str().as_bytes();
-    let mut path = Vec::with_capacity(proc.len() + name.len() + 12);
-    path.extend_from_slice(proc);
-    path.push(b'/');
-    path.extend_from_slice(pid.to_string().as_bytes());
-    path.push(b'/');
-    path.extend_from_slice(name);
-    call(&path)
+    call(&[proc, b"/", pid.to_string().as_bytes(), b"/", name].concat())
 }
 
 /// Completes `stat`, which was just read of `target`'s first thread, if that thread has ended while others run.
@@ -336,7 +339,7 @@ fn path<T>(proc: &Path, pid: u32, name: &[u8], call: impl FnOnce(&[u8]) -> Resul
 ///
 /// # Errors
 /// It is unknown whether any thread lives.
-pub(super) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
+pub(crate) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
     if stat.is_zombie() && stat.threads > 1 {
         return follow(stat, target, proc, page);
     }
@@ -349,24 +352,17 @@ pub(super) fn complete_stat(stat: &mut Stat, target: &Target, proc: &Path, page:
 
 #[cold]
 fn follow(stat: &mut Stat, target: &Target, proc: &Path, page: u64) -> Reading<()> {
-    let known = target
-        .thread()
-        .and_then(|tid| Some((tid, living(tid, target, proc, page)?)));
-    let found = match known {
-        None => {
-            let mut threads = Vec::new();
-            match target.at_first(proc, b"task", |dir, name| {
-                files::numbers(dir, name, 4 << 10, |tid| threads.push(tid))
-            }) {
-                Ok(()) => {}
-                Err(e) if files::reason(e) == Missing::Gone => {}
-                Err(e) => return Err(files::reason(e)),
-            }
-            let mut threads = threads.into_iter();
-            threads.find_map(|tid| Some((tid, living(tid, target, proc, page)?)))
+    let living = |tid| Some((tid, living(tid, target, proc, page)?));
+    let mut found = target.thread().and_then(living);
+    if found.is_none() {
+        let mut threads = Vec::new();
+        let list = |dir: BorrowedFd<'_>, name: &[u8]| files::numbers(dir, name, 4 << 10, |tid| threads.push(tid));
+        match target.at_first(proc, b"task", list).map_err(files::reason) {
+            Ok(()) | Err(Missing::Gone) => {}
+            Err(why) => return Err(why),
         }
-        known => known,
-    };
+        found = threads.into_iter().find_map(living);
+    }
     target.set_thread(found.map(|(tid, _)| tid));
     if let Some((_, thread)) = found {
         // The other fields cover the whole process: times and faults count all threads.

@@ -77,18 +77,15 @@ struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     pub pid: u32,
-    /// The serial number that it was added with.
     pub serial: u64,
     /// It ran since its last turn, or is gone.
     pub has_run: bool,
     pub glances: bool,
-    /// The link to its executable needs a check.
     pub checks_link: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// Read all clocks.
     pub all: bool,
     /// The machine has reclaimed pages since the last tick that reported it.
     pub has_taken: bool,
@@ -205,7 +202,6 @@ pub struct Unexplained {
 struct Level {
     /// The smallest difference since the last search.
     base: Option<u64>,
-    /// The last difference.
     last: u64,
     sought_at: Option<Duration>,
 }

@@ -5,11 +5,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Process, Table, batches};
-use crate::model::{Facts, Identity, Missing, Reading, Stat};
+use super::{Process, Table, batches, process_mut};
+use crate::model::{Facts, Missing, Reading, Stat};
 use crate::proc::cgroup::{Mounts, Version};
-use crate::sampler::job::{CgroupList, CgroupMembership, ExeFile, FactsRequest, Job};
-use crate::sampler::rotation::{FOCUS_PERIOD, PERIOD, list_period};
+use crate::proc::pid;
+use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::facts::{self, CgroupMembership, ExeFile, FactsRequest, FactsResult};
+use crate::sampler::scanner::job::{Job, JobKey, job};
+use crate::sampler::users;
 
 /// Time for which an old fact is still shown while it is being reread. It equals the time within which a change must
 /// be seen. So a row does not flicker if a reader waits for a moment.
@@ -17,8 +21,6 @@ const HOLDS: Duration = Duration::from_secs(10);
 
 pub(super) struct FactsCache {
     pub(super) facts: Arc<Facts>,
-    /// The number of its execs.
-    pub(super) version: u32,
     /// When it was first seen or ran exec; `None` if it existed at the first scan.
     pub(super) born: Option<Duration>,
     /// Its CPU time when the facts that it can change itself were read.
@@ -29,14 +31,14 @@ pub(super) struct FactsCache {
     is_dirty: bool,
     /// Since when they are being read.
     pending: Option<Duration>,
-    pub(super) line: LineState,
-    pub(super) exe: ExeWatch,
+    line: LineState,
+    exe: ExeWatch,
 }
 
 /// The state of the command line. It is read separately, and only after the CPU time: otherwise, a title written
 /// between the two reads would never be seen.
 #[derive(Clone, Copy, Default)]
-pub(super) struct LineState {
+struct LineState {
     /// It may have changed and must be read.
     is_dirty: bool,
     /// Since when it is being read.
@@ -45,16 +47,13 @@ pub(super) struct LineState {
     was_empty: bool,
 }
 
-/// The state of the link to the executable.
 #[derive(Clone, Copy, Default)]
-pub(super) struct ExeWatch {
+struct ExeWatch {
     /// The digest of its text.
-    pub(super) digest: u64,
+    digest: u64,
     /// Its text was marked as deleted.
-    pub(super) is_marked: bool,
-    /// It was read at least once.
+    is_marked: bool,
     is_read: bool,
-    /// The file is being looked up.
     is_pending: bool,
 }
 
@@ -63,7 +62,6 @@ impl FactsCache {
     pub(super) fn new(comm: &[u8], born: Option<Duration>) -> Self {
         Self {
             facts: Arc::new(Facts::pending(comm)),
-            version: 0,
             born,
             ran: None,
             is_near: false,
@@ -77,7 +75,6 @@ impl FactsCache {
     /// Resets everything except the comm after an exec.
     pub(super) fn reset(&mut self, now: Duration) {
         self.facts = Arc::new(Facts::pending(&self.facts.comm));
-        self.version = self.version.wrapping_add(1);
         self.born = Some(now);
         self.is_dirty = true;
     }
@@ -98,11 +95,7 @@ impl FactsCache {
         self.pending.is_some() || self.line.pending.is_some()
     }
 
-    pub(super) const fn answered(&mut self) {
-        self.pending = None;
-    }
-
-    pub(super) fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
+    fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
         self.is_dirty |= uid.is_err_and(is_passing);
         // It is about to leave the list. Its former user is still valid.
         let is_gone = uid == Err(Missing::Gone) && self.facts.uid.is_ok();
@@ -112,7 +105,7 @@ impl FactsCache {
         }
     }
 
-    pub(super) fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
+    fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
         self.is_dirty |= cgroup.as_ref().is_err_and(|why| is_passing(*why));
         if matches!(cgroup, Err(Missing::Gone)) && self.facts.cgroup.is_ok() {
             return;
@@ -128,24 +121,7 @@ impl FactsCache {
         }
     }
 
-    /// Returns true if the command line must be read now, and marks it as being read in that case.
-    pub(super) fn start_line(&mut self, now: Duration) -> bool {
-        let starts = self.line.is_dirty && self.line.pending.is_none();
-        if starts {
-            (self.line.is_dirty, self.line.pending) = (false, Some(now));
-        }
-        starts
-    }
-
-    pub(super) const fn set_line_dirty(&mut self) {
-        self.line.is_dirty = true;
-    }
-
-    pub(super) fn set_cmdline(&mut self, version: u32, cmdline: Reading<Box<[u8]>>) {
-        self.line.pending = None;
-        if version != self.version {
-            return;
-        }
+    fn set_cmdline(&mut self, cmdline: Reading<Box<[u8]>>) {
         self.line.is_dirty |= cmdline.as_ref().is_err_and(|why| is_passing(*why));
         let is_known = self.facts.cmdline.as_ref().is_ok_and(|line| !line.is_empty());
         let is_empty = cmdline.as_ref().is_ok_and(|line| line.is_empty());
@@ -160,7 +136,7 @@ impl FactsCache {
     }
 
     /// Stores the name of a user, if this process has that user; returns true if the name has changed.
-    pub(super) fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
+    fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
         let is_news = self.facts.uid == Ok(uid) && self.facts.user != *name;
         if is_news {
             Arc::make_mut(&mut self.facts).user.clone_from(name);
@@ -168,8 +144,8 @@ impl FactsCache {
         is_news
     }
 
-    pub(super) fn set_exe(&mut self, exe: Reading<(ExeFile, Arc<[u8]>)>, stat: &Stat) {
-        let (exe, path) = match exe {
+    fn set_exe(&mut self, exe: Reading<ExeFile>, stat: &Stat) {
+        let exe = match exe {
             Ok(found) => found,
             // An exiting process has no executable any more. The former one is still valid.
             Err(_) if self.facts.exe.is_ok() => return,
@@ -178,13 +154,10 @@ impl FactsCache {
                 return;
             }
         };
-        self.exe.digest = exe.digest;
-        self.exe.is_marked = exe.is_marked;
-        self.exe.is_read = true;
-        if self.facts.exe.as_ref() != Ok(&path) || self.facts.replaced != exe.replaced {
+        (self.exe.digest, self.exe.is_marked, self.exe.is_read) = (exe.digest, exe.is_marked, true);
+        if self.facts.exe.as_ref() != Ok(&exe.path) || self.facts.replaced != exe.replaced {
             let facts = Arc::make_mut(&mut self.facts);
-            facts.exe = Ok(path);
-            facts.replaced = exe.replaced;
+            (facts.exe, facts.replaced) = (Ok(exe.path), exe.replaced);
         }
     }
 
@@ -227,21 +200,6 @@ impl FactsCache {
     }
 }
 
-impl ExeWatch {
-    /// Returns true if the file may be looked up now, and marks it as being looked up.
-    pub(super) fn start_look_up(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_pending, true)
-    }
-
-    pub(super) const fn looked_up(&mut self) {
-        self.is_pending = false;
-    }
-
-    pub(super) const fn can_be_checked(&self) -> bool {
-        self.is_read && !self.is_pending
-    }
-}
-
 /// Returns true if another attempt may succeed.
 const fn is_passing(why: Missing) -> bool {
     matches!(why, Missing::Gone | Missing::Errno(_))
@@ -254,20 +212,9 @@ const BATCH: usize = 16;
 /// Number of lines of a cgroup's list that cost as much as one read of a process's cgroup.
 const LINES_PER_READ: u64 = 15;
 
-pub(in crate::sampler) struct LookOptions<'a> {
-    pub(in crate::sampler) now: Duration,
-    pub(in crate::sampler) focus: &'a HashSet<Identity>,
-    /// The clocks of processes were read, so it is known which ones ran.
-    pub(in crate::sampler) has_clocks: bool,
-    /// Time between two checks of a link to an executable, used if no clock determines the turns.
-    pub(in crate::sampler) exe_check_interval: Duration,
-    /// Only the command line can block a reader.
-    pub(in crate::sampler) is_procfs: bool,
-    /// The cgroup mounts, if the lists there contain the pids of this tree.
-    pub(in crate::sampler) mounts: Option<Arc<Mounts>>,
-}
-
 struct Turns {
+    /// The lists of cgroups can be read.
+    can_list: bool,
     /// The turn of the lists of all cgroups.
     lists: bool,
     /// The turn of all rows in focus.
@@ -280,57 +227,54 @@ struct Turns {
 struct Wants {
     /// All facts that it can change itself.
     own: bool,
-    place: bool,
+    cgroup: bool,
     /// Reading the list of its former cgroup suffices for that.
     by_list: bool,
 }
 
-/// The processes of one cgroup to compare with its list.
-#[derive(Default)]
-struct Members {
-    threads: u64,
-    pids: Vec<u32>,
-}
-
 impl Table {
     /// Returns the cgroups of all processes, as far as they are known. Consecutive duplicates are omitted.
-    pub(in crate::sampler) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+    pub(crate) fn cgroups(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         let mut last = None;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let all = processes.filter_map(|p| p.facts.facts.cgroup.as_ref().ok());
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
-    /// Returns jobs for the facts that are due, and for user names.
-    pub(in crate::sampler) fn facts_jobs(&mut self, options: &LookOptions<'_>) -> Vec<Job> {
-        let now = options.now;
-        let turns = self.turns(options);
+    /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
+    /// contain the pids of this tree.
+    pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<&Arc<Mounts>>) -> Vec<Job> {
+        let turns = self.turns(now, mounts.is_some());
         let (mut jobs, mut links, mut single) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cgroups: HashMap<Arc<[u8]>, Members> = HashMap::new();
+        // The processes of each cgroup to compare with its list, and the number of their threads.
+        let mut cgroups: HashMap<Arc<[u8]>, (u64, Vec<u32>)> = HashMap::new();
         // If readers are stuck, at most two checks of all processes are queued.
         let checks_links = self.link_jobs <= self.entries.len() / EXE_LINKS_BATCH * 2 + 1;
         for pid in &turns.pids {
-            let checks_link = checks_links && self.is_link_turn(*pid, options);
-            let wants = self.wants(*pid, &turns, options);
-            let Some(process) = self.entries.get_mut(pid).and_then(|e| e.process.as_deref_mut()) else {
+            let checks_link = checks_links && self.is_link_turn(*pid);
+            let wants = self.wants(*pid, &turns);
+            let Some(process) = process_mut(&mut self.entries, *pid) else {
                 continue;
             };
             let before = jobs.len() + single.len();
             jobs.extend(process.line_job(now));
             match process.facts.facts.cgroup.as_ref() {
                 Ok(path) if wants.by_list && !process.facts.is_dirty => {
-                    let members = cgroups.entry(Arc::clone(path)).or_default();
-                    members.threads += process.stat.threads;
-                    members.pids.push(*pid);
-                    let own = Wants { place: false, ..wants };
+                    let (threads, members) = cgroups.entry(Arc::clone(path)).or_default();
+                    *threads += process.stat.threads;
+                    members.push(*pid);
+                    let own = Wants { cgroup: false, ..wants };
                     single.extend(process.facts_request(now, own));
                 }
                 _ => single.extend(process.facts_request(now, wants)),
             }
-            match checks_link.then(|| process.exe_check()).flatten() {
-                Some(Ok(link)) => links.push(link),
-                Some(Err(job)) => jobs.push(job),
-                None => {}
+            let exe = process.facts.exe;
+            if checks_link && !process.stat.is_zombie() && exe.is_read && !exe.is_pending {
+                if exe.is_marked {
+                    jobs.extend(process.exe_job());
+                } else {
+                    links.push((process.reference(), exe.digest));
+                }
             }
             if jobs.len() + single.len() > before {
                 self.touch(*pid);
@@ -339,73 +283,72 @@ impl Table {
         if turns.lists {
             self.threads = cgroups
                 .iter()
-                .map(|(path, members)| (Arc::clone(path), members.threads))
+                .map(|(path, (threads, _))| (Arc::clone(path), *threads))
                 .collect();
         }
-        for (path, members) in cgroups {
+        for (path, (_, pids)) in cgroups {
             let threads = self.threads.get(&path).copied();
-            match &options.mounts {
-                Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, members.pids.len())) => {
-                    jobs.push(Job::Members {
-                        pids: members.pids,
-                        list: CgroupList {
-                            mounts: Arc::clone(mounts),
-                            path,
-                        },
-                    });
+            match mounts {
+                Some(mounts) if threads.is_some_and(|n| is_worth_listing(mounts, &path, n, pids.len())) => {
+                    jobs.push(strays_job(pids, Arc::clone(mounts), path));
                 }
-                _ => single.extend(members.pids.iter().filter_map(|pid| self.place_request(*pid, now))),
+                _ => single.extend(pids.iter().filter_map(|pid| self.cgroup_request(*pid, now))),
             }
         }
-        let batch = if options.is_procfs { BATCH } else { 1 };
-        jobs.extend(batches(single.into_iter(), batch).map(Job::Facts));
+        let batch = if self.is_procfs { BATCH } else { 1 };
+        jobs.extend(batches(single.into_iter(), batch).map(facts_job));
         let before = jobs.len();
-        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(Job::ExeLinks));
+        jobs.extend(batches(links.into_iter(), EXE_LINKS_BATCH).map(links_job));
         self.link_jobs += jobs.len() - before;
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
-        jobs.extend(self.users.renew(now, in_use).into_iter().map(Job::User));
+        jobs.extend(self.users.renew(now, in_use).into_iter().map(user_job));
         jobs
     }
 
     /// Returns the turns that have come. If the clocks are known, only processes that changed, are new, ran or are in
     /// focus are checked. All are checked when the lists are read.
-    fn turns(&mut self, options: &LookOptions<'_>) -> Turns {
-        self.rotation.advance(options.now);
+    fn turns(&mut self, now: Duration, can_list: bool) -> Turns {
+        self.rotation.advance(now);
         let lists = self.rotation.is_due(0, list_period(self.entries.len()));
-        let focus = options.now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
+        let focus = now.saturating_sub(self.focus_looked_at) >= FOCUS_PERIOD;
         if focus {
-            self.focus_looked_at = options.now;
+            self.focus_looked_at = now;
         }
-        let pids = if lists || !options.has_clocks || options.mounts.is_none() {
+        let pids = if lists || !self.has_clocks || !can_list {
             self.pids()
         } else {
             let mut pids = self.buffers.touched.clone();
             // Events after the last requests may require a read: a walk that shows an exec, or a failed read to
             // repeat.
             pids.extend_from_slice(&self.buffers.touched_before);
-            pids.extend(self.glances.recent());
+            pids.extend(self.glances.recent.keys());
             pids.extend_from_slice(&self.glances.ran);
             pids.extend_from_slice(&self.glances.links);
-            pids.extend(options.focus.iter().map(|id| id.pid));
+            pids.extend(self.focus.iter().map(|id| id.pid));
             pids.sort_unstable();
             pids.dedup();
             pids
         };
         self.glances.ran.sort_unstable();
         self.glances.links.sort_unstable();
-        Turns { lists, focus, pids }
-    }
-
-    fn is_link_turn(&self, pid: u32, options: &LookOptions<'_>) -> bool {
-        if options.has_clocks {
-            self.glances.links.binary_search(&pid).is_ok()
-        } else {
-            self.rotation.is_due(pid.into(), options.exe_check_interval)
+        Turns {
+            can_list,
+            lists,
+            focus,
+            pids,
         }
     }
 
-    fn wants(&self, pid: u32, turns: &Turns, options: &LookOptions<'_>) -> Wants {
+    fn is_link_turn(&self, pid: u32) -> bool {
+        if self.has_clocks {
+            self.glances.links.binary_search(&pid).is_ok()
+        } else {
+            self.rotation.is_due(pid.into(), self.exe_check_interval)
+        }
+    }
+
+    fn wants(&self, pid: u32, turns: &Turns) -> Wants {
         let Some(entry) = self.entries.get(&pid) else {
             return Wants::default();
         };
@@ -414,41 +357,144 @@ impl Table {
             return Wants::default();
         };
         let is_near = process.facts.is_near || process.facts.born.is_some_and(|born| self.rotation.is_young(born));
-        let can_list = options.mounts.is_some();
+        let can_list = turns.can_list;
         let turn = self.rotation.is_due(pid.into(), PERIOD);
-        let own = if options.has_clocks {
+        let own = if self.has_clocks {
             self.glances.ran.binary_search(&pid).is_ok()
         } else {
             turn
         };
-        let place = if options.has_clocks && can_list {
-            turns.lists
-        } else {
-            turn
-        };
-        let in_focus = turns.focus && options.focus.contains(&process.id);
+        let cgroup = if self.has_clocks && can_list { turns.lists } else { turn };
+        let in_focus = turns.focus && self.focus.contains(&process.id);
         // Its clock was read in this tick.
-        let has_run = !options.has_clocks || process.facts.ran != entry.clock;
+        let has_run = !self.has_clocks || process.facts.ran != entry.clock;
         Wants {
             own: (is_near || own || (in_focus && has_run)) && !process.stat.is_kernel_thread(),
-            place: is_near || place || in_focus,
-            by_list: can_list && !is_near && (place || in_focus),
+            cgroup: is_near || cgroup || in_focus,
+            by_list: can_list && !is_near && (cgroup || in_focus),
         }
     }
 
-    pub(super) fn place_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
-        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
-        let request = process.facts_request(
-            now,
-            Wants {
-                place: true,
-                ..Wants::default()
-            },
-        );
-        if request.is_some() {
-            self.touch(pid);
+    pub(super) fn cgroup_request(&mut self, pid: u32, now: Duration) -> Option<FactsRequest> {
+        let wants = Wants {
+            cgroup: true,
+            ..Wants::default()
+        };
+        let request = process_mut(&mut self.entries, pid)?.facts_request(now, wants)?;
+        self.touch(pid);
+        Some(request)
+    }
+}
+
+fn facts_job(of: Vec<FactsRequest>) -> Job {
+    let full = of.iter().filter(|r| r.is_full).count();
+    job(
+        JobKey::Facts(of[0].process.serial),
+        (15 * full + of.len()) as u64,
+        |context, reader| {
+            let read = |request| facts::read_facts(request, context, reader.buf);
+            of.into_iter().map(read).collect::<Vec<_>>()
+        },
+        |scanner, results| {
+            for result in results {
+                scanner.table.set_facts(result, scanner.now, &mut scanner.jobs);
+            }
+        },
+    )
+}
+
+/// Returns the job to read the cgroups of those processes that are missing from the list of their former cgroup.
+fn strays_job(pids: Vec<u32>, mounts: Arc<Mounts>, path: Arc<[u8]>) -> Job {
+    job(
+        JobKey::Members(pids[0]),
+        pids.len() as u64,
+        move |_, reader| facts::strays(&pids, &mounts, &path, reader.buf),
+        |scanner, strays| {
+            for pid in strays {
+                let request = scanner.table.cgroup_request(pid, scanner.now);
+                scanner.jobs.extend(request.map(|request| facts_job(vec![request])));
+            }
+        },
+    )
+}
+
+/// Returns the job to check whether these links have changed.
+fn links_job(links: Vec<(ProcessRef, u64)>) -> Job {
+    job(
+        JobKey::ExeLinks(links[0].0.serial),
+        2 * links.len() as u64,
+        |context, reader| facts::changed_links(links, &context.roots.proc, reader.buf),
+        |scanner, changed| {
+            let table = &mut scanner.table;
+            table.link_jobs = table.link_jobs.saturating_sub(1);
+            for process in changed {
+                scanner.jobs.extend(table.process(&process).and_then(Process::exe_job));
+            }
+        },
+    )
+}
+
+fn user_job(uid: u32) -> Job {
+    job(
+        JobKey::User(uid),
+        50,
+        move |context, _| Ok(users::name(uid, &context.roots)),
+        move |scanner, name| {
+            if scanner.table.users.set_name(uid, name.clone(), scanner.now) {
+                scanner.table.set_user(uid, &name);
+            }
+        },
+    )
+}
+
+impl Table {
+    fn set_facts(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
+        let process = result.process;
+        let owner = result.uid.map(|uid| {
+            let name = uid.and_then(|uid| {
+                let (name, is_new) = self.users.name(uid);
+                jobs.extend(is_new.then(|| user_job(uid)));
+                name
+            });
+            (uid, name)
+        });
+        let (mut cgroup, mut exe) = (result.cgroup, result.exe);
+        if let Some(Ok(found)) = &mut cgroup {
+            self.paths.keep(&mut found.path);
         }
-        request
+        if let Some(Ok(found)) = &mut exe {
+            self.paths.keep(&mut found.path);
+        }
+        let Some(known) = self.process(&process) else { return };
+        known.facts.pending = None;
+        if known.exec != process.exec {
+            return;
+        }
+        known.facts.ran = result.ran;
+        if let Some((uid, user)) = owner {
+            known.facts.set_user(uid, user);
+            known.facts.line.is_dirty = true;
+            jobs.extend(known.line_job(now));
+        }
+        if let Some(cgroup) = cgroup {
+            known.facts.set_cgroup(cgroup);
+        }
+        if let Some(exe) = exe {
+            known.facts.set_exe(exe, &known.stat);
+            if known.facts.exe.is_marked {
+                jobs.extend(known.exe_job());
+            }
+        }
+        self.share_facts(process.pid);
+    }
+
+    pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+        for (pid, entry) in &mut self.entries {
+            let process = entry.process.as_deref_mut();
+            if process.is_some_and(|p| p.facts.set_name(uid, name)) {
+                entry.touch(*pid, &mut self.buffers.touched);
+            }
+        }
     }
 }
 
@@ -463,7 +509,7 @@ impl Process {
     /// Returns the request to read the wanted facts, or all facts if they may have changed. A pending request is not
     /// repeated.
     fn facts_request(&mut self, now: Duration, wants: Wants) -> Option<FactsRequest> {
-        let is_due = wants.own || wants.place;
+        let is_due = wants.own || wants.cgroup;
         if self.facts.pending.is_some() {
             // Its turn comes as soon as the pending read has returned.
             self.facts.is_near |= is_due;
@@ -479,16 +525,68 @@ impl Process {
             is_full,
             reads_own: wants.own,
             ran: self.facts.ran,
-            reads_cgroup: wants.place,
-            process: self.reference(self.facts.version),
+            reads_cgroup: wants.cgroup,
+            process: self.reference(),
         })
     }
 
-    /// Returns the job to read its command line, if that may have changed and is not being read.
-    pub(super) fn line_job(&mut self, now: Duration) -> Option<Job> {
+    /// Returns the job to read its command line, if that may have changed and is not being read. The command line lies
+    /// in the process's memory, so that reading it may block.
+    fn line_job(&mut self, now: Duration) -> Option<Job> {
+        let line = &mut self.facts.line;
         // A zombie has no command line any more.
         let is_over = self.stat.is_zombie() && self.facts.facts.cmdline.is_ok();
-        (!is_over && self.facts.start_line(now)).then(|| Job::Cmdline(self.reference(self.facts.version)))
+        if is_over || !line.is_dirty || line.pending.is_some() {
+            return None;
+        }
+        (line.is_dirty, line.pending) = (false, Some(now));
+        let process = self.reference();
+        Some(job(
+            JobKey::Cmdline(self.serial),
+            8,
+            |context, reader| {
+                let line = facts::read(&process, &context.roots.proc, b"cmdline", reader.buf);
+                let line = line.map(pid::cmdline);
+                (process, line)
+            },
+            |scanner, (process, line)| {
+                if let Some(known) = scanner.table.process(&process) {
+                    known.facts.line.pending = None;
+                    if known.exec == process.exec {
+                        known.facts.set_cmdline(line);
+                    }
+                }
+                scanner.table.share_facts(process.pid);
+            },
+        ))
+    }
+
+    /// Returns the job to look up its executable, which may block; `None` if another one is outstanding.
+    fn exe_job(&mut self) -> Option<Job> {
+        if std::mem::replace(&mut self.facts.exe.is_pending, true) {
+            return None;
+        }
+        let process = self.reference();
+        Some(job(
+            JobKey::Exe(self.serial),
+            50,
+            |context, reader| {
+                let exe = facts::look_up_exe(&process, context, reader.buf);
+                (process, exe)
+            },
+            |scanner, (process, mut exe)| {
+                if let Ok(found) = &mut exe {
+                    scanner.table.paths.keep(&mut found.path);
+                }
+                if let Some(known) = scanner.table.process(&process) {
+                    known.facts.exe.is_pending = false;
+                    if known.exec == process.exec {
+                        known.facts.set_exe(exe, &known.stat);
+                    }
+                }
+                scanner.table.share_facts(process.pid);
+            },
+        ))
     }
 }
 
@@ -523,8 +621,7 @@ impl SharedFacts {
 impl Table {
     /// Shares the facts of a process, which may have changed, with processes that have equal ones.
     pub(super) fn share_facts(&mut self, pid: u32) {
-        let process = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut());
-        if let Some(process) = process {
+        if let Some(process) = process_mut(&mut self.entries, pid) {
             self.shared_facts.share(&mut process.facts.facts);
         }
     }
@@ -542,17 +639,16 @@ impl SharedPaths {
     /// Minimum number of paths at which unused ones are searched for.
     const LEAST: usize = 64;
 
-    pub(super) fn keep(&mut self, found: Reading<CgroupMembership>) -> Reading<CgroupMembership> {
-        let mut found = found?;
-        if let Some(known) = self.all.get(&found.path) {
-            found.path = Arc::clone(known);
-            return Ok(found);
+    /// Replaces `path` with an equal one that is in use, if there is any.
+    fn keep(&mut self, path: &mut Arc<[u8]>) {
+        if let Some(known) = self.all.get(path) {
+            *path = Arc::clone(known);
+            return;
         }
         if self.all.len() >= self.limit {
             self.all.retain(|path| Arc::strong_count(path) > 1);
             self.limit = self.all.len() * 2 + Self::LEAST;
         }
-        self.all.insert(Arc::clone(&found.path));
-        Ok(found)
+        self.all.insert(Arc::clone(path));
     }
 }

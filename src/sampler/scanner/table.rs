@@ -7,72 +7,78 @@ mod rows;
 mod shared_mm;
 mod turns;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use facts::LookOptions;
 use facts::{FactsCache, SharedFacts, SharedPaths};
-pub(super) use glances::GlanceOptions;
 use glances::Glances;
 use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;
 use shared_mm::TwinWatch;
 use turns::Turns;
 
-use super::activity::is_news;
-use super::counters::{KnownCounters, SwapUse};
-use super::estimate::{Counters, Others, Tracker, shift};
-use super::job::{ExeFile, FactsResult, Glance, GlanceRequest, GlanceResult, Job, Outcome, ProcessRef, WalkResult};
-use super::plan::Purpose;
-use super::rotation::Rotation;
-use super::sharing::{ExternalBound, Sharer, Sharing, Walked};
-use super::target::Target;
-use super::users::Users;
+use super::job::{Job, JobKey, Read};
 use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
+use crate::sampler::estimate::{Counters, Others, Tracker, shift};
+use crate::sampler::policy::activity::is_news;
+use crate::sampler::policy::plan::Purpose;
+use crate::sampler::policy::rotation::Rotation;
+use crate::sampler::reading::ProcessRef;
+use crate::sampler::reading::counters::SwapUse;
+use crate::sampler::reading::glance::{Glance, GlanceResult};
+use crate::sampler::reading::pool::Priority;
+use crate::sampler::reading::target::Target;
+use crate::sampler::reading::walk::{WalkRequest, WalkResult};
+use crate::sampler::sharing::{ExternalBound, Sharer, Sharing, Walked};
+use crate::sampler::users::Users;
 
 #[derive(Default)]
 pub(super) struct Table {
     /// In ascending order of pid. Rows have this order too, and processes created one after another are near each
     /// other in the kernel's memory, so that walking them in this order is cheaper.
-    entries: BTreeMap<u32, Entry>,
+    entries: Entries,
     users: Users,
     glances: Glances,
     rotation: Rotation,
-    /// When the facts of the rows in focus were last read.
     focus_looked_at: Duration,
     /// The threads in each cgroup when the lists were last read.
     threads: HashMap<Arc<[u8]>, u64>,
     paths: SharedPaths,
-    /// The last serial number assigned.
     serial: u64,
     /// The number of lists processed.
     list: u64,
-    /// A process is new or has run exec.
     has_new_programs: bool,
     /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
-    /// The path of the last executable read. Processes started together mostly run the same one.
-    last_exe: Arc<[u8]>,
     shared_facts: SharedFacts,
-    /// The groups of processes that may share memory.
     sharing: Sharing,
     /// New processes that have not joined their family yet: from this tick, and from the one before.
     unadopted: [Vec<u32>; 2],
-    /// The number of walks since the last count, and their CPU time.
-    walks: usize,
-    walk_time: Duration,
+    /// The number of walks since the last snapshot, and their CPU time.
+    pub(super) walks: usize,
+    pub(super) walk_time: Duration,
     buffers: RowBuffers,
     turns: Turns,
     held: HeldReads,
-    /// Whether the machine has swap, and uses it.
     pub(super) swap_use: SwapUse,
+    pub(super) focus: HashSet<Identity>,
+    /// Read `oom_score` with each glance.
+    pub(super) oom_score: bool,
+    /// The CPU time of processes can be read, so it is known which ones ran. Otherwise all are glanced at.
+    has_clocks: bool,
+    /// The tree is procfs, where only the command line can block a reader.
+    is_procfs: bool,
+    /// Time between two checks of a link to an executable.
+    exe_check_interval: Duration,
 }
 
+type Entries = BTreeMap<u32, Entry>;
+
 /// A listed pid.
+#[derive(Default)]
 struct Entry {
     serial: u64,
-    /// A glance was requested and has not returned.
     is_glancing: bool,
     /// The last snapshot reported that the glance is late.
     is_late: bool,
@@ -84,7 +90,6 @@ struct Entry {
     is_touched: bool,
     /// Its CPU time before the last glance, if it was read.
     clock: Option<Duration>,
-    /// When it was last glanced at.
     glanced_at: Duration,
     /// As of the last glance: its faults, including the children it waited for; its threads; and its parent.
     faults: u64,
@@ -92,165 +97,75 @@ struct Entry {
     ppid: u32,
 }
 
+fn process_of(entries: &Entries, pid: u32) -> Option<&Process> {
+    entries.get(&pid)?.process.as_deref()
+}
+
+fn process_mut(entries: &mut Entries, pid: u32) -> Option<&mut Process> {
+    entries.get_mut(&pid)?.process.as_deref_mut()
+}
+
 impl Table {
-    fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        self.entries.values_mut().filter_map(|e| e.process.as_deref_mut())
+    pub(super) fn new(has_clocks: bool, is_procfs: bool, exe_check_interval: Duration) -> Self {
+        Self {
+            has_clocks,
+            is_procfs,
+            exe_check_interval,
+            ..Self::default()
+        }
     }
 
-    /// Returns a process for modification. Touches it, because its row may change.
-    fn process(&mut self, pid: u32, serial: u64) -> Option<&mut Process> {
-        let entry = self.entries.get_mut(&pid)?;
-        entry.touch(pid, &mut self.buffers.touched);
-        entry.process.as_deref_mut().filter(|p| p.serial == serial)
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns a process for modification, unless another one has its pid now. Touches it, because its row may change.
+    fn process(&mut self, asked: &ProcessRef) -> Option<&mut Process> {
+        self.touch(asked.pid);
+        process_mut(&mut self.entries, asked.pid).filter(|p| p.serial == asked.serial)
     }
 
     /// Closes files held for processes while there `are_too_many`.
     pub(super) fn close_files(&mut self, are_too_many: impl Fn() -> bool) {
-        for process in self.processes().take_while(|_| are_too_many()) {
-            process.close_files();
-        }
+        let processes = self.entries.values_mut().filter_map(|e| e.process.as_deref_mut());
+        processes.take_while(|_| are_too_many()).for_each(Process::close_files);
     }
 
-    /// Returns the job for a walk that the policy chose.
+    /// Returns the job for a walk that the policy chose; `None` if another walk is outstanding.
     pub(super) fn walk_job(&mut self, pid: u32, purpose: Purpose) -> Option<Job> {
         self.touch(pid);
-        let process = self.entries.get_mut(&pid)?.process.as_deref_mut()?;
-        process.walk_job(purpose, &self.sharing)
-    }
-
-    /// Stores the result of a read, and adds to `jobs` the reads that it requires.
-    pub(super) fn take_in(&mut self, outcome: Outcome, now: Duration, jobs: &mut Vec<Job>) {
-        match outcome {
-            Outcome::List { .. }
-            | Outcome::System(..)
-            | Outcome::Scope(_)
-            | Outcome::Accounting(..)
-            | Outcome::MemoryMounts(_)
-            | Outcome::MemoryMount(..)
-            | Outcome::Kernel(_)
-            | Outcome::OomKills(_)
-            | Outcome::Mounts(_)
-            | Outcome::Cgroups(..)
-            | Outcome::CloseLook(..) => {}
-            Outcome::Held(process, result) => {
-                self.set_held_by(process.pid, process.serial, process.version, result);
-            }
-            Outcome::DescriptorCounts(changed) => self.descriptors_changed(&changed, now, jobs),
-            Outcome::Glances(glances) => glances.into_iter().for_each(|g| self.glanced(g, now)),
-            Outcome::Walk {
-                process,
-                purpose,
-                result,
-                ..
-            } => {
-                self.walk_time += result.cost;
-                self.touch(process.pid);
-                let known = self
-                    .entries
-                    .get_mut(&process.pid)
-                    .and_then(|e| e.process.as_deref_mut());
-                if let Some(known) = known.filter(|p| p.serial == process.serial) {
-                    let exec = known.exec;
-                    let is_current = known.walked(process.version, &result, purpose, &mut self.sharing);
-                    self.has_new_programs |= known.exec != exec;
-                    self.walks += usize::from(is_current);
-                }
-            }
-            Outcome::Strays(pids) => {
-                let requests = pids.into_iter().filter_map(|pid| self.place_request(pid, now));
-                jobs.extend(requests.map(|request| Job::Facts(vec![request])));
-            }
-            Outcome::Facts(results) => results.into_iter().for_each(|result| self.looked(result, now, jobs)),
-            Outcome::Exe { process, exe } => {
-                let exe = self.keep_path(exe);
-                if let Some(known) = self.process(process.pid, process.serial) {
-                    known.facts.exe.looked_up();
-                    if known.facts.version == process.version {
-                        known.facts.set_exe(exe, &known.stat);
-                    }
-                }
-                self.share_facts(process.pid);
-            }
-            Outcome::ExeLinks(changed) => {
-                self.link_jobs = self.link_jobs.saturating_sub(1);
-                for (pid, serial) in changed {
-                    jobs.extend(self.process(pid, serial).and_then(Process::exe_job));
-                }
-            }
-            Outcome::SharedMm(pairs) => pairs.iter().for_each(|(one, other)| self.set_shared_mm([one, other])),
-            Outcome::Cmdline { process, cmdline } => {
-                if let Some(known) = self.process(process.pid, process.serial) {
-                    known.facts.set_cmdline(process.version, cmdline);
-                }
-                self.share_facts(process.pid);
-            }
-            Outcome::User(uid, name) => {
-                if self.users.set_name(uid, Ok(Arc::clone(&name)), now) {
-                    self.set_user(uid, &Ok(name));
-                }
-            }
+        let process = process_mut(&mut self.entries, pid)?;
+        if std::mem::replace(&mut process.is_walking, true) {
+            return None;
         }
-    }
-
-    fn looked(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
-        let process = result.process;
-        let owner = result.uid.map(|uid| {
-            let name = uid.and_then(|uid| {
-                let (name, is_new) = self.users.name(uid);
-                jobs.extend(is_new.then_some(Job::User(uid)));
-                name
-            });
-            (uid, name)
+        process.sharing.asked(&self.sharing);
+        let expected = process.expected_cost();
+        let (known, new) = (Priority::Known, Priority::New);
+        let priority = if process.has_answered { known } else { new };
+        let read = Read::Walk(WalkRequest {
+            process: process.reference(),
+            purpose,
+            expected,
+            last_maps: process.sharing.last_maps(),
         });
-        let cgroup = result.cgroup.map(|found| self.paths.keep(found));
-        let exe = result.exe.map(|exe| self.keep_path(exe));
-        let Some(known) = self.process(process.pid, process.serial) else {
-            return;
-        };
-        known.facts.answered();
-        if known.facts.version != process.version {
-            return;
-        }
-        known.facts.ran = result.ran;
-        if let Some((uid, user)) = owner {
-            known.facts.set_user(uid, user);
-            known.facts.set_line_dirty();
-            jobs.extend(known.line_job(now));
-        }
-        if let Some(cgroup) = cgroup {
-            known.facts.set_cgroup(cgroup);
-        }
-        if let Some(exe) = exe {
-            known.facts.set_exe(exe, &known.stat);
-            if known.facts.exe.is_marked {
-                jobs.extend(known.exe_job());
-            }
-        }
-        self.share_facts(process.pid);
+        let expected = expected.max(Duration::from_micros(50));
+        Some(Job::new(JobKey::Walk(process.serial), priority, expected, read))
     }
 
-    /// Returns an executable with its path as an `Arc`, which consecutive results with the same path share.
-    fn keep_path(&mut self, exe: Reading<ExeFile>) -> Reading<(ExeFile, Arc<[u8]>)> {
-        let exe = exe?;
-        if *self.last_exe != *exe.path {
-            self.last_exe = (&*exe.path).into();
-        }
-        Ok((exe, Arc::clone(&self.last_exe)))
-    }
-
-    fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
-        for (pid, entry) in &mut self.entries {
-            if entry
-                .process
-                .as_deref_mut()
-                .is_some_and(|p| p.facts.set_name(uid, name))
-            {
-                entry.touch(*pid, &mut self.buffers.touched);
-            }
+    pub(super) fn walked(&mut self, request: &WalkRequest, result: &WalkResult) {
+        let asked = &request.process;
+        self.walk_time += result.cost;
+        self.touch(asked.pid);
+        let process = process_mut(&mut self.entries, asked.pid);
+        if let Some(process) = process.filter(|p| p.serial == asked.serial) {
+            let exec = process.exec;
+            let is_current = process.walked(asked.exec, result, request.purpose, &mut self.sharing);
+            self.has_new_programs |= process.exec != exec;
+            self.walks += usize::from(is_current);
         }
     }
 
-    fn glanced(&mut self, result: GlanceResult, now: Duration) {
+    pub(super) fn glanced(&mut self, result: GlanceResult, now: Duration) {
         let pid = result.pid;
         let Some(entry) = self.entries.get_mut(&pid).filter(|e| e.serial == result.serial) else {
             return;
@@ -300,29 +215,14 @@ impl Table {
                     self.glances.ended.push(pid);
                 }
                 self.serial += 1;
-                let new = Process::new(
-                    self.serial,
-                    pid,
-                    result.target,
-                    &glance,
-                    old.as_deref(),
-                    now,
-                    is_initial,
-                );
+                let old = old.as_deref();
+                let new = Process::new(self.serial, pid, result.target, &glance, old, now, is_initial);
                 *slot = Some(Box::new(new));
                 entry.touch(pid, &mut self.buffers.touched);
                 self.share_facts(pid);
                 self.adopt(pid, true, is_initial);
             }
         }
-    }
-
-    /// Returns the number of walks since the last call, and their CPU time.
-    pub(super) const fn count_walks(&mut self) -> (usize, Duration) {
-        (
-            std::mem::replace(&mut self.walks, 0),
-            std::mem::replace(&mut self.walk_time, Duration::ZERO),
-        )
     }
 }
 
@@ -370,7 +270,6 @@ struct Process {
     own_error: Reading<u64>,
     /// The figures, if they differ from the anchor's. For most processes they do not.
     figures: Option<Box<Memory>>,
-    /// A walk was requested and has not returned.
     is_walking: bool,
     /// A walk of it has returned before.
     has_answered: bool,
@@ -388,7 +287,6 @@ struct Process {
     sharing: Sharer,
     /// The bound on changes by others since the last walk.
     external: ExternalBound,
-    /// It has not joined its family yet.
     is_unadopted: bool,
     facts: FactsCache,
     /// Ticks in which another process with the same address space is still searched for.
@@ -449,23 +347,6 @@ impl Process {
         }
     }
 
-    /// Returns a request to glance at `pid`, with what is known from `known`. It `holds` files open if allowed.
-    fn glance_request(pid: u32, serial: u64, known: Option<&Self>, swap_use: SwapUse, holds: bool) -> GlanceRequest {
-        let walked = known.filter(|p| p.estimates.anchor().is_some() || p.is_denied());
-        GlanceRequest {
-            pid,
-            serial,
-            target: known.map(|p| Arc::clone(&p.target)),
-            comm: known.map_or(0, |p| p.comm),
-            known: walked.map(|p| KnownCounters {
-                counters: *p.estimates.counters(),
-                swap_use,
-                is_denied: p.is_denied(),
-            }),
-            holds,
-        }
-    }
-
     /// Returns true if its memory figures are not readable.
     fn is_denied(&self) -> bool {
         self.own_error == Err(Missing::Denied)
@@ -476,7 +357,7 @@ impl Process {
         if !self.is_denied() {
             return Counted::default();
         }
-        let counters = self.estimates.counters();
+        let counters = &self.estimates.counters;
         Counted::new(counters.resident.map(|resident| resident.anon), counters.swap)
     }
 
@@ -499,7 +380,7 @@ impl Process {
         if glance.stat.is_zombie() && !self.stat.is_zombie() {
             self.sharing.leave(sharing);
         }
-        if let (Some(before), Some(after)) = (self.estimates.counters().swap, glance.counters.swap) {
+        if let (Some(before), Some(after)) = (self.estimates.counters.swap, glance.counters.swap) {
             self.sharing.swapped(before, after, sharing);
         }
         if !is_hidden {
@@ -508,7 +389,7 @@ impl Process {
         self.comm = glance.digest;
         self.facts.glanced(glance.comm, &self.stat, &glance.stat);
         // A process whose memory figures are not readable is no known sharer.
-        let before = self.estimates.counters().resident.filter(|_| !self.is_denied());
+        let before = self.estimates.counters.resident.filter(|_| !self.is_denied());
         if let (Some(before), Some(after)) = (before, glance.counters.resident) {
             let change = after.shared.cast_signed() - before.shared.cast_signed();
             self.sharing.resized(change, sharing);
@@ -534,14 +415,6 @@ impl Process {
         self.facts.reset(now);
     }
 
-    /// Records the end of the address space; returns true if that shows another program. Glances show it sooner if
-    /// the kernel does not hide the addresses in `stat` (`CAP_PERFMON` alone does not reveal them).
-    fn has_other_space(&mut self, end: Option<u64>) -> bool {
-        let before = self.space_end;
-        self.space_end = end.or(before);
-        self.image == 0 && before.zip(end).is_some_and(|(before, end)| before != end)
-    }
-
     /// Returns true if it was walked, although the kernel hides the addresses of its program.
     fn is_space_hidden(&self) -> bool {
         self.stat.image == 0 && self.own_error.is_ok() && self.stat.lacks_memory().is_none()
@@ -556,13 +429,6 @@ impl Process {
         }
     }
 
-    /// Records that it forked a child.
-    fn forked(&mut self) {
-        self.estimates.forked();
-        self.set_estimate();
-    }
-
-    /// Estimates its figures from its counters.
     fn set_estimate(&mut self) {
         let mapped = self.newly_mapped();
         if let (Ok(error), Some(estimate)) = (&mut self.own_error, self.estimates.estimate()) {
@@ -577,7 +443,8 @@ impl Process {
     }
 
     fn set_figures(&mut self, memory: Memory) {
-        let is_anchored = self.estimates.anchor().is_some_and(|anchor| anchor.memory == memory);
+        let anchor = self.estimates.anchor.as_ref();
+        let is_anchored = anchor.is_some_and(|anchor| anchor.memory == memory);
         self.figures = (!is_anchored).then(|| Box::new(memory));
     }
 
@@ -585,7 +452,7 @@ impl Process {
     /// changes.
     fn walk(&self) -> Reading<Walk> {
         let error = self.own_error?;
-        let anchored = self.estimates.anchor().map(|anchor| &anchor.memory);
+        let anchored = self.estimates.anchor.as_ref().map(|anchor| &anchor.memory);
         let memory = self.figures.as_deref().or(anchored).ok_or(Missing::Pending)?;
         Ok(Walk {
             memory: *memory,
@@ -598,8 +465,9 @@ impl Process {
     /// Returns the change of its files and shmem since the walk, if so much of its address space has changed too that
     /// it has probably mapped other objects. Their sharers are unknown, so nothing learnt is valid.
     fn newly_mapped(&self) -> u64 {
-        let then = self.estimates.anchor().and_then(|anchor| anchor.counters.resident);
-        let Some((then, now)) = then.zip(self.estimates.counters().resident) else {
+        let anchor = self.estimates.anchor.as_ref();
+        let then = anchor.and_then(|anchor| anchor.counters.resident);
+        let Some((then, now)) = then.zip(self.estimates.counters.resident) else {
             return 0;
         };
         let asks = self.sharing.last_maps().asks(Some(self.stat.vsize), now.shared);
@@ -608,41 +476,25 @@ impl Process {
 
     /// Returns true if it may run another program, and only a walk can tell.
     fn is_program_doubtful(&self) -> bool {
-        let anchor = self.estimates.anchor();
+        let anchor = self.estimates.anchor.as_ref();
         self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)
     }
 
-    /// Returns the reference for a read.
-    fn reference(&self, version: u32) -> ProcessRef {
+    fn reference(&self) -> ProcessRef {
         ProcessRef {
             pid: self.id.pid,
             serial: self.serial,
             starttime: self.id.starttime,
-            version,
+            exec: self.exec,
             target: Arc::clone(&self.target),
         }
     }
 
-    /// Returns the job to walk it; `None` if another walk is outstanding.
-    fn walk_job(&mut self, purpose: Purpose, sharing: &Sharing) -> Option<Job> {
-        if std::mem::replace(&mut self.is_walking, true) {
-            return None;
-        }
-        self.sharing.asked(sharing);
-        Some(Job::Walk {
-            process: self.reference(self.exec),
-            purpose,
-            expected: self.expected_cost(),
-            is_known: self.has_answered,
-            last_maps: self.sharing.last_maps(),
-        })
-    }
-
     /// Records a walk; returns true if it was a successful walk of the current program.
-    fn walked(&mut self, version: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
+    fn walked(&mut self, exec: u32, result: &WalkResult, purpose: Purpose, sharing: &mut Sharing) -> bool {
         self.is_walking = false;
         self.has_answered |= result.walked.is_ok();
-        if version != self.exec {
+        if exec != self.exec {
             return false;
         }
         let own_change = self.estimates.walked(result.anchor, &self.others());
@@ -662,40 +514,22 @@ impl Process {
         let seen = Walked {
             memory: &walked.memory,
             anonymous: walked.anonymous,
-            swap: self.estimates.counters().swap,
-            vsize: self.estimates.counters().vsize,
+            swap: self.estimates.counters.swap,
+            vsize: self.estimates.counters.vsize,
             objects: result.objects.as_ref(),
             own_change,
             is_initial: purpose == Purpose::Initial,
         };
         self.sharing.walked(&seen, sharing);
         self.external = self.sharing.external(sharing);
-        if self.has_other_space(walked.end) {
+        let before = self.space_end;
+        self.space_end = walked.end.or(before);
+        // Another end of the address space shows another program. Glances show it sooner if the kernel does not hide the
+        // addresses in `stat` (`CAP_PERFMON` alone does not reveal them).
+        if self.image == 0 && before.zip(walked.end).is_some_and(|(before, end)| before != end) {
             self.start_program(self.image, result.at, sharing);
         }
         true
-    }
-
-    /// Returns the job to look up its executable; `None` if another one is outstanding.
-    fn exe_job(&mut self) -> Option<Job> {
-        let starts = self.facts.exe.start_look_up();
-        starts.then(|| Job::Exe(self.reference(self.facts.version)))
-    }
-
-    /// Returns the link to its executable for a check, or a job of its own if the link is marked as deleted.
-    fn exe_check(&mut self) -> Option<Result<(ProcessRef, u64), Job>> {
-        if self.stat.is_zombie() || !self.facts.exe.can_be_checked() {
-            return None;
-        }
-        if self.facts.exe.is_marked {
-            return self.exe_job().map(Err);
-        }
-        Some(Ok((self.reference(self.facts.version), self.facts.exe.digest)))
-    }
-
-    /// Returns true if a read of it is outstanding, so that its row may change by time alone.
-    fn waits(&self) -> bool {
-        self.is_walking || self.facts.waits() || self.held.as_ref().is_some_and(|held| held.is_reading)
     }
 }
 
@@ -706,7 +540,7 @@ impl Table {
     /// Adds a new process to its family. If it looks as if it shared its parent's address space, it waits for the
     /// next tick: by then, that is known, or it has run exec.
     fn adopt(&mut self, pid: u32, is_new: bool, is_initial: bool) {
-        let process = |pid| self.entries.get(&pid).and_then(|e| e.process.as_deref());
+        let process = |pid| process_of(&self.entries, pid);
         let Some(child) = process(pid).filter(|p| p.is_unadopted) else {
             return;
         };
@@ -719,7 +553,7 @@ impl Table {
         let has_parent = parent.is_some();
         // A walk of the child covers the same areas as one of the parent.
         let cost = parent.and_then(|p| p.cost);
-        let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) else {
+        let Some(child) = process_mut(&mut self.entries, pid) else {
             return;
         };
         child.is_unadopted = false;
@@ -731,14 +565,15 @@ impl Table {
         sharer.join(stat.image, &mut self.sharing);
         if !is_initial && sharer.has_relatives(&self.sharing) {
             self.touch(stat.ppid);
-            let parent = self.entries.get_mut(&stat.ppid).and_then(|e| e.process.as_deref_mut());
+            let parent = process_mut(&mut self.entries, stat.ppid);
             let parent = parent.filter(|_| has_parent).map(|parent| {
-                parent.forked();
+                parent.estimates.forked();
+                parent.set_estimate();
                 &mut parent.sharing
             });
             sharer.forked(parent, stat.rss, &mut self.sharing);
         }
-        if let Some(child) = self.entries.get_mut(&pid).and_then(|e| e.process.as_deref_mut()) {
+        if let Some(child) = process_mut(&mut self.entries, pid) {
             child.sharing = sharer;
         }
     }
@@ -757,7 +592,7 @@ impl Table {
 
 impl Process {
     /// Updates the bound on changes by others; returns true if it has changed.
-    fn look_at_sharers(&mut self, sharing: &Sharing) -> bool {
+    fn update_external(&mut self, sharing: &Sharing) -> bool {
         let external = self.sharing.external(sharing);
         std::mem::replace(&mut self.external, external) != external
     }
@@ -770,7 +605,6 @@ impl Process {
         })
     }
 
-    /// Returns the bounds on changes by others since the last walk.
     fn others(&self) -> Others {
         let external = &self.external;
         Others {
@@ -780,7 +614,6 @@ impl Process {
         }
     }
 
-    /// Returns its figures as they are shown.
     fn shown(&self) -> Reading<Walk> {
         let mut walk = self.walk()?;
         shift(&mut walk.memory, self.external.shifts);

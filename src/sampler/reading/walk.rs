@@ -2,31 +2,91 @@
 //! for mappings.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
 use super::target::{self, Target};
+use super::{Context, ProcessRef};
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
 use crate::proc::maps::Objects;
 use crate::proc::smaps::Areas;
-use crate::proc::{files, pid, smaps};
+use crate::proc::{clock, files, pid, smaps};
+use crate::sampler::estimate::Anchor;
+use crate::sampler::policy::plan::Purpose;
+use crate::sampler::sharing::LastMaps;
+
+/// CPU time of a walk from which on the additional read of `maps` is so cheap in comparison that the first scan does
+/// it too.
+const SMALL_BESIDE: Duration = Duration::from_millis(1);
+
+pub(crate) struct WalkRequest {
+    pub(crate) process: ProcessRef,
+    pub(crate) purpose: Purpose,
+    /// The CPU time that the planner has reserved.
+    pub(crate) expected: Duration,
+    /// The state of the process when its `maps` was last read.
+    pub(crate) last_maps: LastMaps,
+}
+
+pub(crate) struct WalkResult {
+    pub(crate) walked: Reading<Walked>,
+    /// The walk with the counters around it; `None` if the process has ended.
+    pub(crate) anchor: Option<Anchor>,
+    pub(crate) at: Duration,
+    /// CPU time.
+    pub(crate) cost: Duration,
+    /// Elapsed time.
+    pub(crate) took: Duration,
+    /// Its files and shmem, if they were read, and the CPU time of that read.
+    pub(crate) objects: Option<Objects>,
+    pub(crate) extra: Duration,
+}
+
+impl WalkRequest {
+    /// Walks the process, reads the counters before and after, and its `maps` if the walk shows that it changed.
+    pub(crate) fn walk(&self, context: &Context, buf: &mut [u8]) -> WalkResult {
+        let (proc, target) = (context.roots.proc.as_path(), &*self.process.target);
+        let (at, began) = (clock::monotonic(), clock::thread_time());
+        let before = context.counters.of_stat(target, proc, buf);
+        let walked = walk(target, self.process.starttime, proc, buf);
+        let anchor = |walked: &Walked| context.counters.anchor(walked, before, target, proc, buf);
+        let anchor = walked.as_ref().ok().and_then(anchor);
+        let (took, done) = (clock::monotonic().saturating_sub(at), clock::thread_time());
+        let cost = done.saturating_sub(began);
+        let may_read = self.purpose != Purpose::Initial || cost > SMALL_BESIDE;
+        let vsize = anchor.map(|anchor| anchor.counters.vsize);
+        let objects = match &walked {
+            Ok(walked) if may_read && self.last_maps.asks(vsize, walked.files()) => objects(target, proc, buf),
+            _ => None,
+        };
+        WalkResult {
+            walked,
+            anchor,
+            at,
+            cost,
+            took,
+            objects,
+            extra: clock::thread_time().saturating_sub(done),
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
-pub(super) struct Walked {
-    pub(super) memory: Memory,
+pub(crate) struct Walked {
+    pub(crate) memory: Memory,
     /// The end of its address space, if the kernel reports it.
-    pub(super) end: Option<u64>,
+    pub(crate) end: Option<u64>,
     /// Anonymous memory, shared or not, if the kernel reports it.
-    pub(super) anonymous: Option<u64>,
+    pub(crate) anonymous: Option<u64>,
 }
 
 impl Walked {
     /// Returns the size of files and shmem, in bytes.
-    pub(super) fn files(&self) -> u64 {
-        self.memory
-            .rss
-            .saturating_sub(self.anonymous.unwrap_or(self.memory.rss))
+    fn files(&self) -> u64 {
+        let rss = self.memory.rss;
+        rss.saturating_sub(self.anonymous.unwrap_or(rss))
     }
 }
 
@@ -35,7 +95,7 @@ impl Walked {
 /// Opening the file of a kernel thread or a zombie also gives ESRCH, so `stat` decides what it was. An empty read may
 /// mean that an exec is in progress, so it is repeated once. If the file is missing while the process exists, the
 /// kernel or the tree does not have it. If the thread that was read has ended, another one is read.
-pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Walked> {
+fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Walked> {
     for _ in 0..2 {
         let result = rollup(target, proc, buf).or_else(|e| match e {
             Errno::NOENT => sum(target, proc, buf),
@@ -64,7 +124,7 @@ pub(super) fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8])
 }
 
 /// Reads `smaps_rollup`; `None` if it is empty.
-pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
+pub(crate) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let fd = target.open(proc, b"smaps_rollup")?;
     let len = files::read_record(fd, buf)?;
     let bytes = &buf[..len];
@@ -78,36 +138,20 @@ pub(super) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Opt
 
 /// Sums `smaps`; `None` if it is empty.
 fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
-    let fd = target.open(proc, b"smaps")?;
     let mut sums = smaps::SmapsSum::default();
-    let mut any = false;
-    loop {
-        match files::read_once(&fd, buf)? {
-            0 => {
-                return Ok(any.then(|| {
-                    sums.finish().map(|memory| Walked {
-                        memory,
-                        end: None,
-                        anonymous: None,
-                    })
-                }));
-            }
-            n => sums.feed(&buf[..n]),
-        }
-        any = true;
-    }
+    let any = target.pieces(proc, b"smaps", buf, |piece| sums.feed(piece))?;
+    let walked = |memory| Walked {
+        memory,
+        end: None,
+        anonymous: None,
+    };
+    Ok(any.then(|| sums.finish().map(walked)))
 }
 
 /// Reads what a process maps, from `maps`; `None` if that fails.
-pub(super) fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
-    let fd = target.open(proc, b"maps").ok()?;
+fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
     let mut objects = Objects::default();
-    loop {
-        match files::read_once(&fd, buf).ok()? {
-            0 => break,
-            n => objects.feed(&buf[..n]),
-        }
-    }
+    target.pieces(proc, b"maps", buf, |piece| objects.feed(piece)).ok()?;
     objects.finish();
     Some(objects)
 }
@@ -148,7 +192,7 @@ fn captured_reason(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Missi
 ///
 /// The kernel lists areas a page at a time, and the process runs in between. If it execs meanwhile, the list mixes
 /// both programs, so it is read once more.
-pub(super) fn areas<T: Default + Extend<Area>>(
+pub(crate) fn areas<T: Default + Extend<Area>>(
     target: &Target,
     starttime: Option<u64>,
     proc: &Path,
@@ -196,18 +240,13 @@ fn read_areas<T: Default + Extend<Area>>(
     buf: &mut [u8],
     progress: &impl Fn(),
 ) -> Result<Option<Reading<T>>, Errno> {
-    let fd = target.open(proc, b"smaps")?;
     let mut found = T::default();
     let mut areas = Areas::new(|area| found.extend([area]));
-    let mut any = false;
-    loop {
+    progress();
+    let any = target.pieces(proc, b"smaps", buf, |piece| {
+        areas.feed(piece);
         progress();
-        match files::read_once(&fd, buf)? {
-            0 => break,
-            n => areas.feed(&buf[..n]),
-        }
-        any = true;
-    }
+    })?;
     let whole = areas.finish();
     Ok(any.then(|| whole.map(|_| found)))
 }

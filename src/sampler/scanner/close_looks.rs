@@ -1,19 +1,26 @@
 //! Reads data of a few processes only: the counters of Java virtual machines, and the address space limits of
 //! processes whose address space grows.
 //!
-//! The rows of a published snapshot select these processes. The reader threads read each of them at intervals.
+//! The rows of a published snapshot select these processes. Each is read at intervals.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{CloseLook, CloseRead, CloseResult, Job};
+use super::job::{Job, JobKey, job};
 use crate::model::snapshot::JvmHeap;
-use crate::model::{Facts, Identity, ProcessSample, Reading, Snapshot};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Snapshot};
+use crate::proc::{files, hsperfdata, pid};
+use crate::sampler::reading::Context;
 
 /// Time between two reads of a virtual machine that ran in between, at some 60 µs each. Collections that matter are
 /// further apart.
 const JVM_INTERVAL: Duration = Duration::from_secs(10);
+/// Expected time of a read, in µs.
+const READ_MICROS: u64 = 60;
+/// Maximum number of bytes of `maps` that are searched: some 50,000 areas.
+const MAX_MAPS: usize = 8 << 20;
 /// Reads of a suspected virtual machine without counters after which it counts as none.
 const JVM_TRIES: u32 = 3;
 /// Number of stuck reads of virtual machines from which on no other is read. What a process mounts at its `/tmp` may
@@ -39,6 +46,7 @@ pub(super) struct CloseLooks {
 }
 
 /// A process that may be a Java virtual machine.
+#[derive(Default)]
 struct Jvm {
     exec: u32,
     /// The name under which it maps its counters.
@@ -66,9 +74,9 @@ impl CloseLooks {
         match &snapshot.changes {
             Some(changes) => {
                 let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
-                changed.for_each(|row| self.look_at(row, now, &mut jobs));
+                changed.for_each(|row| self.check(row, now, &mut jobs));
             }
-            None => rows.iter().for_each(|row| self.look_at(row, now, &mut jobs)),
+            None => rows.iter().for_each(|row| self.check(row, now, &mut jobs)),
         }
         if now.saturating_sub(self.pruned_at) >= JVM_INTERVAL {
             self.pruned_at = now;
@@ -77,45 +85,43 @@ impl CloseLooks {
         jobs
     }
 
-    fn look_at(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
-        if may_be_jvm(&row.facts) && row.stat.lacks_memory().is_none() {
-            self.look_at_jvm(row, now, jobs);
+    fn check(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+        if row.stat.lacks_memory().is_some() {
+            return;
         }
-        if row.stat.vsize >= MIN_ADDRESS_SPACE && row.stat.lacks_memory().is_none() {
-            self.look_at_address_space(row, now, jobs);
+        if may_be_jvm(&row.facts) {
+            jobs.extend(self.jvm_job(row, now));
+        }
+        if row.stat.vsize >= MIN_ADDRESS_SPACE {
+            jobs.extend(self.limit_job(row, now));
         }
     }
 
-    fn look_at_jvm(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
-        let new = Jvm {
-            exec: row.exec,
-            mapping: None,
-            tries: 0,
-            read_at: None,
-            cpu: 0,
-            is_reading: false,
-        };
+    fn jvm_job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
         let is_stuck =
             |jvm: &&Jvm| jvm.is_reading && jvm.read_at.is_some_and(|at| now.saturating_sub(at) >= JVM_INTERVAL);
         let may_read = self.jvms.values().filter(is_stuck).count() < MAX_STUCK;
-        let jvm = self.jvms.entry(row.id).or_insert(new);
+        let jvm = self.jvms.entry(row.id).or_default();
         if jvm.exec != row.exec {
             (jvm.exec, jvm.mapping, jvm.tries) = (row.exec, None, 0);
         }
         let is_due = jvm
             .read_at
             .is_none_or(|at| now.saturating_sub(at) >= JVM_INTERVAL && row.stat.cpu_ticks != jvm.cpu);
-        if may_read && is_due && !jvm.is_reading && jvm.tries < JVM_TRIES {
-            (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
-            let mapping = jvm.mapping.clone();
-            jobs.push(Job::CloseLook(CloseLook {
-                id: row.id,
-                reads: CloseRead::Jvm(mapping),
-            }));
+        if !may_read || !is_due || jvm.is_reading || jvm.tries >= JVM_TRIES {
+            return None;
         }
+        (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
+        let (id, known) = (row.id, jvm.mapping.clone());
+        Some(job(
+            JobKey::CloseLook(id.pid),
+            READ_MICROS,
+            move |context, reader| read_jvm(id, known, context, reader.buf),
+            move |scanner, (mapping, heap)| scanner.close_looks.set_heap(id, mapping, heap),
+        ))
     }
 
-    fn look_at_address_space(&mut self, row: &ProcessSample, now: Duration, jobs: &mut Vec<Job>) {
+    fn limit_job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
         let seen = (row.stat.vsize, now);
         let new = AddressSpace {
             first: seen,
@@ -131,20 +137,17 @@ impl CloseLooks {
             && now.saturating_sub(space.first.1) >= LOADING
             && space.newest.1 == now;
         let is_due = space.read_at.is_none_or(|at| now.saturating_sub(at) >= LIMIT_HOLD);
-        if grew && is_due && !space.is_reading {
-            (space.is_reading, space.read_at) = (true, Some(now));
-            jobs.push(Job::CloseLook(CloseLook {
-                id: row.id,
-                reads: CloseRead::AddressSpaceLimit,
-            }));
+        if !grew || !is_due || space.is_reading {
+            return None;
         }
-    }
-
-    pub(super) fn take_in(&mut self, id: Identity, result: CloseResult) {
-        match result {
-            CloseResult::Jvm { mapping, heap } => self.set_heap(id, mapping, heap),
-            CloseResult::AddressSpaceLimit(limit) => self.set_limit(id, limit),
-        }
+        (space.is_reading, space.read_at) = (true, Some(now));
+        let id = row.id;
+        Some(job(
+            JobKey::CloseLook(id.pid),
+            READ_MICROS,
+            move |context, reader| read_limit(id, context, reader.buf),
+            move |scanner, limit| scanner.close_looks.set_limit(id, limit),
+        ))
     }
 
     fn set_heap(&mut self, id: Identity, mapping: Option<Arc<[u8]>>, heap: Reading<JvmHeap>) {
@@ -197,4 +200,43 @@ fn may_be_jvm(facts: &Facts) -> bool {
             .exe
             .as_ref()
             .is_ok_and(|exe| PARTS.iter().any(|part| has(exe, part)))
+}
+
+/// Reads the counters of a Java virtual machine, mapped under the `known` name; if there is none, searches for it.
+/// Returns the name too.
+fn read_jvm(
+    id: Identity,
+    known: Option<Arc<[u8]>>,
+    context: &Context,
+    buf: &mut [u8],
+) -> (Option<Arc<[u8]>>, Reading<JvmHeap>) {
+    let proc = context.roots.proc.as_path();
+    let find = || {
+        let maps = files::slurp_grown(&path(proc, id.pid, "maps"), 64 << 10, MAX_MAPS).ok()?;
+        hsperfdata::find(&maps).map(Arc::from)
+    };
+    let mapping = known.or_else(find);
+    let heap = mapping.as_deref().ok_or(Missing::Unsupported);
+    let heap = heap.and_then(|mapping| hsperfdata::read(proc, id.pid, mapping));
+    let heap = heap.and_then(|heap| check_same(id, context, buf).map(|()| heap));
+    (mapping, heap)
+}
+
+/// Reads the limit on the size of a process's address space, in bytes; `None` if it has none.
+fn read_limit(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<Option<u64>> {
+    let limits = files::slurp(&path(&context.roots.proc, id.pid, "limits"), buf).map_err(files::reason)?;
+    let limit = pid::address_space_limit(limits)?;
+    check_same(id, context, buf).map(|()| limit)
+}
+
+fn path(proc: &Path, pid: u32, name: &str) -> Vec<u8> {
+    let path = proc.join(pid.to_string()).join(name);
+    path.into_os_string().into_encoded_bytes()
+}
+
+/// Fails if the process with that pid was replaced by another one.
+fn check_same(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<()> {
+    let read = files::slurp(&path(&context.roots.proc, id.pid, "stat"), buf);
+    let is_same = |bytes| pid::stat(bytes, context.page).is_ok_and(|glance| glance.starttime == id.starttime);
+    read.is_ok_and(is_same).then_some(()).ok_or(Missing::Gone)
 }

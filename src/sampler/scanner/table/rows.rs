@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Process, Table};
 use crate::model::{Facts, Identity, Missing, ProcessSample, RowChanges, Snapshot, Stat};
-use crate::sampler::job::{JobKey, RunningReads};
+use crate::sampler::scanner::job::{JobKey, RunningReads};
 
 /// Fraction of the rows for which room is reserved when rows are added. Both buffers have this room.
 const SPARE: usize = 16;
@@ -22,9 +21,7 @@ pub(super) struct RowBuffers {
     /// The last snapshot, and the one before, whose rows are reused once it has no other owner.
     last: Option<Arc<Snapshot>>,
     before: Option<Arc<Snapshot>>,
-    /// The processes that share an address space.
     pub(super) sharing: BTreeSet<u32>,
-    /// The processes whose address space the kernel hides.
     pub(super) hidden: BTreeSet<u32>,
 }
 
@@ -38,13 +35,9 @@ impl Table {
     }
 
     /// Returns a row for every process, in ascending order of pid, and the differences from the last snapshot if they
-    /// are known. The figures of a read that takes longer than `deadline` are reported as timed out.
-    pub(in crate::sampler) fn rows(
-        &mut self,
-        running: &RunningReads,
-        deadline: Duration,
-    ) -> (Vec<ProcessSample>, Option<RowChanges>) {
-        for uid in self.users.time_out(|uid| running.is_late(JobKey::User(uid), deadline)) {
+    /// are known. The figures of a late read are reported as timed out.
+    pub(crate) fn rows(&mut self, running: &RunningReads) -> (Vec<ProcessSample>, Option<RowChanges>) {
+        for uid in self.users.time_out(|uid| running.is_late(JobKey::User(uid))) {
             self.set_user(uid, &Err(Missing::TimedOut));
         }
         let first = self.first_of_shared();
@@ -55,7 +48,7 @@ impl Table {
             self.buffers.touched.clear();
             // No larger than needed, because the buffer is kept.
             rows = Vec::with_capacity(pids.len());
-            rows.extend(pids.iter().filter_map(|pid| self.row(*pid, &first, running, deadline)));
+            rows.extend(pids.iter().filter_map(|pid| self.row(*pid, &first, running)));
             self.buffers.touched_before = pids;
             return (rows, None);
         };
@@ -67,7 +60,7 @@ impl Table {
         let mut changes = RowChanges::default();
         let mut edit = Edit::default();
         for pid in &touched {
-            let row = self.row(*pid, &first, running, deadline);
+            let row = self.row(*pid, &first, running);
             let before = find(last, *pid).map(|at| &last[at]);
             match (&row, before) {
                 (Some(now), Some(before)) if now.is_same(before) => {}
@@ -95,7 +88,7 @@ impl Table {
     }
 
     /// Stores the snapshot made of the rows, or that there is none.
-    pub(in crate::sampler) fn set_published(&mut self, snapshot: Option<&Arc<Snapshot>>) {
+    pub(crate) fn set_published(&mut self, snapshot: Option<&Arc<Snapshot>>) {
         if snapshot.is_none() {
             self.buffers.before = None;
             self.buffers.last = None;
@@ -152,30 +145,25 @@ impl Table {
 
     /// Returns the row of one process; `None` if it is no longer listed. If something of it is outstanding, touches
     /// it again for the next snapshot.
-    fn row(
-        &mut self,
-        pid: u32,
-        first: &HashMap<u64, Identity>,
-        running: &RunningReads,
-        deadline: Duration,
-    ) -> Option<ProcessSample> {
+    fn row(&mut self, pid: u32, first: &HashMap<u64, Identity>, running: &RunningReads) -> Option<ProcessSample> {
         let entry = self.entries.get_mut(&pid)?;
         entry.is_touched = false;
         let Some(process) = &mut entry.process else {
-            let is_late = running.is_late(JobKey::Glances(entry.serial), deadline);
+            let is_late = running.is_late(JobKey::Glances(entry.serial));
             let pending = if is_late { Missing::TimedOut } else { Missing::Pending };
             let row = unseen(pid, entry.fault.unwrap_or(pending));
             entry.touch(pid, &mut self.buffers.touched);
             return Some(row);
         };
-        let mut row = process.row(entry.fault, running, deadline);
+        let mut row = process.row(entry.fault, running);
         // A glance was requested and has not returned, so the bound on its error is outdated.
         entry.is_late = entry.is_glancing;
         row.stale |= entry.is_late && row.walk.is_ok();
         if let Some(mm) = process.shared_mm.filter(|_| !row.stat.is_zombie()) {
             row.shares_mm = first.get(&mm).copied().filter(|id| *id != row.id);
         }
-        if process.waits() {
+        let is_reading_held = process.held.as_ref().is_some_and(|held| held.is_reading);
+        if process.is_walking || process.facts.waits() || is_reading_held {
             entry.touch(pid, &mut self.buffers.touched);
         }
         Some(row)
@@ -205,25 +193,17 @@ impl Edit {
         self.gone.sort_unstable();
         if let Some(first) = self.gone.first() {
             let from = rows.partition_point(|row| row.id.pid < *first);
-            let mut to = from;
-            for at in from..rows.len() {
-                if self.gone.binary_search(&rows[at].id.pid).is_err() {
-                    rows.swap(to, at);
-                    to += 1;
-                }
-            }
-            rows.truncate(to);
+            let is_gone = |row: &mut ProcessSample| self.gone.binary_search(&row.id.pid).is_ok();
+            rows.extract_if(from.., is_gone).for_each(drop);
             if rows.capacity() > 4 * rows.len() + 1024 {
                 rows.shrink_to_fit();
             }
         }
         self.new.sort_unstable_by_key(|row| row.id.pid);
         let mut from = rows.len();
-        rows.reserve_exact(if rows.capacity() - from < self.new.len() {
-            self.new.len() + from / SPARE
-        } else {
-            0
-        });
+        if rows.capacity() - from < self.new.len() {
+            rows.reserve_exact(self.new.len() + from / SPARE);
+        }
         rows.extend_from_slice(&self.new);
         let mut to = rows.len();
         for row in self.new.into_iter().rev() {
@@ -241,10 +221,7 @@ impl Edit {
 fn unseen(pid: u32, why: Missing) -> ProcessSample {
     let id = Identity { pid, starttime: 0 };
     let mut row = ProcessSample::unread(id, Arc::new(Facts::unread(b"?", why)), why);
-    row.stat = Stat {
-        state: Stat::UNKNOWN_STATE,
-        ..Stat::default()
-    };
+    row.stat.state = Stat::UNKNOWN_STATE;
     row
 }
 
@@ -263,20 +240,17 @@ impl Process {
 
     /// Returns the size of its private writable address space, touched or not, if that was read.
     fn data(&self) -> Option<NonZero<u64>> {
-        self.estimates.counters().resident.and_then(|kinds| kinds.data)
+        self.estimates.counters.resident.and_then(|kinds| kinds.data)
     }
 
     /// Returns its row. The figures of a late read are reported as timed out. A walk may take twice as long as the
     /// last one, so that a huge process is not reported as stuck at each walk.
-    pub(super) fn row(&mut self, fault: Option<Missing>, running: &RunningReads, deadline: Duration) -> ProcessSample {
-        let is_late = |key| running.is_late(key, deadline);
-        self.facts.time_out(running.now, || {
-            (
-                is_late(JobKey::Facts(self.serial)),
-                is_late(JobKey::Cmdline(self.serial)),
-            )
-        });
-        let walk_late = || self.is_walking && running.is_late(JobKey::Walk(self.serial), deadline.max(self.took * 2));
+    fn row(&mut self, fault: Option<Missing>, running: &RunningReads) -> ProcessSample {
+        let is_late = |key: fn(u64) -> JobKey| running.is_late(key(self.serial));
+        self.facts
+            .time_out(running.now, || (is_late(JobKey::Facts), is_late(JobKey::Cmdline)));
+        let allowed = running.deadline.max(self.took * 2);
+        let walk_late = || self.is_walking && running.is_silent(JobKey::Walk(self.serial), allowed);
         let walk = match fault.or_else(|| self.stat.lacks_memory()) {
             Some(why) => Err(why),
             None if walk_late() => Err(Missing::TimedOut),
@@ -293,10 +267,7 @@ impl Process {
             oom_score: self.oom_score,
             shares_mm: None,
             counted: self.counted(),
-            held: self
-                .held
-                .as_ref()
-                .map(|held| held.shown(self.serial, running, deadline)),
+            held: self.held.as_ref().map(|held| held.shown(self.serial, running)),
         }
     }
 }

@@ -1,0 +1,434 @@
+//! Schedules the reads of the machine's own files, of the inputs of its account, of the kernel's tables of its own
+//! memory, and of the log of OOM kills. Files that change slowly are read seldom.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::job::{Job, JobKey, RunningReads, job};
+use crate::model::kernel::KernelTables;
+use crate::model::snapshot::{OomKill, OomVictim};
+use crate::model::system::{AccountingInputs, MemoryMount};
+use crate::model::{Missing, Reading, SystemSample};
+use crate::proc::accounting::{self, AccountingFile, MemoryFs};
+use crate::proc::cgroup::scope::{Place, ScopeReading};
+use crate::proc::clock;
+use crate::proc::kernel::kills;
+use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
+use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
+use crate::sampler::reading::counters::SwapUse;
+
+/// When figures were last requested, and whether they are shown.
+#[derive(Default)]
+pub(super) struct Turns {
+    is_shown: bool,
+    asked_at: Option<Duration>,
+    is_reading: bool,
+}
+
+impl Turns {
+    /// Sets whether the figures are shown. If they just became visible, the next tick reads them.
+    pub(super) const fn show(&mut self, is_shown: bool) {
+        if is_shown && !self.is_shown {
+            self.asked_at = None;
+        }
+        self.is_shown = is_shown;
+    }
+
+    fn is_due(&self, now: Duration, holds: Duration) -> bool {
+        self.asked_at.is_none_or(|at| now.saturating_sub(at) >= holds)
+    }
+
+    /// Returns true if a read is due, because the last one is older than `holds`, and records that it starts.
+    fn starts(&mut self, now: Duration, holds: Duration) -> bool {
+        let starts = self.is_due(now, holds) && !self.is_reading;
+        if starts {
+            (self.asked_at, self.is_reading) = (Some(now), true);
+        }
+        starts
+    }
+}
+
+/// Time between two reads of values that hardly ever change or only serve a warning: the host name, zmtop's own
+/// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache. Also between two reads of the account
+/// while it is not shown: a read takes 1 to 2 ms, which would delay the reads of processes.
+const SELDOM: Duration = Duration::from_secs(10);
+/// Time between two reads of the account and of the kernel's tables while they are shown.
+const OFTEN: Duration = Duration::from_secs(2);
+/// Time between two reads of the uptime. The clock advances it in between.
+const UPTIME_HOLDS: Duration = Duration::from_secs(60);
+/// Time for which pressure is valid. The kernel updates its averages every 2 s (`PSI_FREQ` of `kernel/sched/psi.c`).
+/// A little less, because ticks vary slightly.
+const PRESSURE_HOLDS: Duration = Duration::from_millis(1900);
+
+#[derive(Default)]
+pub(super) struct SystemFiles {
+    pub(super) machine: Machine,
+    files: HashMap<SystemFile, Turns>,
+    /// The uptime as read, and the clock then; `None` in a captured tree, whose time may stand still.
+    uptime: Option<(f64, Duration)>,
+    /// The cgroup that stands for the machine, once it is known, and its memory.
+    place: Option<Place>,
+    pub(super) scope: Option<ScopeReading>,
+    scope_turns: Turns,
+}
+
+impl SystemFiles {
+    /// Creates the schedule for a machine; `place` is the cgroup that stands for it, if any.
+    pub(super) fn of(place: Option<Place>) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the jobs that are due. If the tree `is_made` of plain files, most files are read every time, since
+    /// they may change at any time.
+    pub(super) fn jobs(&mut self, now: Duration, is_made: bool) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        let holds = if self.place.is_some() { Duration::ZERO } else { SELDOM };
+        if self.scope_turns.starts(now, holds) {
+            let place = self.place.clone();
+            let scope = job(
+                JobKey::Scope,
+                if place.is_some() { 100 } else { 30 },
+                |context, _| {
+                    let place = place.or_else(|| Place::of_container(&context.roots));
+                    place.map(|place| place.read())
+                },
+                |scanner, reading| scanner.system.set_scope(reading),
+            );
+            jobs.push(scope.urgent());
+        }
+        for file in SystemFile::ALL {
+            let holds = match file {
+                SystemFile::BootId if self.machine.boot_id.is_ok() => Duration::MAX,
+                SystemFile::Limit => SELDOM,
+                _ if is_made => Duration::ZERO,
+                SystemFile::Host => SELDOM,
+                SystemFile::Zram if self.machine.sample.zram.is_empty() => SELDOM,
+                SystemFile::Arcstats if self.machine.sample.arc_size == Err(Missing::Unsupported) => SELDOM,
+                SystemFile::Swaps if self.machine.sample.swap_total == Ok(0) => SELDOM,
+                SystemFile::Uptime => UPTIME_HOLDS,
+                SystemFile::Pressure => PRESSURE_HOLDS,
+                _ => Duration::ZERO,
+            };
+            if self.files.entry(file).or_default().starts(now, holds) {
+                let read = job(
+                    JobKey::System(file),
+                    30,
+                    move |context, reader| file.read(&context.roots, reader.buf),
+                    move |scanner, update| scanner.system.update(file, update, is_made),
+                );
+                jobs.push(read.urgent());
+            }
+        }
+        jobs
+    }
+
+    fn update(&mut self, file: SystemFile, update: MachineUpdate, is_made: bool) {
+        self.files.entry(file).or_default().is_reading = false;
+        update(&mut self.machine);
+        if file == SystemFile::Uptime && !is_made {
+            let uptime = self.machine.sample.uptime.ok();
+            self.uptime = uptime.map(|uptime| (uptime, clock::since_boot()));
+        }
+    }
+
+    fn set_scope(&mut self, reading: Option<ScopeReading>) {
+        self.scope_turns.is_reading = false;
+        if let Some(reading) = &reading {
+            self.place = Some(reading.place.clone());
+        }
+        self.scope = reading;
+    }
+
+    /// Returns whether swap exists and is used; assumes that it is used if that is unknown.
+    pub(super) fn swap_use(&self) -> SwapUse {
+        let system = &self.machine.sample;
+        match (system.swap_total, system.swap_used()) {
+            (Ok(0), _) => SwapUse::Absent,
+            (_, Ok(0)) => SwapUse::Empty,
+            _ => SwapUse::Used,
+        }
+    }
+
+    /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read is late are
+    /// reported as timed out.
+    pub(super) fn sample(&mut self, running: &RunningReads) -> SystemSample {
+        if let Some((uptime, then)) = self.uptime {
+            let since = clock::since_boot().saturating_sub(then);
+            self.machine.sample.uptime = Ok(uptime + since.as_secs_f64());
+        }
+        for (file, turns) in &self.files {
+            if turns.is_reading && running.is_late(JobKey::System(*file)) {
+                file.parse(Err(Missing::TimedOut))(&mut self.machine);
+            }
+        }
+        system::mark_swap(&mut self.machine.sample);
+        let host = &self.machine.sample;
+        if self.scope_turns.is_reading && running.is_late(JobKey::Scope) {
+            self.scope = self.scope.as_ref().map(ScopeReading::late);
+        }
+        let narrow = self.scope.as_ref().and_then(|scope| scope.narrow(host));
+        narrow.unwrap_or_else(|| host.clone())
+    }
+}
+
+pub(super) struct Accounting {
+    pub(super) turns: Turns,
+    inputs: Arc<AccountingInputs>,
+    reading: HashSet<AccountingFile>,
+    is_listing: bool,
+    /// The devices of the in-memory file systems that are being read.
+    asking: HashSet<u64>,
+}
+
+impl Default for Accounting {
+    fn default() -> Self {
+        Self {
+            turns: Turns::default(),
+            inputs: Arc::new(AccountingInputs::missing(Missing::Pending)),
+            reading: HashSet::new(),
+            is_listing: false,
+            asking: HashSet::new(),
+        }
+    }
+}
+
+impl Accounting {
+    /// Returns the jobs to read the account if that is due. The first tick may serve a single table, so it reads the
+    /// account only if it is shown.
+    pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
+        let holds = if self.turns.is_shown { OFTEN } else { SELDOM };
+        if !self.turns.is_due(now, holds) || (is_first && !self.turns.is_shown) {
+            return Vec::new();
+        }
+        self.turns.asked_at = Some(now);
+        let mut jobs = Vec::new();
+        for file in AccountingFile::ALL {
+            if self.reading.insert(*file) {
+                jobs.push(job(
+                    JobKey::Accounting(*file),
+                    60,
+                    move |context, _| file.read(&context.roots),
+                    move |scanner, update| {
+                        scanner.accounting.reading.remove(file);
+                        update(Arc::make_mut(&mut scanner.accounting.inputs));
+                    },
+                ));
+            }
+        }
+        if !std::mem::replace(&mut self.is_listing, true) {
+            jobs.push(job(
+                JobKey::MemoryMounts,
+                50,
+                |context, _| accounting::list(&context.roots),
+                |scanner, found| scanner.accounting.set_mounts(found, &mut scanner.jobs),
+            ));
+        }
+        jobs
+    }
+
+    /// Stores the list of in-memory file systems, and adds one job per file system, because its mount point may be
+    /// below one that never answers.
+    fn set_mounts(&mut self, found: Reading<Vec<MemoryFs>>, jobs: &mut Vec<Job>) {
+        self.is_listing = false;
+        let inputs = Arc::make_mut(&mut self.inputs);
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                inputs.mounts = Err(why);
+                return;
+            }
+        };
+        let known = inputs.mounts.as_mut().map_or_else(|_| Vec::new(), std::mem::take);
+        let mut known: HashMap<u64, MemoryMount> = known.into_iter().map(|mount| (mount.device, mount)).collect();
+        let mount = |fs: &MemoryFs| {
+            known.remove(&fs.device).unwrap_or_else(|| MemoryMount {
+                device: fs.device,
+                path: fs.points[0].clone(),
+                kind: fs.kind.clone(),
+                used: Err(Missing::Pending),
+                size: Err(Missing::Pending),
+            })
+        };
+        inputs.mounts = Ok(found.iter().map(mount).collect());
+        for fs in found {
+            let device = fs.device;
+            if self.asking.insert(device) {
+                jobs.push(job(
+                    JobKey::MemoryMount(device),
+                    5,
+                    move |context, _| accounting::held(&fs, &context.roots),
+                    move |scanner, held| {
+                        scanner.accounting.asking.remove(&device);
+                        if let Some(mount) = mount_of(&mut scanner.accounting.inputs, device) {
+                            (mount.path, mount.used, mount.size) = (held.path, held.used, held.size);
+                        }
+                    },
+                ));
+            }
+        }
+    }
+
+    /// Returns the current inputs. An input whose read is late is reported as timed out.
+    pub(super) fn publish(&mut self, running: &RunningReads) -> Arc<AccountingInputs> {
+        for file in &self.reading {
+            if running.is_late(JobKey::Accounting(*file)) {
+                file.missing(Missing::TimedOut)(Arc::make_mut(&mut self.inputs));
+            }
+        }
+        if self.is_listing && running.is_late(JobKey::MemoryMounts) {
+            Arc::make_mut(&mut self.inputs).mounts = Err(Missing::TimedOut);
+        }
+        for device in &self.asking {
+            if running.is_late(JobKey::MemoryMount(*device))
+                && let Some(mount) = mount_of(&mut self.inputs, *device)
+            {
+                (mount.used, mount.size) = (Err(Missing::TimedOut), Err(Missing::TimedOut));
+            }
+        }
+        Arc::clone(&self.inputs)
+    }
+}
+
+fn mount_of(inputs: &mut Arc<AccountingInputs>, device: u64) -> Option<&mut MemoryMount> {
+    let mounts = Arc::make_mut(inputs).mounts.as_mut().ok()?;
+    mounts.iter_mut().find(|mount| mount.device == device)
+}
+
+/// Time between two reads of the slab caches while they are not shown, for their history. A read takes the kernel some
+/// milliseconds, because it counts the objects of each cache.
+const SLAB_SELDOM: Duration = Duration::from_secs(60);
+/// Expected time of a read of such a table, in µs.
+const TABLE_MICROS: u64 = 5000;
+
+#[derive(Default)]
+pub(super) struct KernelReader {
+    tables: KernelTables,
+    kinds: SlabKinds,
+    pub(super) slab: Turns,
+    pub(super) sites: Turns,
+}
+
+impl KernelReader {
+    /// Returns the jobs that are due. The first tick may serve a single table, so it reads only what is shown.
+    pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
+        // If the file is missing or not readable now, that will not change.
+        let may_read = matches!(self.tables.slab, Ok(_) | Err(Missing::Pending | Missing::TimedOut));
+        let mut jobs = Vec::new();
+        let holds = if self.slab.is_shown { OFTEN } else { SLAB_SELDOM };
+        if (self.slab.is_shown || (may_read && !is_first)) && self.slab.starts(now, holds) {
+            let mut kinds = std::mem::take(&mut self.kinds);
+            jobs.push(job(
+                JobKey::Slab,
+                TABLE_MICROS,
+                move |context, _| (read_slabinfo(&context.roots, &mut kinds), kinds),
+                |scanner, (found, kinds)| {
+                    let kernel = &mut scanner.kernel;
+                    (kernel.slab.is_reading, kernel.kinds) = (false, kinds);
+                    kernel.tables.slab = found.map(Arc::new);
+                },
+            ));
+        }
+        if self.sites.is_shown && self.sites.starts(now, OFTEN) {
+            jobs.push(job(
+                JobKey::AllocSites,
+                TABLE_MICROS,
+                |context, _| read_allocinfo(&context.roots),
+                |scanner, found| {
+                    scanner.kernel.sites.is_reading = false;
+                    scanner.kernel.tables.sites = found.map(Arc::new);
+                },
+            ));
+        }
+        jobs
+    }
+
+    /// Returns the current tables. A table whose read is late is reported as timed out.
+    pub(super) fn publish(&mut self, running: &RunningReads) -> KernelTables {
+        if self.slab.is_reading && running.is_late(JobKey::Slab) {
+            self.tables.slab = Err(Missing::TimedOut);
+        }
+        if self.sites.is_reading && running.is_late(JobKey::AllocSites) {
+            self.tables.sites = Err(Missing::TimedOut);
+        }
+        self.tables.clone()
+    }
+}
+
+const KEPT: usize = 32;
+/// Reads of the log after which a kill counts as not logged. The kernel counts a kill a moment before it logs it.
+const TRIES: u32 = 3;
+
+#[derive(Default)]
+pub(super) struct OomWatch {
+    /// The kernel's counter when it was last read.
+    counted: Option<u64>,
+    /// Kills that were counted but not yet looked up.
+    pending: u64,
+    tries: u32,
+    /// The record number of the last kill that was read.
+    last: Option<u64>,
+    is_reading: bool,
+    /// The newest last.
+    pub(super) kills: Arc<[OomKill]>,
+}
+
+impl OomWatch {
+    /// Records the kernel's counter. If it rose, returns the job to read the log.
+    pub(super) fn follow(&mut self, counter: Reading<u64>) -> Option<Job> {
+        let now = counter.ok()?;
+        let before = self.counted.replace(now).unwrap_or(now);
+        self.pending = self.pending.saturating_add(now.saturating_sub(before));
+        if self.pending == 0 || std::mem::replace(&mut self.is_reading, true) {
+            return None;
+        }
+        Some(job(
+            JobKey::OomKills,
+            2000,
+            |context, reader| kills(&context.roots, reader.buf),
+            |scanner, found| scanner.oom.add(found),
+        ))
+    }
+
+    /// Stores the kills found in the log, with their record numbers.
+    fn add(&mut self, found: Reading<Vec<(u64, OomVictim)>>) {
+        self.is_reading = false;
+        let pending = usize::try_from(self.pending).unwrap_or(usize::MAX);
+        let (new, why) = match found {
+            Ok(found) => {
+                // Without a previous record number, only the newest `pending` kills are new.
+                let older = found.len().saturating_sub(pending);
+                let is_new = |at: usize, record: u64| self.last.map_or(at >= older, |last| record > last);
+                let new: Vec<_> = found
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(at, (record, _))| is_new(*at, *record))
+                    .map(|(_, kill)| kill)
+                    .collect();
+                self.tries += 1;
+                if new.len() < pending && self.tries < TRIES {
+                    return;
+                }
+                (new, Missing::Gone)
+            }
+            Err(why) => (Vec::new(), why),
+        };
+        (self.pending, self.tries) = (0, 0);
+        self.last = new.last().map(|(record, _)| *record).or(self.last);
+        let time = SystemTime::now();
+        let monotonic_ms = Ok(clock::monotonic().as_millis() as u64);
+        let unknown = pending.saturating_sub(new.len()).min(KEPT);
+        let victims = std::iter::repeat_n(Err(why), unknown).chain(new.into_iter().map(|(_, victim)| Ok(victim)));
+        let mut kills = self.kills.to_vec();
+        kills.extend(victims.map(|victim| OomKill {
+            time,
+            monotonic_ms,
+            victim,
+        }));
+        let older = kills.len().saturating_sub(KEPT);
+        self.kills = kills.split_off(older).into();
+    }
+}
