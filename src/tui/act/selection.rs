@@ -1,15 +1,15 @@
-//! The processes that a dialog is about.
+//! The processes that a dialog is about, and the messages about actions on them.
 
 use rustix::process::Signal;
 
-use crate::act::{ActError, Command, MAX_PROCESSES, ProcessAction, RequestId, Tunable, TunableValues, signals};
+use crate::act::{ActError, Command, ProcessAction, RequestId, Tunable, TunableValues, signals};
 use crate::group::{GroupBy, RowKey};
 use crate::model::{Identity, ProcessSample, Snapshot};
-use crate::tui::app::{App, Message, PendingAction};
+use crate::tui::app::{App, Message, PendingAction, Response};
+use crate::tui::event::Effect;
 use crate::{order, text};
 
 /// A process as a dialog names it. Its texts are safe to print.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessLabel {
     pub id: Identity,
     pub comm: String,
@@ -17,17 +17,15 @@ pub struct ProcessLabel {
     pub command: String,
 }
 
-/// The processes that a dialog is about, as they were when it was opened, and what became of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The processes that a dialog is about, at least one, as they were when it was opened, and their state since.
 pub struct Selection {
     pub request: RequestId,
-    /// The processes, at least one, by identity.
+    /// Sorted by identity.
     pub processes: Vec<ProcessLabel>,
     /// The group whose members they are, safe to print.
-    pub group: Option<String>,
+    group: Option<String>,
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
     pub values: Option<Vec<Result<TunableValues, ActError>>>,
-    /// The processes that have exited since.
     pub exited: Vec<Identity>,
 }
 
@@ -35,8 +33,8 @@ impl Selection {
     /// Selects the processes of the tagged rows, or else of the row at the cursor; of a group all its members.
     ///
     /// # Errors
-    /// There are none, or too many.
-    pub(super) fn new(app: &mut App) -> Result<Self, String> {
+    /// There are none, or more than `most`.
+    pub(super) fn new(app: &mut App, most: usize) -> Result<Self, String> {
         if app.query.scope.grouped_by() == Some(GroupBy::Mapping) {
             return Err("a mapping is no process: go back to act on processes".into());
         }
@@ -54,9 +52,9 @@ impl Selection {
         if samples.is_empty() {
             return Err("no process is selected".into());
         }
-        if samples.len() > MAX_PROCESSES {
+        if samples.len() > most {
             let all = samples.len();
-            return Err(format!("these are {all} processes: at most {MAX_PROCESSES} at once"));
+            return Err(format!("these are {all} processes: at most {most} at once"));
         }
         let group = match rows.as_slice() {
             [row @ RowKey::Group(key)] => Some(match app.rows.folds.get(row) {
@@ -78,11 +76,7 @@ impl Selection {
         })
     }
 
-    pub(super) fn pin(&self) -> Command {
-        Command::Pin(self.request, self.ids())
-    }
-
-    fn ids(&self) -> Vec<Identity> {
+    pub(super) fn ids(&self) -> Vec<Identity> {
         self.processes.iter().map(|p| p.id).collect()
     }
 
@@ -92,6 +86,17 @@ impl Selection {
             name: self.name(),
             processes: self.ids(),
         }
+    }
+
+    /// Performs an action on them and closes the dialog. If all have ended, says so after `failure`.
+    pub(super) fn perform(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
+        app.screen.message = None;
+        if self.all_exited() {
+            app.screen.fail(format!("{failure}: {} ended before", self.name()));
+            return Response::close();
+        }
+        app.requests.acts.add(self.to_pending());
+        Response::close().with(Effect::Act(Command::Perform(self.request, action)))
     }
 
     /// Returns them in a few words: `27213 python3`, `7 processes of command postgres`.
@@ -107,12 +112,11 @@ impl Selection {
         }
     }
 
-    /// Returns true if every process has exited.
     pub fn all_exited(&self) -> bool {
         self.processes.iter().all(|p| self.exited.contains(&p.id))
     }
 
-    /// Returns the lowest and the highest present value of a tunable; `None` if none is known.
+    /// Returns the lowest and the highest present value of a tunable, or `None` if none is known.
     pub fn value_range(&self, tunable: Tunable) -> Option<(i32, i32)> {
         let pinned = self.values.iter().flatten().flatten();
         let values = pinned.filter_map(|values| values.get(tunable).ok());
@@ -126,7 +130,6 @@ fn fitted(name: &[u8]) -> String {
     text::fit(&name, text::width(&name).min(24), text::Align::Left)
 }
 
-/// Returns the processes of a row.
 fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a ProcessSample> {
     let rows = snapshot.rows();
     match row {
@@ -168,7 +171,7 @@ fn count_errors(errors: impl Iterator<Item = ActError>) -> String {
 }
 
 /// Explains the errors: the only one in full, several by their counts.
-fn explain<T>(results: &[Result<T, ActError>]) -> String {
+pub(super) fn explain<T>(results: &[Result<T, ActError>]) -> String {
     match results {
         [Err(only)] => only.to_string(),
         many => count_errors(many.iter().filter_map(|result| result.as_ref().err().copied())),
@@ -184,13 +187,8 @@ pub(super) fn value_range_text((lowest, highest): (i32, i32)) -> String {
     }
 }
 
-/// Returns the message that no process could be pinned.
-pub(super) fn not_pinned(name: &str, results: &[Result<TunableValues, ActError>]) -> String {
-    format!("{name}: {}", explain(results))
-}
-
 impl Selection {
-    /// Returns what keeps an action from some of the processes: `has ended`, `2 of 5 have ended`.
+    /// Returns why an action cannot reach some of the processes: `has ended`, `2 of 5 have ended`.
     pub fn obstacles(&self) -> Option<String> {
         let exited = self.exited.len();
         let all = self.processes.len();
@@ -241,9 +239,9 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
     Message { text, bad }
 }
 
-/// Returns the message about the outcome of a signal; `None` if there is nothing to say.
+/// Returns the message about the outcome of a signal, if it needs one.
 pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, running: usize) -> Option<Message> {
-    // A process that goes on after SIGHUP or SIGSTOP does as it should.
+    // It is no fault that a process goes on after SIGHUP or SIGSTOP.
     if exited + running == 0 || running > 0 && !signals::asks_to_exit(signal) {
         return None;
     }

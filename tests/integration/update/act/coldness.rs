@@ -11,7 +11,7 @@ use zmtop::columns::{Value, find};
 use zmtop::history::mappings::{Coldness, Look};
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
-use zmtop::tui::act::ColdnessDialog;
+use zmtop::tui::act::ProcessDialog;
 use zmtop::tui::{Effect, Event};
 
 const CLEAR: ProcessAction = ProcessAction::ClearReferenced;
@@ -82,7 +82,7 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     assert!(session.app.modal.is_none());
     assert_eq!(commands(&session)[1..], [Command::Release(1)]);
     session.keys("c Enter");
-    assert!(session.app.modal::<ColdnessDialog>().is_none());
+    assert!(session.app.modal::<ProcessDialog>().is_none());
     let did = [
         Command::Pin(2, vec![id(900)]),
         Command::Perform(2, CLEAR),
