@@ -1,5 +1,4 @@
-//! Page 3: the kernel's own memory: its slab caches, the callers of its allocator, and the lines of its source that hold
-//! memory.
+//! Page 3, the kernel's own memory: slab caches, callers of the allocator, and allocation sites in the source.
 //!
 //! ```text
 //!  slab  callers  sites
@@ -10,13 +9,13 @@
 //!  Slab 1.0G by meminfo: 700M reclaimable, 374M not
 //! ```
 //!
-//! ΔMARK is there while there is a mark.
+//! ΔMARK is shown while there is a mark.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 
 use crate::columns::callers::{CallSites, CallerRow, cost, own, unnamed};
 use crate::columns::kernel_table::{KernelRow, KernelTable};
@@ -40,8 +39,8 @@ const MIN_NOTE: u16 = 6;
 /// Maximum number of lines of the note.
 const MAX_NOTE: usize = 3;
 
-/// The state of the page: a table for each view.
 pub struct KernelPage {
+    /// A table for each view.
     tables: [PageTable; 3],
     /// The index of the view that is shown.
     open: usize,
@@ -49,23 +48,17 @@ pub struct KernelPage {
 
 impl Default for KernelPage {
     fn default() -> Self {
-        let largest_first = || PageTable {
+        let tables = std::array::from_fn(|_| PageTable {
             sort: Some((0, true)),
             ..PageTable::default()
-        };
-        Self {
-            tables: std::array::from_fn(|_| largest_first()),
-            open: 0,
-        }
+        });
+        Self { tables, open: 0 }
     }
 }
 
-/// Evaluates an expression in which the kind of the rows of the open view has a name.
+/// Evaluates an expression with a name for the type of the rows of a view.
 macro_rules! view {
-    ($page:expr, $kind:ident => $value:expr) => {
-        view!(at $page.open, $kind => $value)
-    };
-    (at $at:expr, $kind:ident => $value:expr) => {
+    ($at:expr, $kind:ident => $value:expr) => {
         match $at {
             0 => {
                 type $kind = Slab;
@@ -83,57 +76,31 @@ macro_rules! view {
     };
 }
 
-struct Areas {
-    /// The names of the views.
-    tabs: Rect,
-    /// The heading and the rows.
-    table: Rect,
-    total: Rect,
-    note: Rect,
-}
-
 impl KernelPage {
-    /// Returns the lines below the table: what qualifies the figures.
+    /// Returns the lines below the table: remarks on the figures.
     fn note(&self, app: &App) -> Vec<String> {
         let width = usize::from(app.layout().page.width.saturating_sub(2)).max(8);
-        let notes = view!(self, T => T::notes(app));
+        let notes = view!(self.open, T => T::notes(app));
         let mut lines = text::wrap(&notes.join("  ·  "), width);
         lines.truncate(MAX_NOTE);
         lines
     }
 
-    fn areas(&self, app: &App) -> Areas {
+    /// Returns the areas of the tabs, of the table with its heading, of the sums and of the note.
+    fn areas(&self, app: &App) -> [Rect; 4] {
         let page = app.layout().page;
-        let tabs = u16::from(page.height > 1);
-        let total = u16::from(page.height >= MIN_TOTAL);
         let note = self.note(app).len().max(1) as u16;
         let note = note.min((page.height + 1).saturating_sub(MIN_NOTE));
-        let cut = |y: u16, height: u16| Rect {
-            y: page.y + y,
-            height,
-            ..page
-        };
-        let below = page.height - total - note;
-        Areas {
-            tabs: cut(0, tabs),
-            table: cut(tabs, below - tabs),
-            total: cut(below, total),
-            note: cut(below + total, note),
-        }
-    }
-
-    /// Shows the view `step` places from the present one, wrapping around.
-    fn turn(&mut self, app: &App, step: isize) {
-        let views = self.tables.len();
-        self.open = (self.open + views).saturating_add_signed(step) % views;
-        (self as &mut dyn Page).follow(app);
+        let (tabs, total) = (u16::from(page.height > 1), u16::from(page.height >= MIN_TOTAL));
+        let [tabs, total, note] = [tabs, total, note].map(Constraint::Length);
+        Layout::vertical([tabs, Constraint::Fill(1), total, note]).areas(page)
     }
 
     /// Returns the name of each view, and the area of its tab.
     fn tabs(&self, area: Rect) -> impl Iterator<Item = (usize, &'static str, Rect)> {
         let mut x = area.x;
         (0..self.tables.len()).map(move |at| {
-            let name = view!(at at, T => T::NAME);
+            let name = view!(at, T => T::NAME);
             let width = (text::width(name) as u16 + 2).min(area.right().saturating_sub(x));
             let tab = Rect { x, width, ..area };
             x += width;
@@ -166,25 +133,26 @@ impl Page for KernelPage {
     }
 
     fn keys(&self, app: &App) -> Vec<PageKey> {
-        view!(self, T => keys::<T>(app, self.table()))
+        view!(self.open, T => keys::<T>(app, self.table()))
     }
 
     fn columns(&self) -> Vec<MenuColumn> {
-        view!(self, T => MenuColumn::all(T::shown()))
+        view!(self.open, T => MenuColumn::all(T::shown()))
     }
 
     fn parse_filter(&mut self, text: &str) {
         let open = self.open;
         let filter = &mut self.table_mut().filter;
-        view!(at open, T => filter.set_by(text, &T::COLUMNS));
+        view!(open, T => filter.set_by(text, &T::COLUMNS));
     }
 
     fn area(&self, app: &App, _rows: usize) -> Rect {
-        self.areas(app).table
+        let [_, table, ..] = self.areas(app);
+        table
     }
 
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
-        view!(self, T => self.table().heading_at(app, T::shown(), area, at))
+        view!(self.open, T => self.table().heading_at(app, T::shown(), area, at))
     }
 
     fn takes(&self, action: Action) -> bool {
@@ -195,20 +163,20 @@ impl Page for KernelPage {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
+        let views = self.tables.len();
         match action {
-            Action::NextGroups | Action::Right => self.turn(app, 1),
-            Action::PreviousGroups | Action::Left => self.turn(app, -1),
-            Action::Open if self.traces() => {
-                app.data.callers.by_site = !app.data.callers.by_site;
-                (self as &mut dyn Page).follow(app);
-            }
+            Action::NextGroups | Action::Right => self.open = (self.open + 1) % views,
+            Action::PreviousGroups | Action::Left => self.open = (self.open + views - 1) % views,
+            Action::Open if self.traces() => app.data.callers.by_site = !app.data.callers.by_site,
             _ => {}
         }
+        (self as &mut dyn Page).follow(app);
         Vec::new()
     }
 
     fn on_click(&mut self, app: &App, at: Position) -> bool {
-        let tab = self.tabs(self.areas(app).tabs).find(|(.., tab)| tab.contains(at));
+        let [tabs, ..] = self.areas(app);
+        let tab = self.tabs(tabs).find(|(.., tab)| tab.contains(at));
         let Some((view, ..)) = tab else { return false };
         self.open = view;
         (self as &mut dyn Page).follow(app);
@@ -216,54 +184,51 @@ impl Page for KernelPage {
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        let section = |at| view!(at at, T => (T::HELP, columns_help(T::shown())));
+        let section = |at| view!(at, T => (T::HELP, columns_help(T::shown())));
         (0..self.tables.len()).map(section).collect()
     }
 
     fn needs(&self) -> Needs {
-        view!(self, T => T::NEEDS)
+        view!(self.open, T => T::NEEDS)
     }
 
     fn traces(&self) -> bool {
-        view!(self, T => T::TRACES)
+        view!(self.open, T => T::TRACES)
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        let areas = self.areas(app);
-        let cut = |inner: Rect| inner.intersection(area);
-        let tabs = cut(areas.tabs);
+        let [tabs, table, total, note] = self.areas(app).map(|part| part.intersection(area));
         buf.set_style(tabs, theme.dim);
         for (at, name, tab) in self.tabs(tabs) {
             let is_open = at == self.open;
             let style = if is_open { theme.heading_sorted } else { theme.dim };
             draw_text(buf, tab.x, tab.y, &format!(" {name} "), usize::from(tab.width), style);
         }
-        let table = cut(areas.table);
-        view!(self, T => draw_rows::<T>(app, self.table(), table, cut(areas.total), buf));
-        if let Err(why) = view!(self, T => T::state(app)) {
+        view!(self.open, T => draw_rows::<T>(app, self.table(), table, total, buf));
+        if let Err(why) = view!(self.open, T => T::state(app)) {
             let width = usize::from(table.width.saturating_sub(2)).max(8);
             let room = table.height.saturating_sub(2);
             for (y, words) in (0..room).zip(text::wrap(&why, width)) {
                 draw_line(buf, line(table, y + 2), &format!(" {words}"), theme.text);
             }
         }
-        let note = cut(areas.note);
         for (y, words) in (0..note.height).zip(self.note(app)) {
             draw_line(buf, line(note, y), &format!(" {words}"), theme.dim);
         }
     }
 }
 
-/// A kind of rows, and where they come from.
+/// The rows of a view.
 trait Source: TableKind {
-    /// The name of the view, and what a row is called.
+    /// The title of the tab.
     const NAME: &'static str;
+    /// The name of a row.
     const NOUN: &'static str;
-    /// The title of its columns in the help.
+    /// The title of the columns in the help.
     const HELP: &'static str;
     const NEEDS: Needs;
-    /// The kernel is traced for it.
+    /// The kernel is traced while the view is open.
     const TRACES: bool = false;
 
     /// Returns the columns of the page, the names last.
@@ -283,7 +248,7 @@ trait Source: TableKind {
         0
     }
 
-    /// Returns what qualifies the figures.
+    /// Returns remarks on the figures.
     fn notes(app: &App) -> Vec<String>;
 }
 
@@ -299,7 +264,7 @@ where
     })
 }
 
-/// Draws the table, and its sums in an area of one line.
+/// Draws the table, and its sums in the line `total`.
 fn draw_rows<T>(app: &App, table: &PageTable, area: Rect, total: Rect, buf: &mut Buffer)
 where
     T: Source,
@@ -342,8 +307,8 @@ fn label<T: Source>(app: &App, passing: usize, all: usize) -> String {
     }
 }
 
-/// Chooses columns by their ids, separated by spaces, in order. The first stays on every screen, those in `low` are left out
-/// first, and the names of the rows take the width that is left, at least `name_width`.
+/// Chooses columns by their ids, separated by spaces. The first stays on every screen, those in `low` are left out first, and the
+/// names of the rows take the remaining width, at least `name_width`.
 fn choose<T: TableKind + Copy>(ids: &str, tables: &[&[Column<T>]], low: &[&str], name_width: u16) -> Vec<Column<T>> {
     let known = || tables.iter().copied().flatten();
     let chosen = ids
@@ -362,8 +327,8 @@ fn choose<T: TableKind + Copy>(ids: &str, tables: &[&[Column<T>]], low: &[&str],
     columns
 }
 
-/// Returns the rows of lines, with their past and, if lines were `marked`, their changes since; what is new since then counts
-/// whole.
+/// Returns the rows of lines with their histories and, if there are `marked` lines, the changes since. A line that is new since
+/// then counts in full.
 fn kernel_rows<'a, T: KernelTable>(
     app: &App,
     lines: impl IntoIterator<Item = &'a T::Line>,
@@ -414,8 +379,8 @@ impl Source for Slab {
 
     fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SlabRow<'a>]) -> R) -> R {
         let Ok(found) = caches(app) else { return f(&[]) };
-        let marked = app.data.marks.current().map(|mark| &mark.kernel().slab);
-        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.caches[..]));
+        let mark = app.data.marks.current();
+        let marked = mark.and_then(|mark| Some(&mark.kernel().slab.as_ref().ok()?.caches[..]));
         f(&kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
     }
 
@@ -424,15 +389,11 @@ impl Source for Slab {
     }
 
     fn state(app: &App) -> Result<(), String> {
-        match caches(app) {
-            Ok(_) => Ok(()),
-            Err(Missing::Pending) => Err("reading the slab caches …".into()),
-            Err(why @ Missing::Denied) => Err(format!(
-                "{}: sudo zmtop shows them, each with its growth",
-                slab::unread(why)
-            )),
-            Err(why) => Err(slab::unread(why)),
-        }
+        caches(app).map(|_| ()).map_err(|why| match why {
+            Missing::Pending => "reading the slab caches …".into(),
+            Missing::Denied => format!("{}: sudo zmtop shows them, each with its growth", slab::unread(why)),
+            why => slab::unread(why),
+        })
     }
 
     fn malformed(app: &App) -> usize {
@@ -450,7 +411,6 @@ fn callers(app: &App) -> Option<&Callers> {
     app.data.callers.found.as_ref()?.as_deref().ok()
 }
 
-/// The callers are traced as long as they are shown.
 impl Source for CallSites {
     const NAME: &'static str = "callers";
     const NOUN: &'static str = "caller";
@@ -461,7 +421,7 @@ impl Source for CallSites {
     fn shown() -> &'static [Column<Self>] {
         static SHOWN: LazyLock<Vec<Column<CallSites>>> = LazyLock::new(|| {
             let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
-            // The names have some of the module in them.
+            // Names include the module.
             choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
         });
         &SHOWN
@@ -511,7 +471,7 @@ impl Source for Sites {
     const NEEDS: Needs = Needs::SITES;
 
     fn shown() -> &'static [Column<Self>] {
-        /// Width of the names of functions, and the least of those of files.
+        /// The width of function names, and the minimum width of file names.
         const NAME_WIDTH: u16 = 24;
         static SHOWN: LazyLock<Vec<Column<Sites>>> = LazyLock::new(|| {
             let ids = "size change since_mark history trend calls each accurate module function site";
@@ -526,10 +486,10 @@ impl Source for Sites {
 
     fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
         let Ok(found) = alloc_sites(app) else { return f(&[]) };
-        // Most lines hold nothing, and never did.
+        // Most lines never held anything.
         let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
-        let marked = app.data.marks.current().map(|mark| &mark.kernel().sites);
-        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.sites[..]));
+        let mark = app.data.marks.current();
+        let marked = mark.and_then(|mark| Some(&mark.kernel().sites.as_ref().ok()?.sites[..]));
         let used = found.sites.iter().filter(is_used);
         f(&kernel_rows(app, used, marked, app.engine.history.sites()))
     }
@@ -539,11 +499,10 @@ impl Source for Sites {
     }
 
     fn state(app: &App) -> Result<(), String> {
-        match alloc_sites(app) {
-            Ok(_) => Ok(()),
-            Err(Missing::Pending) => Err("reading the allocation sites …".into()),
-            Err(why) => Err(sites::unread(why)),
-        }
+        alloc_sites(app).map(|_| ()).map_err(|why| match why {
+            Missing::Pending => "reading the allocation sites …".into(),
+            why => sites::unread(why),
+        })
     }
 
     fn malformed(app: &App) -> usize {
