@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::alert::Transition;
-use crate::columns::{Row, Value, layout};
 use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::Snapshot;
@@ -86,18 +85,13 @@ pub(in crate::tui) struct Charted<'a> {
 }
 
 impl<'a> Charted<'a> {
-    /// Returns the footprint of a process or group.
-    pub(in crate::tui) fn of_row(app: &App, history: Past<'a>, row: &Row<'_>) -> Self {
-        let eta = match (layout::ETA.get().value)(row) {
-            Value::Forecast(eta) => Some(eta),
-            _ => None,
-        };
+    pub(in crate::tui) fn new(app: &App, name: &'a str, history: Past<'a>) -> Self {
         Self {
-            name: "footprint",
+            name,
             chart: app.screen.chart,
             history,
-            eta,
-            started_at: row.sample.and_then(|sample| app.engine.history.started_at(sample.id)),
+            eta: None,
+            started_at: None,
             is_judged: true,
             style: None,
         }
