@@ -25,7 +25,7 @@ use crate::columns::{Cell, Column, Label, MenuColumn, Needs, Priority, TableKind
 use crate::config::Action;
 use crate::filter::{Filterable, TextField};
 use crate::history::kernel::TableHistories;
-use crate::model::kernel::{AllocSite, AllocSites, Callers, SlabCaches};
+use crate::model::kernel::{AllocSite, AllocSites, SlabCaches};
 use crate::model::{Missing, Reading};
 use crate::text;
 use crate::tui::app::{App, HelpSection, Hint, Page, PageKey, PageTable};
@@ -133,7 +133,12 @@ impl Page for KernelPage {
     }
 
     fn keys(&self, app: &App) -> Vec<PageKey> {
-        view!(self.open, T => keys::<T>(app, self.table()))
+        let name = |row: &dyn Filterable| row.text(TextField::Group).unwrap_or_default().into_owned();
+        view!(self.open, T => {
+            let rows = T::rows(app).unwrap_or_default();
+            let order = self.table().arrange(T::shown(), &rows);
+            order.into_iter().map(|at| name(&rows[at])).collect()
+        })
     }
 
     fn columns(&self) -> Vec<MenuColumn> {
@@ -205,12 +210,24 @@ impl Page for KernelPage {
             let style = if is_open { theme.heading_sorted } else { theme.dim };
             draw_text(buf, tab.x, tab.y, &format!(" {name} "), usize::from(tab.width), style);
         }
-        view!(self.open, T => draw_rows::<T>(app, self.table(), table, total, buf));
-        if let Err(why) = view!(self.open, T => T::state(app)) {
+        let fault = view!(self.open, T => {
+            let (rows, fault) = match T::rows(app) {
+                Ok(rows) => (rows, None),
+                Err(why) => (Vec::new(), Some(why)),
+            };
+            let order = self.table().arrange(T::shown(), &rows);
+            let shown: Vec<_> = order.iter().map(|at| rows[*at]).collect();
+            self.table().draw(app, T::shown(), shown.iter(), table, buf, |_, _, _| None);
+            if !rows.is_empty() {
+                let label = label::<T>(app, shown.len(), rows.len());
+                draw_total::<T>(app, self.table(), &T::total(&shown), &label, total, buf);
+            }
+            fault
+        });
+        if let Some(why) = fault {
             let width = usize::from(table.width.saturating_sub(2)).max(8);
-            let room = table.height.saturating_sub(2);
-            for (y, words) in (0..room).zip(text::wrap(&why, width)) {
-                draw_line(buf, line(table, y + 2), &format!(" {words}"), theme.text);
+            for (y, words) in (2..table.height).zip(text::wrap(&why, width)) {
+                draw_line(buf, line(table, y), &format!(" {words}"), theme.text);
             }
         }
         for (y, words) in (0..note.height).zip(self.note(app)) {
@@ -234,14 +251,11 @@ trait Source: TableKind {
     /// Returns the columns of the page, the names last.
     fn shown() -> &'static [Column<Self>];
 
-    /// Lends the rows to `f`.
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [Self::Row<'a>]) -> R) -> R;
+    /// Returns the rows, or why there are none and what would make them readable.
+    fn rows(app: &App) -> Result<Vec<Self::Row<'_>>, String>;
 
-    /// Lends the sum of rows to `f`.
-    fn with_total(rows: &[&Self::Row<'_>], f: &mut dyn for<'a> FnMut(&'a Self::Row<'a>));
-
-    /// Returns why there are no rows, and what would make them readable.
-    fn state(app: &App) -> Result<(), String>;
+    /// Sums up rows.
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a>;
 
     /// Returns the number of malformed lines.
     fn malformed(_app: &App) -> usize {
@@ -252,46 +266,29 @@ trait Source: TableKind {
     fn notes(app: &App) -> Vec<String>;
 }
 
-/// Returns the names of the rows that pass the filter, in order.
-fn keys<T>(app: &App, table: &PageTable) -> Vec<PageKey>
-where
-    T: Source,
-    for<'a> T::Row<'a>: Filterable,
-{
-    T::with_rows(app, |rows| {
-        let name = |at: usize| rows[at].text(TextField::Group).unwrap_or_default().into_owned();
-        table.arrange(T::shown(), rows).into_iter().map(name).collect()
-    })
-}
-
-/// Draws the table, and its sums in the line `total`.
-fn draw_rows<T>(app: &App, table: &PageTable, area: Rect, total: Rect, buf: &mut Buffer)
-where
-    T: Source,
-    for<'a> T::Row<'a>: Filterable,
-{
-    let columns = T::shown();
-    T::with_rows(app, |rows| {
-        let order = table.arrange(columns, rows);
-        let shown: Vec<_> = order.iter().map(|at| &rows[*at]).collect();
-        table.draw(app, columns, shown.iter().copied(), area, buf, |_, _, _| None);
-        if total.is_empty() || rows.is_empty() {
-            return;
+/// Draws the sums in an area of one line.
+fn draw_total<'a, T: Source>(
+    app: &App,
+    table: &PageTable,
+    total: &'a T::Row<'a>,
+    label: &str,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    if area.is_empty() {
+        return;
+    }
+    let (theme, columns) = (&app.config.theme, T::shown());
+    buf.set_style(area, theme.totals);
+    let grid = table.grid(app, columns, area);
+    grid.draw_row(buf, 0, |at| {
+        let column = &columns[at];
+        if column.label != Label::None {
+            return (label.to_owned(), theme.totals);
         }
-        let theme = &app.config.theme;
-        buf.set_style(total, theme.totals);
-        let grid = table.grid(app, columns, total);
-        T::with_total(&shown, &mut |sum| {
-            grid.draw_row(buf, 0, |at| {
-                let column = &columns[at];
-                if column.label != Label::None {
-                    return (label::<T>(app, shown.len(), rows.len()), theme.totals);
-                }
-                let width = usize::from(grid.cell(0, at).width);
-                let Cell { text, style } = cell(&(column.value)(sum), app.screen.units, width);
-                (text, theme.totals.patch(cell_style(theme, style)))
-            });
-        });
+        let width = usize::from(grid.cell(0, at).width);
+        let Cell { text, style } = cell(&(column.value)(total), app.screen.units, width);
+        (text, theme.totals.patch(cell_style(theme, style)))
     });
 }
 
@@ -352,11 +349,6 @@ fn kernel_rows<'a, T: KernelTable>(
     lines.into_iter().map(row).collect()
 }
 
-fn total<'a, T: KernelTable>(rows: &[&KernelRow<'a, T>]) -> KernelRow<'a, T> {
-    let rows: Vec<_> = rows.iter().map(|row| **row).collect();
-    KernelRow::total(&rows)
-}
-
 fn caches(app: &App) -> Reading<&SlabCaches> {
     let snapshot = app.engine.snapshot.as_ref().ok_or(Missing::Pending)?;
     snapshot.kernel.slab.as_deref().map_err(|why| *why)
@@ -377,23 +369,19 @@ impl Source for Slab {
         &SHOWN
     }
 
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SlabRow<'a>]) -> R) -> R {
-        let Ok(found) = caches(app) else { return f(&[]) };
-        let mark = app.data.marks.current();
-        let marked = mark.and_then(|mark| Some(&mark.kernel().slab.as_ref().ok()?.caches[..]));
-        f(&kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
-    }
-
-    fn with_total(rows: &[&SlabRow<'_>], f: &mut dyn for<'a> FnMut(&'a SlabRow<'a>)) {
-        f(&total(rows));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
-        caches(app).map(|_| ()).map_err(|why| match why {
+    fn rows(app: &App) -> Result<Vec<SlabRow<'_>>, String> {
+        let found = caches(app).map_err(|why| match why {
             Missing::Pending => "reading the slab caches …".into(),
             Missing::Denied => format!("{}: sudo zmtop shows them, each with its growth", slab::unread(why)),
             why => slab::unread(why),
-        })
+        })?;
+        let mark = app.data.marks.current();
+        let marked = mark.and_then(|mark| Some(&mark.kernel().slab.as_ref().ok()?.caches[..]));
+        Ok(kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
+    }
+
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        KernelRow::total(rows)
     }
 
     fn malformed(app: &App) -> usize {
@@ -405,10 +393,6 @@ impl Source for Slab {
         let sums = snapshot.and_then(|snapshot| sums(&snapshot.system, caches(app), app.screen.units));
         sums.into_iter().collect()
     }
-}
-
-fn callers(app: &App) -> Option<&Callers> {
-    app.data.callers.found.as_ref()?.as_deref().ok()
 }
 
 impl Source for CallSites {
@@ -427,28 +411,23 @@ impl Source for CallSites {
         &SHOWN
     }
 
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [CallerRow<'a>]) -> R) -> R {
-        let rows = callers(app).map(|found| CallerRow::of(found, !app.data.callers.by_site));
-        f(&rows.unwrap_or_default())
-    }
-
-    fn with_total(rows: &[&CallerRow<'_>], f: &mut dyn for<'a> FnMut(&'a CallerRow<'a>)) {
-        let seconds = rows.first().map_or(0.0, |row| row.seconds);
-        let rows: Vec<CallerRow<'_>> = rows.iter().map(|row| **row).collect();
-        f(&CallerRow::total(&rows, seconds));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
+    fn rows(app: &App) -> Result<Vec<CallerRow<'_>>, String> {
         match &app.data.callers.found {
-            Some(Ok(_)) => Ok(()),
+            Some(Ok(found)) => Ok(CallerRow::of(found, !app.data.callers.by_site)),
             Some(Err(why)) => Err(why.clone()),
             None if app.data.callers.runs => Err("starting the trace …".into()),
             None => Err("no trace while sampling is paused".into()),
         }
     }
 
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        CallerRow::total(rows, rows.first().map_or(0.0, |row| row.seconds))
+    }
+
     fn notes(app: &App) -> Vec<String> {
-        let Some(found) = callers(app) else { return Vec::new() };
+        let Some(Ok(found)) = &app.data.callers.found else {
+            return Vec::new();
+        };
         let mut notes = vec![cost(&found.trace, app.screen.units)];
         if !app.data.callers.runs {
             notes.insert(0, "paused".into());
@@ -484,25 +463,21 @@ impl Source for Sites {
         &SHOWN
     }
 
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
-        let Ok(found) = alloc_sites(app) else { return f(&[]) };
+    fn rows(app: &App) -> Result<Vec<SiteRow<'_>>, String> {
+        let found = alloc_sites(app).map_err(|why| match why {
+            Missing::Pending => "reading the allocation sites …".into(),
+            why => sites::unread(why),
+        })?;
         // Most lines never held anything.
         let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
         let mark = app.data.marks.current();
         let marked = mark.and_then(|mark| Some(&mark.kernel().sites.as_ref().ok()?.sites[..]));
         let used = found.sites.iter().filter(is_used);
-        f(&kernel_rows(app, used, marked, app.engine.history.sites()))
+        Ok(kernel_rows(app, used, marked, app.engine.history.sites()))
     }
 
-    fn with_total(rows: &[&SiteRow<'_>], f: &mut dyn for<'a> FnMut(&'a SiteRow<'a>)) {
-        f(&total(rows));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
-        alloc_sites(app).map(|_| ()).map_err(|why| match why {
-            Missing::Pending => "reading the allocation sites …".into(),
-            why => sites::unread(why),
-        })
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        KernelRow::total(rows)
     }
 
     fn malformed(app: &App) -> usize {
