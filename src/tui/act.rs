@@ -28,20 +28,33 @@ use crate::tui::event::Effect;
 use crate::tui::fleet::REFUSED;
 
 pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
-    open(app, MAX_PROCESSES, SignalQuestion::default())
+    open(
+        app,
+        " Send a signal ",
+        signal::LINES,
+        MAX_PROCESSES,
+        SignalQuestion::default(),
+    )
 }
 
 pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
-    open(app, MAX_ASKED, ColdnessQuestion)
+    open(app, " Hot and cold ", (0, 5), MAX_ASKED, ColdnessQuestion)
 }
 
 /// Opens the dialog that sets a tunable, with its present value and `step` more.
 pub(super) fn open_tunable_dialog(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
-    open(app, MAX_PROCESSES, TunableQuestion::new(tunable, step))
+    let question = TunableQuestion::new(tunable, step);
+    open(app, tunable.spec().title, (0, 2), MAX_PROCESSES, question)
 }
 
 /// Opens a dialog about the selected processes, `most` at most, or says why there are none to act on.
-fn open(app: &mut App, most: usize, mut question: impl Question) -> Vec<Effect> {
+fn open(
+    app: &mut App,
+    title: &'static str,
+    lines: (u16, u16),
+    most: usize,
+    mut question: impl Question,
+) -> Vec<Effect> {
     let selection = if app.config.settings.ui.readonly {
         Err("read only: nothing is changed".into())
     } else if app.fleet.is_some() {
@@ -53,8 +66,12 @@ fn open(app: &mut App, most: usize, mut question: impl Question) -> Vec<Effect> 
         Ok(selection) => {
             let pin = Command::Pin(selection.request, selection.ids());
             question.follow(&selection);
-            let question = Box::new(question);
-            app.open(ProcessDialog { selection, question });
+            app.open(ProcessDialog {
+                selection,
+                title,
+                lines,
+                question: Box::new(question),
+            });
             vec![Effect::Act(pin)]
         }
         Err(error) => {

@@ -32,14 +32,6 @@ use crate::units;
 pub(super) struct ColdnessQuestion;
 
 impl Question for ColdnessQuestion {
-    fn title(&self) -> &'static str {
-        " Hot and cold "
-    }
-
-    fn lines(&self) -> (u16, u16) {
-        (0, 5)
-    }
-
     fn hints(&self) -> &'static [Hint] {
         &[
             Hint::Action(Action::Accept, "start"),

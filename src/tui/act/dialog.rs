@@ -34,11 +34,6 @@ const MAX_NAMED: usize = 4;
 
 /// A question about the processes of a dialog.
 pub trait Question: Any {
-    fn title(&self) -> &'static str;
-
-    /// Returns the number of lines to choose from, and of lines below them.
-    fn lines(&self) -> (u16, u16);
-
     fn hints(&self) -> &'static [Hint];
 
     /// Follows the present values of the processes.
@@ -66,6 +61,9 @@ pub trait Question: Any {
 
 pub struct ProcessDialog {
     pub selection: Selection,
+    pub(super) title: &'static str,
+    /// The number of lines to choose from, and of lines below them.
+    pub(super) lines: (u16, u16),
     pub(super) question: Box<dyn Question>,
 }
 
@@ -77,7 +75,7 @@ impl ProcessDialog {
     }
 
     fn layout(&self, app: &App, screen: Rect) -> DialogLayout {
-        DialogLayout::new(app, &self.selection, self.question.lines(), screen)
+        DialogLayout::new(app, &self.selection, self.lines, screen)
     }
 }
 
@@ -127,7 +125,7 @@ impl Modal for ProcessDialog {
         let layout = self.layout(app, frame.area());
         frame.render_widget(Clear, layout.area);
         let block = Block::bordered().border_style(theme.frame).style(theme.popup);
-        frame.render_widget(block.title(self.question.title()), layout.area);
+        frame.render_widget(block.title(self.title), layout.area);
         let buf = frame.buffer_mut();
         let DialogLayout { head, body, foot, .. } = layout;
         for y in (head.bottom()..body.y).chain(body.bottom()..foot.y) {

@@ -24,7 +24,7 @@ use crate::tui::app::{App, Hint, Response};
 use crate::tui::widgets::{ListState, StatusLine, draw_list};
 
 /// Lines of signals, few enough that some of the table is visible beside the dialog, and of the question.
-const LINES: (u16, u16) = (12, 1);
+pub(super) const LINES: (u16, u16) = (12, 1);
 
 #[derive(Default)]
 pub struct SignalQuestion {
@@ -77,14 +77,6 @@ impl SignalQuestion {
 }
 
 impl Question for SignalQuestion {
-    fn title(&self) -> &'static str {
-        " Send a signal "
-    }
-
-    fn lines(&self) -> (u16, u16) {
-        LINES
-    }
-
     fn hints(&self) -> &'static [Hint] {
         if self.confirming {
             &[

@@ -27,12 +27,12 @@ use crate::tui::event::Effect;
 use crate::tui::widgets::{TextInput, draw_line, line};
 
 pub struct TunableQuestion {
-    pub(super) tunable: Tunable,
+    tunable: Tunable,
     /// The number: as typed, or the present value until something is typed.
     pub input: TextInput,
     is_edited: bool,
     /// Added to the present value, or to each if they differ. Typing ends it.
-    pub(super) step: i32,
+    step: i32,
     /// The lowest and the highest present value, if one is known.
     present: Option<(i32, i32)>,
     /// The processes are pinned, and their values were read.
@@ -153,14 +153,6 @@ impl TunableQuestion {
 }
 
 impl Question for TunableQuestion {
-    fn title(&self) -> &'static str {
-        self.tunable.spec().title
-    }
-
-    fn lines(&self) -> (u16, u16) {
-        (0, 2)
-    }
-
     fn hints(&self) -> &'static [Hint] {
         &[
             Hint::Action(Action::Accept, "set"),

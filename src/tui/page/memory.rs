@@ -20,7 +20,8 @@ mod beside;
 use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Position, Rect};
 use ratatui::style::Style;
 
 use crate::account::{Account, ProcessTotals, account};
@@ -126,11 +127,6 @@ impl MemoryPage {
 
     fn arrange(&self, app: &App, rows: usize) -> Areas {
         let page = app.layout().page;
-        let cut = |y: u16, height: u16| Rect {
-            y: page.y + y.min(page.height),
-            height: height.min(page.height.saturating_sub(y)),
-            ..page
-        };
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
         let left = page.height.saturating_sub(wanted);
@@ -143,21 +139,20 @@ impl MemoryPage {
         } else {
             left.saturating_sub(1).max(MIN_DETAIL).min(page.height - MIN_ROWS)
         };
-        let upper = page.height - detail;
-        let height = wanted.min(upper);
+        let [upper, detail] = Layout::vertical([Fill(1), Length(detail)]).areas(page);
+        let right = if is_wide { BESIDE_WIDTH } else { 0 };
+        let [account, right] = Layout::horizontal([Fill(1), Length(right)]).areas(upper);
+        let height = wanted.min(upper.height);
         let total = u16::from(height > 2);
-        let mut table = cut(0, height - total);
-        let mut total = cut(height - total, total);
+        let [table, total, below] = Layout::vertical([Length(height - total), Length(total), Fill(1)]).areas(account);
         let beside = if is_wide {
-            table.width -= BESIDE_WIDTH;
-            total.width -= BESIDE_WIDTH;
             Rect {
-                x: table.right() + 1,
-                width: BESIDE_WIDTH - 1,
-                ..cut(0, upper)
+                x: right.x + 1,
+                width: right.width - 1,
+                ..right
             }
-        } else if upper - height > MIN_BELOW {
-            cut(height + 1, upper - height - 1)
+        } else if below.height > MIN_BELOW {
+            panel::below(below, 1)
         } else {
             Rect::default()
         };
@@ -165,7 +160,7 @@ impl MemoryPage {
             table,
             total,
             beside,
-            detail: cut(upper, detail),
+            detail,
         }
     }
 }

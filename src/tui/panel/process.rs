@@ -249,29 +249,22 @@ pub(super) fn memory_line(app: &App, memory: &Memory, width: u16) -> StatusLine 
 /// Breaks foreign bytes into `most` lines of `width` columns at most. The last ends with `…` if there is more.
 fn wrap_bytes(bytes: &[u8], width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
-    let shown = text::safe_prefix(bytes, width.saturating_mul(most));
-    let mut rest: &str = &shown;
-    let mut lines = Vec::new();
-    while !rest.is_empty() && lines.len() < most {
-        if text::width(rest) <= width || lines.len() + 1 == most {
-            lines.push(text::truncate(rest, width));
-            break;
-        }
-        let mut end = 0;
-        let mut used = 0;
-        for c in rest.chars() {
-            used += text::width(c.encode_utf8(&mut [0; 4]));
-            if used > width {
-                break;
+    let mut lines: Vec<String> = Vec::new();
+    let mut used = 0;
+    for c in text::safe_prefix(bytes, width.saturating_mul(most)).chars() {
+        let columns = text::width(c.encode_utf8(&mut [0; 4]));
+        used += columns;
+        let fits = used <= width || lines.len() == most;
+        match lines.last_mut() {
+            Some(line) if fits => line.push(c),
+            _ => {
+                lines.push(c.into());
+                used = columns;
             }
-            end += c.len_utf8();
         }
-        // A character wider than the line.
-        if end == 0 {
-            break;
-        }
-        lines.push(rest[..end].to_owned());
-        rest = &rest[end..];
+    }
+    if let Some(last) = lines.last_mut() {
+        *last = text::truncate(last, width);
     }
     lines
 }
