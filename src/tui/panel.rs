@@ -147,7 +147,7 @@ fn draw_facts(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
-    let trend = chart.map(|chart| chart.history.trend());
+    let trend = chart.map(|chart| chart.history.trend);
     let reasons = trend.map_or_else(Vec::new, Judgement::texts);
     let is_leak = trend.is_some_and(|trend| trend.verdict == Verdict::Leaking);
     // A lower panel needs the line for its chart.
@@ -249,9 +249,11 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     }
     let source = app.row_source(snapshot);
     let fold = app.selected_fold();
-    let pasts: Vec<_> = fold.into_iter().flat_map(|fold| fold.pasts(&source)).collect();
     let chart = match fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
-        Some((fold, trend)) => Some(footprint(app, Past::Sum(&pasts, trend), &source.fold(fold))),
+        Some((fold, trend)) => {
+            let histories = fold.pasts(&source).collect();
+            Some(footprint(app, Past { histories, trend }, &source.fold(fold)))
+        }
         None => {
             let history = app.engine.history.of_group(group, snapshot);
             history.map(|history| footprint(app, history.into(), &source.group(group)))

@@ -28,43 +28,21 @@ use crate::{order, text, units};
 
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tui) enum Past<'a> {
-    Own(&'a RowHistory),
-    /// The sum of the histories of its processes, and the verdict on it.
-    Sum(&'a [&'a RowHistory], &'a Judgement),
+/// The history of a row, or the histories that it is the sum of; and the verdict.
+pub(in crate::tui) struct Past<'a> {
+    pub(in crate::tui) histories: Vec<&'a RowHistory>,
+    pub(in crate::tui) trend: &'a Judgement,
 }
 
 impl<'a> From<&'a RowHistory> for Past<'a> {
     fn from(history: &'a RowHistory) -> Self {
-        Self::Own(history)
-    }
-}
-
-impl<'a> Past<'a> {
-    pub(in crate::tui) fn trend(self) -> &'a Judgement {
-        match self {
-            Self::Own(history) => history.trend(),
-            Self::Sum(_, trend) => trend,
-        }
-    }
-
-    fn bands(self, to: Duration, span: Duration, width: usize) -> Vec<Option<Band>> {
-        match self {
-            Self::Own(history) => history.footprint().bands(to, span, width),
-            Self::Sum(all, _) => Band::sums(all.iter().map(|history| history.footprint().bands(to, span, width))),
-        }
-    }
-
-    fn is_without_past(self) -> bool {
-        match self {
-            Self::Own(history) => history.is_without_past(),
-            Self::Sum(all, _) => all.iter().any(|history| history.is_without_past()),
+        Self {
+            histories: vec![history],
+            trend: history.trend(),
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
 pub(in crate::tui) struct Charted<'a> {
     /// The name of the figure, or of its row.
     pub(in crate::tui) name: &'a str,
@@ -100,11 +78,12 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
     let theme = &app.config.theme;
     let Charted {
         name, chart, history, ..
-    } = *charted;
+    } = charted;
     let gutter = axis_width(area.width, app.screen.units);
     let width = chart_width(area.width, app.screen.units);
     let window = chart.window(snapshot.monotonic, width);
-    let bands = history.bands(window.end, window.span, width);
+    let histories = history.histories.iter();
+    let bands = Band::sums(histories.map(|history| history.footprint().bands(window.end, window.span, width)));
     let known = || bands.iter().flatten();
     let mut label = StatusLine::default();
     let head = Rect { height: 1, ..area };
@@ -137,7 +116,7 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
             };
             label.text(95, text, theme.title);
         }
-        None if history.is_without_past() => {
+        None if history.histories.iter().any(|history| history.is_without_past()) => {
             let text = "  ·  its past is not kept: history.max_memory is too small";
             label.text(70, text, theme.warning);
         }
@@ -199,26 +178,12 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
 /// Returns the events of the row itself: the start of its program, and of its growth.
 fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
     let theme = &app.config.theme;
-    let started = charted.started_at.map(|at| ChartEvent {
-        at,
-        sign: "*",
-        name: "program starts".into(),
-        style: theme.title,
-    });
-    let trend = charted.history.trend();
+    let started = charted.started_at;
+    let started = started.map(|at| ChartEvent::new(at, "*", "program starts", theme.title));
+    let trend = charted.history.trend;
     let grows = trend.since.map(|at| match trend.verdict {
-        Verdict::Leaking => ChartEvent {
-            at,
-            sign: "▲",
-            name: "leak begins".into(),
-            style: theme.leak,
-        },
-        _ => ChartEvent {
-            at,
-            sign: "△",
-            name: "grows".into(),
-            style: theme.up,
-        },
+        Verdict::Leaking => ChartEvent::new(at, "▲", "leak begins", theme.leak),
+        _ => ChartEvent::new(at, "△", "grows", theme.up),
     });
     started.into_iter().chain(grows)
 }
@@ -226,7 +191,7 @@ fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
 /// Adds the verdict: ` ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows`.
 fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
-    let judged = charted.history.trend();
+    let judged = charted.history.trend;
     let (sign, style): (&str, Style) = match judged.verdict {
         _ if !charted.is_judged => return,
         Verdict::Unknown => return label.text(50, "  ·  needs more history", theme.dim),
@@ -296,32 +261,31 @@ pub(in crate::tui) struct ChartEvent {
     style: Style,
 }
 
+impl ChartEvent {
+    fn new(at: Duration, sign: &'static str, name: impl Into<String>, style: Style) -> Self {
+        let name = name.into();
+        Self { at, sign, name, style }
+    }
+}
+
 /// Returns the events on all charts: the user's mark, alerts that fired, and suspends, which take no room.
 pub(in crate::tui) fn common(app: &App, snapshot: &Snapshot) -> Vec<ChartEvent> {
     let theme = &app.config.theme;
-    let mark = app.data.marks.current();
-    let marks = mark.map(|mark| ChartEvent {
-        at: snapshot.monotonic.saturating_sub(mark.age(snapshot)),
-        sign: "b",
-        name: "mark".into(),
-        style: theme.title,
+    let mark = app.data.marks.current().map(|mark| {
+        let at = snapshot.monotonic.saturating_sub(mark.age(snapshot));
+        ChartEvent::new(at, "b", "mark", theme.title)
     });
     let fired = app.engine.alerts.events().iter();
-    let alerts = fired
-        .filter(|event| event.transition == Transition::Fired)
-        .map(|event| ChartEvent {
-            at: event.monotonic,
-            sign: "!",
-            name: text::safe(event.name.as_bytes()).into_owned(),
-            style: theme.alert,
-        });
-    let suspends = app.engine.history.suspends().all().map(|(at, length)| ChartEvent {
-        at,
-        sign: "z",
-        name: format!("suspended {}", units::span(length)),
-        style: theme.dim,
+    let fired = fired.filter(|event| event.transition == Transition::Fired);
+    let alerts = fired.map(|event| {
+        let name = text::safe(event.name.as_bytes());
+        ChartEvent::new(event.monotonic, "!", name, theme.alert)
     });
-    marks.into_iter().chain(alerts).chain(suspends).collect()
+    let suspends = app.engine.history.suspends().all().map(|(at, length)| {
+        let name = format!("suspended {}", units::span(length));
+        ChartEvent::new(at, "z", name, theme.dim)
+    });
+    mark.into_iter().chain(alerts).chain(suspends).collect()
 }
 
 /// Draws the axis in the lowest line of an area, and lines for the events in free cells above it.
