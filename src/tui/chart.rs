@@ -218,15 +218,7 @@ impl Scale {
         if units != Units::Auto {
             return units::bytes(value, units);
         }
-        let suffix = match self.unit.ilog2() / 10 {
-            0 => "B",
-            1 => "K",
-            2 => "M",
-            3 => "G",
-            4 => "T",
-            5 => "P",
-            _ => "E",
-        };
+        let suffix = ["B", "K", "M", "G", "T", "P", "E"][self.unit.ilog2() as usize / 10];
         let value = value as f64 / self.unit as f64;
         match value {
             0.0 => "0".into(),

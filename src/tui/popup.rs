@@ -121,13 +121,8 @@ pub trait Text: Any {
     fn lines(app: &App, width: usize) -> Vec<TextLine>;
 }
 
-/// A line of a text: a label at the left, and a text beside it. A label without a text may be wider.
-pub struct TextLine {
-    label: String,
-    label_style: Style,
-    text: String,
-    style: Style,
-}
+/// A line of a text: a label at the left, and a text beside it, each with its style. A label without a text may be wider.
+type TextLine = [(String, Style); 2];
 
 impl<T: Text> Popup for T {
     const TITLE: &'static str = <T as Text>::TITLE;
@@ -136,18 +131,18 @@ impl<T: Text> Popup for T {
 
     fn texts(&self, app: &App) -> Vec<String> {
         let lines = text_lines::<T>(app).into_iter();
-        lines.map(|line| format!("{} {}", line.label, line.text)).collect()
+        lines.map(|[(label, _), (text, _)]| format!("{label} {text}")).collect()
     }
 
     fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let lines = text_lines::<T>(app).into_iter().skip(list.cursor);
-        for (line, y) in lines.zip(area.y..area.bottom()) {
+        for ([label, text], y) in lines.zip(area.y..area.bottom()) {
             let width = usize::from(area.width.saturating_sub(1));
-            draw_text(buf, area.x + 1, y, &line.label, width, line.label_style);
+            draw_text(buf, area.x + 1, y, &label.0, width, label.1);
             let x = area.x.saturating_add(T::LABEL_WIDTH).min(area.right());
             let left = usize::from(area.right() - x);
-            if !line.text.is_empty() {
-                draw_text(buf, x, y, &fit(&line.text, left, Align::Left), left, line.style);
+            if !text.0.is_empty() {
+                draw_text(buf, x, y, &fit(&text.0, left, Align::Left), left, text.1);
             }
         }
     }

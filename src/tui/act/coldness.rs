@@ -42,7 +42,7 @@ impl Question for ColdnessQuestion {
     fn on_action(&mut self, app: &mut App, selection: &Selection, action: Action) -> Response {
         match action {
             Action::Cancel => Response::close(),
-            Action::Accept => selection.perform(app, ProcessAction::ClearReferenced, "nothing cleared"),
+            Action::Accept => selection.perform_and_close(app, ProcessAction::ClearReferenced, "nothing cleared"),
             _ => Response::stay(),
         }
     }

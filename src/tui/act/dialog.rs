@@ -19,11 +19,11 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear};
 
-use super::selection::{ProcessLabel, Selection};
+use super::selection::{NamedProcess, Selection};
 use crate::act::Command;
 use crate::columns::{cell, layout};
 use crate::config::{Action, Context};
-use crate::text::{Align, fit};
+use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::event::Effect;
 use crate::tui::widgets::{draw_line, line};
@@ -188,7 +188,12 @@ impl DialogLayout {
 fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let obstacles = selection.obstacles();
-    let describe = |p: &ProcessLabel| format!(" {} {}  {}", p.id.pid, p.user, p.command);
+    let describe = |NamedProcess { id, facts }: &NamedProcess| {
+        let user = facts.user.as_ref().map(|user| text::safe_prefix(user, 16));
+        let user = user.unwrap_or_else(|_| "?".into());
+        let command = facts.short_command();
+        format!(" {} {user}  {}", id.pid, text::safe_prefix(&command, 200))
+    };
     let mut lines: Vec<(String, Style)> = Vec::new();
     if let [only] = selection.processes.as_slice() {
         lines.push((describe(only), theme.text));
@@ -216,7 +221,7 @@ fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer
     }
 }
 
-fn elapsed(app: &App, process: &ProcessLabel) -> Option<String> {
+fn elapsed(app: &App, process: &NamedProcess) -> Option<String> {
     let snapshot = app.engine.snapshot.as_ref()?;
     let sample = snapshot.row(process.id)?;
     let row = app.row_source(snapshot).process(sample);

@@ -1,27 +1,27 @@
 //! The processes that a dialog is about, and the messages about actions on them.
 
+use std::sync::Arc;
+
 use rustix::process::Signal;
 
 use crate::act::{ActError, Command, ProcessAction, RequestId, Tunable, TunableValues, signals};
 use crate::group::{GroupBy, RowKey};
-use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::model::{Facts, Identity, ProcessSample, Snapshot};
 use crate::tui::app::{App, Message, PendingAction, Response};
 use crate::tui::event::Effect;
 use crate::{order, text};
 
-/// A process as a dialog names it. Its texts are safe to print.
-pub struct ProcessLabel {
+/// A process as a dialog names it.
+pub struct NamedProcess {
     pub id: Identity,
-    pub comm: String,
-    pub user: String,
-    pub command: String,
+    pub facts: Arc<Facts>,
 }
 
 /// The processes that a dialog is about, at least one, as they were when it was opened, and their state since.
 pub struct Selection {
     pub request: RequestId,
     /// Sorted by identity.
-    pub processes: Vec<ProcessLabel>,
+    pub processes: Vec<NamedProcess>,
     /// The group whose members they are, safe to print.
     group: Option<String>,
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
@@ -67,8 +67,12 @@ impl Selection {
                 groups.map(|_| format!("{} groups", many.len()))
             }
         };
+        let processes = samples.into_iter().map(|sample| NamedProcess {
+            id: sample.id,
+            facts: Arc::clone(&sample.facts),
+        });
         Ok(Self {
-            processes: samples.into_iter().map(label).collect(),
+            processes: processes.collect(),
             group,
             values: None,
             exited: Vec::new(),
@@ -80,29 +84,30 @@ impl Selection {
         self.processes.iter().map(|p| p.id).collect()
     }
 
-    pub(super) fn to_pending(&self) -> PendingAction {
-        PendingAction {
+    /// Performs an action on them.
+    pub(super) fn perform(&self, app: &mut App, action: ProcessAction) -> Effect {
+        app.requests.acts.add(PendingAction {
             request: self.request,
             name: self.name(),
             processes: self.ids(),
-        }
+        });
+        Effect::Act(Command::Perform(self.request, action))
     }
 
     /// Performs an action on them and closes the dialog. If all have ended, says so after `failure`.
-    pub(super) fn perform(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
+    pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
         app.screen.message = None;
         if self.all_exited() {
             app.screen.fail(format!("{failure}: {} ended before", self.name()));
             return Response::close();
         }
-        app.requests.acts.add(self.to_pending());
-        Response::close().with(Effect::Act(Command::Perform(self.request, action)))
+        Response::close().with(self.perform(app, action))
     }
 
     /// Returns them in a few words: `27213 python3`, `7 processes of command postgres`.
     pub fn name(&self) -> String {
         if let [only] = self.processes.as_slice() {
-            return format!("{} {}", only.id.pid, only.comm);
+            return format!("{} {}", only.id.pid, text::safe_prefix(&only.facts.comm, 15));
         }
         let count = self.processes.len();
         match &self.group {
@@ -141,17 +146,6 @@ fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a Proce
             let members = group.into_iter().flat_map(|group| &group.members);
             members.filter_map(|at| rows.get(*at)).collect()
         }
-    }
-}
-
-fn label(sample: &ProcessSample) -> ProcessLabel {
-    let facts = &sample.facts;
-    let user = facts.user.as_ref().map(|user| text::safe_prefix(user, 16).into_owned());
-    ProcessLabel {
-        id: sample.id,
-        comm: text::safe_prefix(&facts.comm, 15).into_owned(),
-        user: user.unwrap_or_else(|_| "?".into()),
-        command: text::safe_prefix(&facts.short_command(), 200).into_owned(),
     }
 }
 

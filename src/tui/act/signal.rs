@@ -128,7 +128,7 @@ impl Question for SignalQuestion {
             match c {
                 'y' | 'Y' => {
                     let signal = signals::ALL[self.list.cursor].signal;
-                    return selection.perform(app, ProcessAction::Signal(signal), "nothing sent");
+                    return selection.perform_and_close(app, ProcessAction::Signal(signal), "nothing sent");
                 }
                 'n' | 'N' => self.confirming = false,
                 _ => {}

@@ -19,11 +19,10 @@ use ratatui::layout::Position;
 
 use super::dialog::{DialogLayout, Question};
 use super::selection::{Selection, value_range_text};
-use crate::act::{Command, ProcessAction, Tunable};
+use crate::act::{ProcessAction, Tunable};
 use crate::config::{Action, Context};
 use crate::text::{Align, fit};
 use crate::tui::app::{App, Hint, Response};
-use crate::tui::event::Effect;
 use crate::tui::widgets::{TextInput, draw_line, line};
 
 pub struct TunableQuestion {
@@ -141,8 +140,7 @@ impl TunableQuestion {
             Ok(action) => {
                 self.is_pending = true;
                 self.error = None;
-                app.requests.acts.add(selection.to_pending());
-                Response::stay().with(Effect::Act(Command::Perform(selection.request, action)))
+                Response::stay().with(selection.perform(app, action))
             }
             Err(error) => {
                 self.error = Some(error);

@@ -67,15 +67,6 @@ impl Default for MemoryPage {
     }
 }
 
-struct Areas {
-    /// The heading and the parts.
-    table: Rect,
-    /// `MemTotal`.
-    total: Rect,
-    beside: Rect,
-    detail: Rect,
-}
-
 /// The columns on the page. The trend includes the verdict.
 static SHOWN: LazyLock<Vec<Column<Parts>>> = LazyLock::new(|| {
     let columns = COLUMNS.iter().filter(|column| column.id != "verdict");
@@ -125,7 +116,8 @@ impl MemoryPage {
         places
     }
 
-    fn arrange(&self, app: &App, rows: usize) -> Areas {
+    /// Returns the areas of the heading and the parts, of the total, of the figures beside the account, and of the detail.
+    fn arrange(&self, app: &App, rows: usize) -> [Rect; 4] {
         let page = app.layout().page;
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
@@ -156,12 +148,7 @@ impl MemoryPage {
         } else {
             Rect::default()
         };
-        Areas {
-            table,
-            total,
-            beside,
-            detail,
-        }
+        [table, total, beside, detail]
     }
 }
 
@@ -207,7 +194,8 @@ impl Page for MemoryPage {
     }
 
     fn area(&self, app: &App, rows: usize) -> Rect {
-        self.arrange(app, rows).table
+        let [table, ..] = self.arrange(app, rows);
+        table
     }
 
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
@@ -227,7 +215,8 @@ impl Page for MemoryPage {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
-        let is_open = self.arrange(app, self.rows(app).len()).detail.height > 0;
+        let [.., detail] = self.arrange(app, self.rows(app).len());
+        let is_open = detail.height > 0;
         match action {
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
@@ -268,14 +257,13 @@ impl Page for MemoryPage {
         let Some(snapshot) = &app.engine.snapshot else { return };
         let rows = self.rows(app);
         let areas = self.arrange(app, rows.len());
-        let cut = |inner: Rect| inner.intersection(area);
+        let [table, total, beside, detail] = areas.map(|part| part.intersection(area));
         let cell = |column: &Column<_>, row, width| part_cell(app, column, row, width);
-        self.table.draw(app, &SHOWN, rows.iter(), cut(areas.table), buf, cell);
+        self.table.draw(app, &SHOWN, rows.iter(), table, buf, cell);
         if let (Some(account), Some(totals)) = (self.account(app), &self.totals) {
-            draw_total(app, &self.table, &account, cut(areas.total), buf);
-            beside::draw(app, snapshot, totals, cut(areas.beside), buf);
+            draw_total(app, &self.table, &account, total, buf);
+            beside::draw(app, snapshot, totals, beside, buf);
         }
-        let detail = cut(areas.detail);
         if detail.height > 0 {
             buf.set_style(line(detail, 0), app.config.theme.heading);
             if let Some(row) = rows.get(self.table.list.cursor) {

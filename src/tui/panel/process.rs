@@ -280,7 +280,7 @@ fn wrap_bytes(bytes: &[u8], width: usize, most: usize) -> Vec<String> {
 
 /// Minimum lines of the list: a heading, the titles and an object.
 const LEAST: u16 = 3;
-/// Lines of the chart, with its axis; and of the mappings, which come before the chart while nothing held grows.
+/// Lines of the chart with its axis, and of the mappings, which need the room more while the held memory does not grow.
 const CHART: u16 = 5;
 const MAPPINGS: u16 = 6;
 
@@ -323,24 +323,14 @@ fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect,
         y += 1;
     }
     let rest = below(area, y);
-    match history {
-        Some(history) => draw_held_chart(app, snapshot, sample, history, rest, buf),
-        None => rest,
-    }
-}
-
-/// Draws the history of the held memory, unless the mappings need the room; returns the rest of the area.
-fn draw_held_chart(
-    app: &App,
-    snapshot: &Snapshot,
-    sample: &ProcessSample,
-    history: &RowHistory,
-    area: Rect,
-    buf: &mut Buffer,
-) -> Rect {
-    let grows = history.trend().verdict.is_growth();
-    if area.height < CHART + if grows { 0 } else { MAPPINGS } {
-        return area;
+    let Some(history) = history else { return rest };
+    let mappings = if history.trend().verdict.is_growth() {
+        0
+    } else {
+        MAPPINGS
+    };
+    if rest.height < CHART + mappings {
+        return rest;
     }
     let cgroup = sample.facts.cgroup.as_deref().ok();
     let charted = Charted {
@@ -348,9 +338,9 @@ fn draw_held_chart(
         started_at: app.engine.history.started_at(sample.id),
         ..Charted::new(app, "held", history.into())
     };
-    let place = Rect { height: CHART, ..area };
+    let place = Rect { height: CHART, ..rest };
     draw_chart(app, snapshot, &charted, place, buf);
-    below(area, CHART)
+    below(rest, CHART)
 }
 
 /// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.

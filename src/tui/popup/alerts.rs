@@ -26,12 +26,7 @@ impl Text for AlertList {
     fn lines(app: &App, _width: usize) -> Vec<TextLine> {
         let theme = &app.config.theme;
         let (alerts, history) = (&app.engine.alerts, &app.engine.history);
-        let line = |text: String, style: Style| TextLine {
-            label: String::new(),
-            label_style: style,
-            text,
-            style,
-        };
+        let line = |text: String, style: Style| [(String::new(), style), (text, style)];
         let warnings = app.config.warnings.iter();
         let mut lines: Vec<_> = warnings.map(|what| line(format!(" {what}"), theme.alert)).collect();
         if alerts.skipped() > 0 {

@@ -30,12 +30,7 @@ impl Text for Diagnostics {
         for (label, text) in figures(app) {
             let mut label = label.to_owned();
             for text in wrap(&text, width.saturating_sub(usize::from(Self::LABEL_WIDTH) + 1)) {
-                lines.push(TextLine {
-                    label: std::mem::take(&mut label),
-                    label_style: theme.key,
-                    text,
-                    style: theme.popup,
-                });
+                lines.push([(std::mem::take(&mut label), theme.key), (text, theme.popup)]);
             }
         }
         lines
@@ -68,13 +63,12 @@ fn figures(app: &App) -> Vec<Figure> {
 
 /// Returns the queries of a fleet, their cost and their faults.
 fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet) -> Vec<Figure> {
+    let host = text::safe_prefix(&snapshot.host, 84).into_owned();
+    let age = format!("sampled at most {} ago", units::span(app.rows.age(snapshot)));
     let mut figures = vec![
-        ("Prometheus", text::safe_prefix(&snapshot.host, 84).into_owned()),
+        ("Prometheus", host),
         ("Fleet", count(fleet)),
-        (
-            "Figures",
-            format!("sampled at most {} ago", units::span(app.rows.age(snapshot))),
-        ),
+        ("Figures", age),
         ("Interval", units::span_exact(app.requests.interval)),
     ];
     if let Some(asked) = &status.asked {
@@ -113,36 +107,28 @@ fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
     let (sampling, coverage) = (&snapshot.sampling, &app.rows.coverage);
     let interval = units::span_exact(app.requests.interval);
     let hidden = coverage.hidden - coverage.pending;
+    let processes = format!(
+        "{}: {} read, {} being read, {hidden} not readable",
+        coverage.total(),
+        coverage.readable,
+        coverage.pending
+    );
+    let age = format!(
+        "at most {} old; {} may be off by more than 1 % and 1 MiB",
+        units::span(app.rows.age(snapshot)),
+        coverage.uncertain
+    );
+    let interval = format!("{interval}; the last scan took {} ms", sampling.took.as_millis());
+    let walks = format!(
+        "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
+         it is made where the process's counters moved",
+        sampling.walks, sampling.waiting
+    );
     let mut figures = vec![
-        (
-            "Processes",
-            format!(
-                "{}: {} read, {} being read, {hidden} not readable",
-                coverage.total(),
-                coverage.readable,
-                coverage.pending
-            ),
-        ),
-        (
-            "Figures",
-            format!(
-                "at most {} old; {} may be off by more than 1 % and 1 MiB",
-                units::span(app.rows.age(snapshot)),
-                coverage.uncertain
-            ),
-        ),
-        (
-            "Interval",
-            format!("{interval}; the last scan took {} ms", sampling.took.as_millis()),
-        ),
-        (
-            "Walks",
-            format!(
-                "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
-                 it is made where the process's counters moved",
-                sampling.walks, sampling.waiting
-            ),
-        ),
+        ("Processes", processes),
+        ("Figures", age),
+        ("Interval", interval),
+        ("Walks", walks),
     ];
     let system = app.engine.history.system();
     if let (Some(budget), Some(spent)) = (sampling.budget, system.walked) {
@@ -154,13 +140,9 @@ fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
         figures.push(("Cost of walks", text));
     }
     figures.extend(own_cost(app, snapshot));
-    figures.push((
-        "Reads",
-        format!(
-            "{} threads, {} reads stuck in the kernel",
-            sampling.threads, sampling.stuck
-        ),
-    ));
+    let (threads, stuck) = (sampling.threads, sampling.stuck);
+    let reads = format!("{threads} threads, {stuck} reads stuck in the kernel");
+    figures.push(("Reads", reads));
     if sampling.doubtful > 0 {
         let text = format!("{} processes: grant CAP_SYS_PTRACE", sampling.doubtful);
         figures.push(("May count twice", text));

@@ -25,14 +25,7 @@ impl Text for Help {
         let theme = &app.config.theme;
         let mut lines = Vec::new();
         for (title, entries) in sections(app) {
-            let mut push = |label, label_style, text| {
-                lines.push(TextLine {
-                    label,
-                    label_style,
-                    text,
-                    style: theme.popup,
-                });
-            };
+            let mut push = |label, style, text| lines.push([(label, style), (text, theme.popup)]);
             push(title.into(), theme.title, String::new());
             for (mut term, about) in entries {
                 // A long term has the line to itself.
