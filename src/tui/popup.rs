@@ -263,14 +263,16 @@ impl<P: Popup> Opened<P> {
     }
 
     /// Returns the lines of a text that are on screen, or the selected entry.
-    fn shown(&self, parts: &Parts) -> Range<usize> {
-        let lines = if P::IS_TEXT { parts.entries.height.into() } else { 1 };
+    fn shown(&self, app: &App) -> Range<usize> {
+        let height = self.parts(app, Rect::MAX).entries.height;
+        let lines = if P::IS_TEXT { usize::from(height) } else { 1 };
         self.list.cursor..self.list.cursor + lines
     }
 
-    /// Goes to a match that is not on screen. In a text, some lines above it stay on screen.
-    fn go_to(&mut self, app: &App, found: Option<usize>, shown: &Range<usize>) {
-        if let Some(line) = found.filter(|line| !shown.contains(line)) {
+    /// Goes to the match if it is not on screen. In a text, some lines above it stay on screen.
+    fn go_to_match(&mut self, app: &App) {
+        let shown = self.shown(app);
+        if let Some(line) = self.find.found.filter(|line| !shown.contains(line)) {
             self.move_to(app, |_, _| line.saturating_sub(shown.len() / 3));
         }
     }
@@ -278,20 +280,18 @@ impl<P: Popup> Opened<P> {
     /// Changes the searched text, and goes to the first match, or back if there is none.
     fn search(&mut self, app: &App, edit: impl FnOnce(&mut TextInput)) {
         edit(&mut self.find.input);
-        let from = self.find.from;
-        let found = self.find.first(&self.popup.texts(app), P::IS_TEXT);
-        if found.is_none() {
+        self.find.first(&self.popup.texts(app), P::IS_TEXT);
+        if self.find.found.is_none() {
+            let from = self.find.from;
             self.move_to(app, |_, _| from);
         }
-        let shown = self.shown(&self.parts(app, Rect::MAX));
-        self.go_to(app, found, &shown);
+        self.go_to_match(app);
     }
 
     fn step(&mut self, app: &App, forward: bool) {
-        let parts = self.parts(app, Rect::MAX);
-        let shown = self.shown(&parts);
-        let found = self.find.step(&parts.texts, forward, &shown);
-        self.go_to(app, found, &shown);
+        let shown = self.shown(app);
+        self.find.step(&self.popup.texts(app), forward, &shown);
+        self.go_to_match(app);
     }
 
     /// Performs an action while the search is typed; returns `None` if it means what it does otherwise.
@@ -518,7 +518,7 @@ impl Find {
 
     /// Finds the first match in a text from where the search began, wrapping around; or the entry of that name: one that begins
     /// with the searched text, else one with a word that does, else any match.
-    fn first(&mut self, lines: &[String], is_text: bool) -> Option<usize> {
+    fn first(&mut self, lines: &[String], is_text: bool) {
         let text = self.input.text().to_lowercase();
         let rank = |at: &usize| {
             if is_text {
@@ -530,12 +530,11 @@ impl Find {
             (!line.starts_with(&text), !begins_word)
         };
         self.found = self.matching(lines).into_iter().min_by_key(rank);
-        self.found
     }
 
     /// Finds the next or the previous match, wrapping around: from the last match if it is on screen, else from the edge of the
     /// `shown` lines.
-    fn step(&mut self, lines: &[String], forward: bool, shown: &Range<usize>) -> Option<usize> {
+    fn step(&mut self, lines: &[String], forward: bool, shown: &Range<usize>) {
         let matching = self.matching(lines);
         let found = self.found.filter(|at| shown.contains(at));
         self.found = if forward {
@@ -546,7 +545,6 @@ impl Find {
             matching.iter().rfind(|at| **at < until).or(matching.last())
         }
         .copied();
-        self.found
     }
 
     /// Highlights the matches in lines that are drawn; `first` is the index of the first of them.

@@ -1,15 +1,5 @@
-//! The dialog about processes: it names them at its top, and asks a question below.
-//!
-//! ```text
-//! ┌ Send a signal ─────────────────────────────────────────────────┐
-//! │ 27213 alice  python3 train.py --epochs 40                      │
-//! │ started 3m ago                                                 │
-//! │────────────────────────────────────────────────────────────────│
-//! │ …                                                              │   lines to choose from, if there are any
-//! │────────────────────────────────────────────────────────────────│
-//! │ …                                                              │   the question or the input
-//! └────────────────────────────────────────────────────────────────┘
-//! ```
+//! The dialog about processes: it names them at its top. Below are the lines to choose from, if there are any, and the question or
+//! the input.
 
 use std::any::Any;
 

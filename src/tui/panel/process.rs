@@ -6,19 +6,18 @@ use ratatui::style::Style;
 
 use crate::account::headroom::headroom;
 use crate::columns::held::{COLUMNS, HeldRow};
-use crate::columns::{CellStyle, Column, Value, cell, layout, style_of_change};
+use crate::columns::{Column, Value, cell, layout};
 use crate::history::RowHistory;
 use crate::history::held::HeldHistory;
 use crate::history::mappings::{MappingGrowth, Presence, Resident, total_growth};
-use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot, tolerance};
+use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
-use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
 use crate::tui::panel::{below, draw_facts, draw_titles, footprint};
-use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_text, line};
 use crate::{order, units};
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
@@ -359,18 +358,12 @@ fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     let bytes = |n| units::bytes(n, app.screen.units);
     let (least, total) = (at_least(&held.figures), bytes(held.figures.total()));
     line.text(90, format!(" holds {least}{total} beside its PSS"), theme.text);
-    if let Some(judged) = history
-        .map(RowHistory::trend)
-        .filter(|judged| judged.verdict.is_growth())
-    {
+    let trend = history.map(RowHistory::trend);
+    if let Some(trend) = trend.filter(|trend| trend.verdict.is_growth()) {
         let width = usize::from(layout::TREND.get().width);
-        let trend = cell(&Value::Trend(*judged, None), app.screen.units, width).text;
-        let style = if judged.verdict == Verdict::Leaking {
-            theme.leak
-        } else {
-            theme.up
-        };
-        line.spans(85, vec![("  ·  ".into(), theme.dim), (trend, style)]);
+        let cell = cell(&Value::Trend(*trend, None), app.screen.units, width);
+        let trend = (cell.text, cell_style(theme, cell.style));
+        line.spans(85, vec![("  ·  ".into(), theme.dim), trend]);
     }
     for (at, part) in parts(&held.figures, bytes).into_iter().enumerate() {
         let between = if at == 0 { "  ·  " } else { "  " };
@@ -425,7 +418,16 @@ fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rec
         return;
     };
     let bytes = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units));
-    let growth = |mapping: &MappingGrowth| growth(app, mapping);
+    let growth = |mapping: &MappingGrowth| {
+        let size = mapping.now.unwrap_or(0);
+        let growth = mapping.growth().map(|by| Value::Delta(by, size));
+        let cell = cell(
+            &growth.unwrap_or(Value::Missing(Missing::Unsupported)),
+            app.screen.units,
+            0,
+        );
+        (cell.text, cell_style(theme, cell.style))
+    };
     let now = |mapping: &MappingGrowth| (bytes(mapping.now.ok()), Style::default());
     let coldness = app.data.coldness.get(sample).ok();
     let cold = |mapping: &MappingGrowth| {
@@ -483,22 +485,6 @@ fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
         None => (3, -at),
     });
     ranked.into_iter().map(|(mapping, _)| mapping).collect()
-}
-
-/// Returns the cell of a mapping's growth.
-fn growth(app: &App, mapping: &MappingGrowth) -> (String, Style) {
-    let theme = &app.config.theme;
-    let Some(growth) = mapping.growth() else {
-        return ("-".into(), theme.missing);
-    };
-    let size = mapping.now.unwrap_or(0);
-    let style = match style_of_change(growth as f64, tolerance(size)) {
-        _ if growth == 0 => theme.zero,
-        CellStyle::Up => theme.up,
-        CellStyle::Down => theme.down,
-        _ => theme.text,
-    };
-    (units::delta(growth, app.screen.units), style)
 }
 
 /// Returns the line about the time of the growth, its sum and the age of the figures, or the reason why nothing is known.

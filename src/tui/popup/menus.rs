@@ -127,14 +127,7 @@ impl Popup for ColumnChooser {
     }
 }
 
-// The sort menu: every column there is.
-//
-// ┌ Sort by ────────────────────────────────────────┐
-// │ ● pss        PSS       Proportional set size    │
-// │   swap_pss   SWPSS     …                        │
-// │─────────────────────────────────────────────────│
-// │ Explains the column in at most three lines      │
-// └─────────────────────────────────────────────────┘
+// The sort menu: every column, with ● at the one sorted by, and its explanation as in the chooser.
 
 pub struct SortMenu {
     columns: Vec<MenuColumn>,
