@@ -12,7 +12,6 @@
 //! ΔMARK is shown while there is a mark.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -136,13 +135,13 @@ impl Page for KernelPage {
         let name = |row: &dyn Filterable| row.text(TextField::Group).unwrap_or_default().into_owned();
         view!(self.open, T => {
             let rows = T::rows(app).unwrap_or_default();
-            let order = self.table().arrange(T::shown(), &rows);
+            let order = self.table().arrange(&T::shown(), &rows);
             order.into_iter().map(|at| name(&rows[at])).collect()
         })
     }
 
     fn columns(&self) -> Vec<MenuColumn> {
-        view!(self.open, T => MenuColumn::all(T::shown()))
+        view!(self.open, T => MenuColumn::all(&T::shown()))
     }
 
     fn parse_filter(&mut self, text: &str) {
@@ -157,7 +156,7 @@ impl Page for KernelPage {
     }
 
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
-        view!(self.open, T => self.table().heading_at(app, T::shown(), area, at))
+        view!(self.open, T => self.table().heading_at(app, &T::shown(), area, at))
     }
 
     fn takes(&self, action: Action) -> bool {
@@ -189,7 +188,7 @@ impl Page for KernelPage {
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        let section = |at| view!(at, T => (T::HELP, columns_help(T::shown())));
+        let section = |at| view!(at, T => (T::HELP, columns_help(&T::shown())));
         (0..self.tables.len()).map(section).collect()
     }
 
@@ -215,9 +214,9 @@ impl Page for KernelPage {
                 Ok(rows) => (rows, None),
                 Err(why) => (Vec::new(), Some(why)),
             };
-            let order = self.table().arrange(T::shown(), &rows);
+            let order = self.table().arrange(&T::shown(), &rows);
             let shown: Vec<_> = order.iter().map(|at| rows[*at]).collect();
-            self.table().draw(app, T::shown(), shown.iter(), table, buf, |_, _, _| None);
+            self.table().draw(app, &T::shown(), shown.iter(), table, buf, |_, _, _| None);
             if !rows.is_empty() {
                 let label = label::<T>(app, shown.len(), rows.len());
                 draw_total::<T>(app, self.table(), &T::total(&shown), &label, total, buf);
@@ -249,7 +248,7 @@ trait Source: TableKind {
     const TRACES: bool = false;
 
     /// Returns the columns of the page, the names last.
-    fn shown() -> &'static [Column<Self>];
+    fn shown() -> Vec<Column<Self>>;
 
     /// Returns the rows, or why there are none and what would make them readable.
     fn rows(app: &App) -> Result<Vec<Self::Row<'_>>, String>;
@@ -280,7 +279,7 @@ fn draw_total<'a, T: Source>(
     }
     let (theme, columns) = (&app.config.theme, T::shown());
     buf.set_style(area, theme.totals);
-    let grid = table.grid(app, columns, area);
+    let grid = table.grid(app, &columns, area);
     grid.draw_row(buf, 0, |at| {
         let column = &columns[at];
         if column.label != Label::None {
@@ -360,13 +359,11 @@ impl Source for Slab {
     const HELP: &'static str = "SLAB CACHES";
     const NEEDS: Needs = Needs::SLAB;
 
-    fn shown() -> &'static [Column<Self>] {
-        static SHOWN: LazyLock<Vec<Column<Slab>>> = LazyLock::new(|| {
-            let ids = "size change since_mark history trend used waste use active objects object_size slabs reclaimable cache";
-            // Few names are longer.
-            choose(ids, &[Slab::COLUMNS, slab::OVER_TIME], &["slabs", "objects"], 18)
-        });
-        &SHOWN
+    fn shown() -> Vec<Column<Self>> {
+        let ids =
+            "size change since_mark history trend used waste use active objects object_size slabs reclaimable cache";
+        // Few names are longer.
+        choose(ids, &[Slab::COLUMNS, slab::OVER_TIME], &["slabs", "objects"], 18)
     }
 
     fn rows(app: &App) -> Result<Vec<SlabRow<'_>>, String> {
@@ -402,13 +399,10 @@ impl Source for CallSites {
     const NEEDS: Needs = Needs::NOTHING;
     const TRACES: bool = true;
 
-    fn shown() -> &'static [Column<Self>] {
-        static SHOWN: LazyLock<Vec<Column<CallSites>>> = LazyLock::new(|| {
-            let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
-            // Names include the module.
-            choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
-        });
-        &SHOWN
+    fn shown() -> Vec<Column<Self>> {
+        let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
+        // Names include the module.
+        choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
     }
 
     fn rows(app: &App) -> Result<Vec<CallerRow<'_>>, String> {
@@ -449,18 +443,13 @@ impl Source for Sites {
     const HELP: &'static str = "ALLOCATION SITES";
     const NEEDS: Needs = Needs::SITES;
 
-    fn shown() -> &'static [Column<Self>] {
-        /// The width of function names, and the minimum width of file names.
-        const NAME_WIDTH: u16 = 24;
-        static SHOWN: LazyLock<Vec<Column<Sites>>> = LazyLock::new(|| {
-            let ids = "size change since_mark history trend calls each accurate module function site";
-            let mut columns = choose(ids, &[Sites::COLUMNS, sites::OVER_TIME], &[], NAME_WIDTH);
-            if let Some(function) = columns.iter_mut().find(|column| column.id == "function") {
-                (function.width, function.priority) = (NAME_WIDTH, Priority::High);
-            }
-            columns
-        });
-        &SHOWN
+    fn shown() -> Vec<Column<Self>> {
+        let ids = "size change since_mark history trend calls each accurate module function site";
+        let mut columns = choose(ids, &[Sites::COLUMNS, sites::OVER_TIME], &[], 24);
+        if let Some(function) = columns.iter_mut().find(|column| column.id == "function") {
+            (function.width, function.priority) = (24, Priority::High);
+        }
+        columns
     }
 
     fn rows(app: &App) -> Result<Vec<SiteRow<'_>>, String> {

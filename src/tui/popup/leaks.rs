@@ -40,12 +40,8 @@ pub struct LeakList(Vec<(RowKey, bool)>);
 
 impl LeakList {
     pub fn new(app: &App) -> Self {
-        let suspects = app.engine.suspects.iter();
-        Self(
-            suspects
-                .map(|suspect| (suspect.key.clone(), suspect.is_held()))
-                .collect(),
-        )
+        let key = |suspect: &Suspect| (suspect.key.clone(), suspect.is_held());
+        Self(app.engine.suspects.iter().map(key).collect())
     }
 }
 
