@@ -15,7 +15,7 @@
 //!
 //! **A popup** is a file in `popup/` whose type implements [`popup::Popup`] (a list in a frame) or [`app::Modal`] (all
 //! else), its `mod` line in `popup.rs`, and the arm of its key in `update/table.rs`: `Action::Help =>
-//! app.open_popup(popup::help::Help::default())`. **A key** is its `Action`, its lines in `config/keymap.toml`, and that arm.
+//! app.open_popup(popup::help::Help)`. **A key** is its `Action`, its lines in `config/keymap.toml`, and that arm.
 //! **A page** is a file in `page/` and its line in `page.rs`. **A panel** of another kind of row is a file in `panel/` and an arm of the `draw` in `panel.rs`.
 
 pub mod act;

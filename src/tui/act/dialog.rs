@@ -16,7 +16,7 @@ use crate::config::{Action, Context};
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::event::Effect;
-use crate::tui::widgets::{draw_line, line};
+use crate::tui::widgets::{ListState, draw_line, line};
 
 const WIDTH: u16 = 72;
 /// Maximum number of processes that are named one by one, to leave room for the question.
@@ -40,10 +40,8 @@ pub trait Question: Any {
 
     fn on_paste(&mut self, _text: &str) {}
 
-    fn on_wheel(&mut self, _app: &App, _selection: &Selection, _down: bool) {}
-
-    /// Handles a click on one of the lines to choose from.
-    fn on_click(&mut self, _app: &App, _selection: &Selection, _line: usize) {}
+    /// Moves the cursor in the lines to choose from to the index that `to` returns.
+    fn move_cursor(&mut self, _app: &App, _selection: &Selection, _to: &dyn Fn(ListState) -> usize) {}
 
     /// Draws what is below the processes; returns where the terminal's cursor belongs.
     fn draw(&self, app: &App, selection: &Selection, layout: &DialogLayout, buf: &mut Buffer) -> Option<Position>;
@@ -91,17 +89,25 @@ impl Modal for ProcessDialog {
     }
 
     fn on_wheel(&mut self, app: &mut App, down: bool) {
-        self.question.on_wheel(app, &self.selection, down);
+        let to = |list: ListState| {
+            if down {
+                list.cursor + 1
+            } else {
+                list.cursor.saturating_sub(1)
+            }
+        };
+        self.question.move_cursor(app, &self.selection, &to);
     }
 
-    /// Closes the dialog at a click beside it.
+    /// Moves the cursor to the line; a click beside the dialog closes it.
     fn on_click(&mut self, app: &mut App, at: Position) -> Response {
         let DialogLayout { area, body, .. } = self.layout(app, Rect::MAX);
         if !area.contains(at) {
             return Response::close();
         }
         if body.contains(at) {
-            self.question.on_click(app, &self.selection, usize::from(at.y - body.y));
+            let to = |list: ListState| list.offset + usize::from(at.y - body.y);
+            self.question.move_cursor(app, &self.selection, &to);
         }
         Response::stay()
     }

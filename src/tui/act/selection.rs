@@ -216,9 +216,9 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
             }
         }
         ProcessAction::ClearReferenced => match done {
-            0 => format!("{name} is not looked at: {error}"),
-            n if n == all => format!("what {name} touches is noted from now on"),
-            n => format!("what {n} of {all} touch is noted from now on: {error}"),
+            0 => format!("{name} is not measured: {error}"),
+            n if n == all => format!("measuring what {name} touches from now on"),
+            n => format!("measuring what {n} of {all} touch from now on: {error}"),
         },
         ProcessAction::Set(tunable, _) | ProcessAction::Step(tunable, _) => {
             let what = tunable.spec().name;

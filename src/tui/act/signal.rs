@@ -45,14 +45,6 @@ impl SignalQuestion {
         self.list.select(index, signals::ALL.len(), height(app, selection));
     }
 
-    /// Moves the cursor, except while the dialog asks for confirmation: the answer must be about the signal in the question.
-    fn move_to(&mut self, app: &App, selection: &Selection, index: impl FnOnce(usize) -> usize) {
-        if !self.confirming {
-            self.query.clear();
-            self.select(app, selection, index(self.list.cursor));
-        }
-    }
-
     fn draw_question(&self, app: &App, selection: &Selection, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         let signal = signals::name(signals::ALL[self.list.cursor].signal);
@@ -112,12 +104,12 @@ impl Question for SignalQuestion {
                     self.select(app, selection, found);
                 }
             }
-            Action::Up => self.move_to(app, selection, |at| at.saturating_sub(1)),
-            Action::Down => self.move_to(app, selection, |at| at + 1),
-            Action::PageUp => self.move_to(app, selection, |at| at.saturating_sub(page)),
-            Action::PageDown => self.move_to(app, selection, |at| at + page),
-            Action::First => self.move_to(app, selection, |_| 0),
-            Action::Last => self.move_to(app, selection, |_| usize::MAX),
+            Action::Up => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(1)),
+            Action::Down => self.move_cursor(app, selection, &|list| list.cursor + 1),
+            Action::PageUp => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(page)),
+            Action::PageDown => self.move_cursor(app, selection, &|list| list.cursor + page),
+            Action::First => self.move_cursor(app, selection, &|_| 0),
+            Action::Last => self.move_cursor(app, selection, &|_| usize::MAX),
             _ => self.query.clear(),
         }
         Response::stay()
@@ -152,14 +144,12 @@ impl Question for SignalQuestion {
         Response::stay()
     }
 
-    fn on_wheel(&mut self, app: &App, selection: &Selection, down: bool) {
-        self.move_to(app, selection, |at| if down { at + 1 } else { at.saturating_sub(1) });
-    }
-
-    /// Selects the signal, and never sends it.
-    fn on_click(&mut self, app: &App, selection: &Selection, line: usize) {
-        let clicked = self.list.offset + line;
-        self.move_to(app, selection, |_| clicked);
+    /// Moves the cursor, except while the dialog asks for confirmation: the answer must be about the signal in the question.
+    fn move_cursor(&mut self, app: &App, selection: &Selection, to: &dyn Fn(ListState) -> usize) {
+        if !self.confirming {
+            self.query.clear();
+            self.select(app, selection, to(self.list));
+        }
     }
 
     fn draw(&self, app: &App, selection: &Selection, layout: &DialogLayout, buf: &mut Buffer) -> Option<Position> {

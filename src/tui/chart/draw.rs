@@ -209,8 +209,8 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     let verdict = (format!("{sign}{}{pace}", judged.verdict.id()), style);
     label.spans(90, vec![("  ·  ".into(), theme.dim), verdict]);
     match judged.metric {
-        Metric::File => label.text(50, " of file pages, which the kernel takes back", theme.text),
-        Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
+        Metric::File => label.text(50, " of file pages, which the kernel can reclaim", theme.text),
+        Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
     }

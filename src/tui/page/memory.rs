@@ -442,7 +442,7 @@ fn meaning(row: &PartRow<'_>) -> String {
     };
     match growth {
         Growth::Leak => format!("Growth may be a leak: {reason}."),
-        Growth::Processes => format!("Growth is told of the processes: {reason}."),
+        Growth::Processes => format!("Growth is reported for the processes: {reason}."),
         Growth::Reclaimed => format!("Growth is never called a leak: {reason}."),
         Growth::Free => String::new(),
     }

@@ -104,7 +104,7 @@ fn host_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLi
         let age = units::span(snapshot.monotonic.saturating_sub(walk.at));
         format!("figures {age} old")
     });
-    let gone = sample.stale.then(|| "the host tells nothing any more".to_owned());
+    let gone = sample.stale.then(|| "the host no longer reports".to_owned());
     let parts: Vec<_> = [count, age, gone].into_iter().flatten().collect();
     StatusLine::of(format!(" {}", parts.join("  ·  ")), app.config.theme.text)
 }
@@ -118,7 +118,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
         Err(Missing::NotAsked) => return None,
         Err(Missing::Pending) => {
             let wait = units::span_exact(app.config.settings.sampler.cold_interval);
-            let text = format!(" hot and cold: the first look is {wait} after c was pressed");
+            let text = format!(" hot and cold: first measured {wait} after c was pressed");
             return Some(StatusLine::of(text, theme.dim));
         }
         Err(why) => return Some(StatusLine::of(format!(" hot and cold: {why}"), theme.warning)),

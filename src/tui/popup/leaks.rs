@@ -71,11 +71,11 @@ impl Popup for LeakList {
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 _ if app.fleet.is_some() => {
-                    "as the hosts judged it of all of their figures: run zmtop there for the reasons"
+                    "judged on the hosts by all of their figures: run zmtop there for the reasons"
                 }
-                Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
+                Metric::File => "pages of files grow, which the kernel can reclaim: no leak",
                 Metric::Heap => {
-                    "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
+                    "the heap grows, but so far nothing shows that live objects grow; a collection may free it"
                 }
                 Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
                     "it grows; a fill, a warm-up or a load may still explain it"
