@@ -1,8 +1,8 @@
 //! Dialogs that act on processes, and the messages about the outcome.
 //!
 //! Opening a dialog pins its processes: an action confirmed later reaches these processes or none. Closing it releases them.
-//! A [`ProcessDialog`] asks one of three questions: which signal to send, whether to measure which pages are touched, and the value of a
-//! [`Tunable`]. Dialogs send commands to the [worker](crate::act::Worker) and never touch a process themselves.
+//! A [`ProcessDialog`] asks one of three questions: which signal to send, whether to measure which pages are touched, and
+//! the value of a [`Tunable`]. Dialogs send commands to the [worker](crate::act::Worker) and never touch a process themselves.
 
 mod coldness;
 mod dialog;
@@ -11,7 +11,7 @@ mod signal;
 mod tunable;
 
 use coldness::ColdnessQuestion;
-pub(super) use coldness::request as request_looks;
+pub(super) use coldness::{prove, request as request_looks};
 pub use dialog::ProcessDialog;
 use dialog::Question;
 pub use selection::Selection;
@@ -19,11 +19,9 @@ use selection::{explain, outcome, performed};
 pub use signal::SignalQuestion;
 pub use tunable::TunableQuestion;
 
-use crate::act::{Command, MAX_PROCESSES, ProcessAction, Reply, RequestId, Tunable};
+use crate::act::{MAX_PROCESSES, ProcessAction, Reply, RequestId, Tunable};
 use crate::history::mappings::MAX_ASKED;
-use crate::model::{Missing, ProcessSample};
-use crate::text;
-use crate::tui::app::{App, PendingAction};
+use crate::tui::app::App;
 use crate::tui::event::Effect;
 use crate::tui::fleet::REFUSED;
 
@@ -64,7 +62,7 @@ fn open(
     };
     match selection {
         Ok(selection) => {
-            let pin = Command::Pin(selection.request, selection.ids());
+            let pin = selection.pin();
             question.follow(&selection);
             app.open(ProcessDialog {
                 selection,
@@ -72,7 +70,7 @@ fn open(
                 lines,
                 question: Box::new(question),
             });
-            vec![Effect::Act(pin)]
+            vec![pin]
         }
         Err(error) => {
             app.screen.fail(error);
@@ -90,42 +88,6 @@ pub(super) fn pick(app: &mut App) -> Vec<Effect> {
             Vec::new()
         }
     }
-}
-
-/// Starts to measure which pages a leaking process touches, if the config asks for it: clears the referenced bits of one
-/// that is not measured yet. Each process is measured once; those that the user chose are never displaced.
-pub(in crate::tui) fn prove(app: &mut App) -> Vec<Effect> {
-    let settings = &app.config.settings;
-    let looked_at = app.data.coldness.looks().count();
-    if !settings.suspects.prove || settings.ui.readonly || looked_at >= MAX_ASKED {
-        return Vec::new();
-    }
-    let Some(snapshot) = app.engine.snapshot.clone() else {
-        return Vec::new();
-    };
-    app.requests
-        .proved
-        .retain(|(id, exec)| snapshot.row(*id).is_some_and(|row| row.exec == *exec));
-    let is_new = |sample: &&ProcessSample| {
-        app.data.coldness.get(sample).err() == Some(Missing::NotAsked)
-            && !app.requests.proved.contains(&(sample.id, sample.exec))
-    };
-    let leaks = app.engine.leaks().filter(|suspect| !suspect.is_held());
-    let leaks = leaks.filter_map(|suspect| suspect.key.process());
-    let Some(sample) = leaks.filter_map(|id| snapshot.row(id)).find(is_new) else {
-        return Vec::new();
-    };
-    app.requests.proved.push((sample.id, sample.exec));
-    let request = app.requests.acts.next_request();
-    app.requests.acts.add(PendingAction {
-        request,
-        name: format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15)),
-        processes: vec![sample.id],
-    });
-    let perform = Command::Perform(request, ProcessAction::ClearReferenced);
-    [Command::Pin(request, vec![sample.id]), perform]
-        .map(Effect::Act)
-        .into()
 }
 
 /// Handles a reply of the worker. One to a dialog that is no longer open changes no other dialog.

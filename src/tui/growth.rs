@@ -1,7 +1,7 @@
 //! The growth of each process's mappings between readings.
 //!
-//! The mappings of the shown process are read again and again. The first reading of each recently shown process is kept, so that its
-//! whole growth is visible when it is shown again.
+//! The mappings of the shown process are read again and again. The first reading of each recently shown process is kept, so
+//! that its whole growth is visible when it is shown again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,8 +24,8 @@ pub struct TrackedProcess {
     id: Identity,
     /// Readings from before another exec are discarded.
     exec: u32,
-    first: Option<MappingReading>,
-    last: Option<MappingReading>,
+    /// The first and the last reading.
+    readings: Option<(MappingReading, MappingReading)>,
     /// The mapping that grew most from the first reading to the last.
     fastest: Option<MappingGrowth>,
     /// The time of the last failed reading.
@@ -46,17 +46,14 @@ struct MappingReading {
 impl TrackedProcess {
     /// Returns each mapping's growth from the first reading to the last, if there is one.
     pub fn growth(&self) -> Option<Vec<MappingGrowth>> {
-        Some(diff(&self.first.as_ref()?.totals, &self.last.as_ref()?.totals))
+        let (first, last) = self.readings.as_ref()?;
+        Some(diff(&first.totals, &last.totals))
     }
 
-    /// Returns the time from the first reading to the last, and the age of the last.
-    pub fn span(&self, snapshot: &Snapshot) -> Option<(Duration, Duration)> {
-        let age = snapshot.monotonic.saturating_sub(self.last.as_ref()?.at);
-        Some((self.took()?, age))
-    }
-
-    fn took(&self) -> Option<Duration> {
-        Some(self.last.as_ref()?.at.saturating_sub(self.first.as_ref()?.at))
+    /// Returns the time from the first reading to the last, and the time of the last.
+    pub fn span(&self) -> Option<(Duration, Duration)> {
+        let (first, last) = self.readings.as_ref()?;
+        Some((last.at.saturating_sub(first.at), last.at))
     }
 }
 
@@ -73,13 +70,13 @@ impl GrowthTracker {
     /// Returns the time of the last reading of a process on the snapshots' clock.
     pub fn read_at(&self, id: Identity) -> Option<Duration> {
         let process = self.find(id)?;
-        process.last.as_ref().map(|last| last.at).or(process.failed_at)
+        process.span().map(|(_, last)| last).or(process.failed_at)
     }
 
     /// Returns the mapping that grew most, and the time of its growth.
     pub fn fastest(&self, id: Identity) -> Option<(&MappingGrowth, Duration)> {
         let process = self.find(id)?;
-        Some((process.fastest.as_ref()?, process.took()?))
+        Some((process.fastest.as_ref()?, process.span()?.0))
     }
 
     pub fn clear(&mut self) {
@@ -97,8 +94,7 @@ impl GrowthTracker {
         let mut process = known.filter(|p| p.exec == exec).unwrap_or(TrackedProcess {
             id,
             exec,
-            first: None,
-            last: None,
+            readings: None,
             fastest: None,
             failed_at: None,
             marked: false,
@@ -108,8 +104,9 @@ impl GrowthTracker {
         if let Ok(mappings) = read {
             let totals = MappingTotals::of(mappings);
             let reading = MappingReading { totals, at };
-            process.first.get_or_insert_with(|| reading.clone());
-            process.last = Some(reading);
+            let before = process.readings.take();
+            let first = before.map_or_else(|| reading.clone(), |(first, _)| first);
+            process.readings = Some((first, reading));
             let growth = process.growth().into_iter().flatten();
             let fastest = growth.max_by_key(|row| row.growth().unwrap_or(0));
             process.fastest = fastest.filter(|row| row.growth() > Some(0));
@@ -125,8 +122,10 @@ impl GrowthTracker {
     /// Counts the growth of a process from its last reading, as a mark was set.
     pub fn mark(&mut self, id: Identity) {
         let process = self.processes.iter_mut().find(|process| process.id == id);
-        if let Some(process) = process.filter(|process| process.last.is_some()) {
-            process.first.clone_from(&process.last);
+        if let Some(process) = process
+            && let Some((first, last)) = &mut process.readings
+        {
+            first.clone_from(last);
             process.fastest = None;
             process.marked = true;
         }

@@ -1,4 +1,4 @@
-//! The dialog that starts to measure which pages processes touch.
+//! Measuring which pages processes touch: the dialog that starts it, and the start for leaks that the config may ask for.
 //!
 //! ```text
 //! ┌ Hot and cold ──────────────────────────────────────────────────────┐
@@ -20,8 +20,8 @@ use super::dialog::{DialogLayout, Question};
 use super::selection::Selection;
 use crate::act::{ProcessAction, time_to_clear};
 use crate::config::Action;
-use crate::history::mappings::Look;
-use crate::model::Identity;
+use crate::history::mappings::{Look, MAX_ASKED};
+use crate::model::{Identity, Missing, ProcessSample};
 use crate::text::{Align, fit};
 use crate::tui::app::{App, Hint, Response};
 use crate::tui::event::Effect;
@@ -81,6 +81,35 @@ fn explanation(app: &App, selection: &Selection) -> [String; 4] {
         format!("For about {stall} ms {its} page faults wait. The kernel takes pages"),
         "for idle until they are touched again. Nothing else changes.".into(),
     ]
+}
+
+/// Starts to measure which pages a leaking process touches, if the config asks for it: clears the referenced bits of one
+/// that is not measured yet. Each process is measured once; those that the user chose are never displaced.
+pub(in crate::tui) fn prove(app: &mut App) -> Vec<Effect> {
+    let settings = &app.config.settings;
+    let looked_at = app.data.coldness.looks().count();
+    if !settings.suspects.prove || settings.ui.readonly || looked_at >= MAX_ASKED {
+        return Vec::new();
+    }
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return Vec::new();
+    };
+    app.requests
+        .proved
+        .retain(|(id, exec)| snapshot.row(*id).is_some_and(|row| row.exec == *exec));
+    let is_new = |sample: &&ProcessSample| {
+        app.data.coldness.get(sample).err() == Some(Missing::NotAsked)
+            && !app.requests.proved.contains(&(sample.id, sample.exec))
+    };
+    let leaks = app.engine.leaks().filter(|suspect| !suspect.is_held());
+    let leaks = leaks.filter_map(|suspect| suspect.key.process());
+    let Some(sample) = leaks.filter_map(|id| snapshot.row(id)).find(is_new) else {
+        return Vec::new();
+    };
+    app.requests.proved.push((sample.id, sample.exec));
+    let selection = Selection::of(app.requests.acts.next_request(), [sample], None);
+    let perform = selection.perform(app, ProcessAction::ClearReferenced);
+    vec![selection.pin(), perform]
 }
 
 /// Starts to measure processes whose referenced bits were cleared.

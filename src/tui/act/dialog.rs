@@ -1,5 +1,5 @@
-//! The dialog about processes: it names them at its top. Below are the lines to choose from, if there are any, and the question or
-//! the input.
+//! The dialog about processes: it names them at its top. Below are the lines to choose from, if there are any, and the
+//! question or the input.
 
 use std::any::Any;
 

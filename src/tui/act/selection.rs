@@ -67,21 +67,33 @@ impl Selection {
                 groups.map(|_| format!("{} groups", many.len()))
             }
         };
-        let processes = samples.into_iter().map(|sample| NamedProcess {
+        Ok(Self::of(app.requests.acts.next_request(), samples, group))
+    }
+
+    pub(super) fn of<'a>(
+        request: RequestId,
+        samples: impl IntoIterator<Item = &'a ProcessSample>,
+        group: Option<String>,
+    ) -> Self {
+        let named = |sample: &ProcessSample| NamedProcess {
             id: sample.id,
             facts: Arc::clone(&sample.facts),
-        });
-        Ok(Self {
-            processes: processes.collect(),
+        };
+        Self {
+            request,
+            processes: samples.into_iter().map(named).collect(),
             group,
             values: None,
             exited: Vec::new(),
-            request: app.requests.acts.next_request(),
-        })
+        }
     }
 
-    pub(super) fn ids(&self) -> Vec<Identity> {
+    fn ids(&self) -> Vec<Identity> {
         self.processes.iter().map(|p| p.id).collect()
+    }
+
+    pub(super) fn pin(&self) -> Effect {
+        Effect::Act(Command::Pin(self.request, self.ids()))
     }
 
     /// Performs an action on them.

@@ -498,9 +498,10 @@ fn growth_heading(
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let error = tracked.and_then(|t| t.error);
-    let span = tracked.and_then(|t| Some((t, t.span(snapshot)?)));
+    let span = tracked.and_then(|t| Some((t, t.span()?)));
     match (mappings, span) {
-        (Some(mappings), Some((tracked, (duration, age)))) => {
+        (Some(mappings), Some((tracked, (duration, last)))) => {
+            let age = units::span(snapshot.monotonic.saturating_sub(last));
             if duration.is_zero() {
                 line.text(90, " what it maps", theme.text);
                 line.text(50, "  ·  what grew shows with the next reading", theme.dim);
@@ -511,7 +512,7 @@ fn growth_heading(
                 let sum = units::delta(total_growth(mappings), app.screen.units);
                 line.text(80, format!("  ·  {sum} in all"), theme.text);
             }
-            line.text(60, format!("  ·  read {} ago", units::span(age)), theme.dim);
+            line.text(60, format!("  ·  read {age} ago"), theme.dim);
             if app.requests.paused {
                 line.text(70, "  ·  paused", theme.warning);
             }
