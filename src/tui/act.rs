@@ -26,13 +26,8 @@ use crate::tui::event::Effect;
 use crate::tui::fleet::REFUSED;
 
 pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
-    open(
-        app,
-        " Send a signal ",
-        signal::LINES,
-        MAX_PROCESSES,
-        SignalQuestion::default(),
-    )
+    let question = SignalQuestion::default();
+    open(app, " Send a signal ", signal::LINES, MAX_PROCESSES, question)
 }
 
 pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {

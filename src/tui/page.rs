@@ -41,8 +41,8 @@ pub fn open(app: &mut App, action: Action) -> bool {
     true
 }
 
-/// Performs an action that opens a page or belongs to the open page. Returns `None` for one that is the same on each page, and if
-/// no page is open.
+/// Performs an action that opens a page or belongs to the open page. Returns `None` for one that is the same on each page,
+/// and if no page is open.
 pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     if open(app, action) {
         return Some(Vec::new());

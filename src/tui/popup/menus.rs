@@ -202,8 +202,8 @@ impl Popup for SortMenu {
 // │ alice                 12 procs      1.3G │
 // └──────────────────────────────────────────┘
 
-/// The users of the last snapshot: name (raw), number of processes, and the sum of the PSS that could be read. The picker's first
-/// entry is everyone.
+/// The users of the last snapshot: name (raw), number of processes, and the sum of the PSS that could be read. The first entry
+/// of the picker is everyone.
 pub struct UserPicker(Vec<(Arc<[u8]>, usize, u64)>);
 
 impl UserPicker {
