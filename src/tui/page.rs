@@ -12,8 +12,11 @@ use super::popup::menus::SortMenu;
 use super::prompt::{Prompt, PromptKind};
 use crate::config::{Action, Context};
 
-/// Every page but the first: the action that opens it, its name in the last line, and its constructor.
-const PAGES: &[(Action, &str, fn() -> Box<dyn Page>)] = &[
+/// The action that opens a page, its name in the last line, and its constructor.
+type Entry = (Action, &'static str, fn() -> Box<dyn Page>);
+
+/// Every page but the first.
+const PAGES: &[Entry] = &[
     (Action::MemoryPage, "memory", || Box::<memory::MemoryPage>::default()),
     (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
 ];

@@ -249,15 +249,12 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     }
     let source = app.row_source(snapshot);
     let fold = app.selected_fold();
-    let chart = match fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
-        Some((fold, trend)) => {
-            let histories = fold.pasts(&source).collect();
-            Some(footprint(app, Past { histories, trend }, &source.fold(fold)))
-        }
-        None => {
-            let history = app.engine.history.of_group(group, snapshot);
-            history.map(|history| footprint(app, history.into(), &source.group(group)))
-        }
+    let chart = if let Some((fold, trend)) = fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
+        let histories = fold.pasts(&source).collect();
+        Some(footprint(app, Past { histories, trend }, &source.fold(fold)))
+    } else {
+        let history = app.engine.history.of_group(group, snapshot);
+        history.map(|history| footprint(app, history.into(), &source.group(group)))
     };
     let rest = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf);
     // A heading needs room for a row.
