@@ -205,7 +205,7 @@
 //!
 //! ## A popup or a panel
 //!
-//! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, list, drawing) and its layout drawn
+//! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, entries, drawing), or `Text` if there is nothing to choose, and its layout drawn
 //! in the file's doc comment; its `mod` line in `src/tui/popup.rs`; and the arm of its key: `app.open_popup(MyPopup::new(app))`.
 //! `SortMenu` in `popup/menus.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
 //! of another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.

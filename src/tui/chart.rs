@@ -14,22 +14,17 @@ use crate::units::{self, Units};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its name in the config.
+    /// The name in the config.
     pub id: &'static str,
-    /// Its name in a heading.
+    /// The name in a heading, and in a sentence.
     pub title: &'static str,
-    /// Its name in a sentence.
     pub name: &'static str,
     pub time: Duration,
 }
 
 const fn span(id: &'static str, title: &'static str, name: &'static str, seconds: u64) -> Span {
-    Span {
-        id,
-        title,
-        name,
-        time: Duration::from_secs(seconds),
-    }
+    let time = Duration::from_secs(seconds);
+    Span { id, title, name, time }
 }
 
 /// Every span, the shortest first.
@@ -52,21 +47,22 @@ pub const SPANS: [Span; 11] = [
 pub struct Chart {
     /// The index in [`SPANS`].
     index: usize,
-    /// The time the cursor is on, on the monotonic clock; `None` where there is no cursor.
+    /// The time of the cursor on the monotonic clock, if there is a cursor.
     cursor: Option<Duration>,
 }
 
-/// A chart's columns in time.
+/// The time that a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Where it ends, on the monotonic clock.
+    /// Its end on the monotonic clock.
     pub end: Duration,
     pub span: Duration,
+    /// The column of the cursor.
     pub cursor: Option<usize>,
 }
 
 impl Chart {
-    /// Returns a chart over the span of that name, the shortest where there is none.
+    /// Returns a chart over the span with that id, or the shortest if there is none.
     pub fn over(id: &str) -> Self {
         Self {
             index: SPANS.iter().position(|span| span.id == id).unwrap_or(0),
@@ -78,7 +74,7 @@ impl Chart {
         &SPANS[self.index]
     }
 
-    /// Returns a chart without a cursor that spans as long a time, or the next longer one that has all of this.
+    /// Returns a chart without a cursor over the same span, or a longer one that covers `time`.
     #[must_use]
     pub fn covering(&self, time: Duration) -> Self {
         let longer = SPANS.iter().position(|span| span.time >= time);
@@ -92,7 +88,7 @@ impl Chart {
         self.cursor.is_some()
     }
 
-    /// Goes to the next longer or shorter span. The time under the cursor stays on screen.
+    /// Switches to the next longer or shorter span. The time under the cursor stays on screen.
     pub(super) fn zoom(&mut self, out: bool) {
         self.index = if out {
             (self.index + 1).min(SPANS.len() - 1)
@@ -106,7 +102,7 @@ impl Chart {
         self.cursor.take().is_some()
     }
 
-    /// Moves the cursor by so many of `width` columns; it comes from the right edge, and leaves there.
+    /// Moves the cursor by some of `width` columns. It appears and disappears at the right edge.
     pub(super) fn step(&mut self, columns: i32, now: Duration, width: usize) {
         let cell = self.span().time / u32::try_from(width.max(1)).unwrap_or(u32::MAX);
         let by = cell.saturating_mul(columns.unsigned_abs());
@@ -116,11 +112,11 @@ impl Chart {
         } else {
             at.saturating_add(by)
         };
-        // Half a column before the edge is at the edge.
+        // Within half a column of the edge, it leaves.
         self.cursor = (at + cell / 2 < now || columns < 0).then_some(at.min(now));
     }
 
-    /// Returns the time that a chart of `width` columns shows: up to now, or around the cursor where that is further back.
+    /// Returns the time that a chart of `width` columns shows: up to now, or around the cursor if that is further back.
     pub fn window(&self, now: Duration, width: usize) -> Window {
         let span = self.span().time;
         let end = match self.cursor {
@@ -136,36 +132,34 @@ impl Chart {
     }
 }
 
-// The axis at the left of a chart: the values that its lines stand for, at round figures where it need not end at one.
+// The axis at the left of a chart, labelled at round values.
 //
-//  1.4G ┤          from nothing, or where little changed from a round value: ┄ below says that it is not 0
+//  1.4G ┤          it starts at 0, or at a round value if little changed: then ┄ is below
 //       │
 //  1.2G ┤
 //       │
 //  1.0G └┄┄┄
 
-/// The width of a screen from which on charts have an axis at the left: below it every column is needed for the chart.
+/// Minimum width of a screen for an axis at the left of charts.
 const MIN_WIDTH: u16 = 40;
-/// Lines to a label, at least.
+/// Minimum lines between labels.
 const LINES: u64 = 2;
-/// Change, as a share of the greatest value, from which on the axis starts at nothing.
+/// The axis starts at 0 if the values change by the greatest value divided by this, or more.
 const FROM_ZERO: u64 = 3;
 
-/// The values at the bottom and the top of a chart, and the round ones between.
+/// The values at the bottom and the top of a chart, and the labelled ones from the bottom to the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// The value at the bottom.
     pub base: u64,
     pub top: u64,
-    /// The values that are labelled, from the bottom to the top.
     pub labels: Vec<u64>,
-    /// The unit of all labels, and how many decimals they have.
+    /// The unit and the decimals of all labels.
     unit: u64,
     decimals: usize,
 }
 
 impl Scale {
-    /// Returns a scale over these values and a little more, of at least `range` bytes, in so many lines.
+    /// Returns a scale of `lines` from `low` to `high` or slightly beyond, over at least `range` bytes.
     pub fn over(low: u64, high: u64, range: u64, lines: u16) -> Self {
         let high = high.max(low.saturating_add(range));
         let low = if high - low >= high / FROM_ZERO { 0 } else { low };
@@ -179,11 +173,11 @@ impl Scale {
         let at_line = |n: &u64| (n * lines).is_multiple_of(count.max(1));
         let mut labels: Vec<u64> = (0..=count).filter(at_line).map(|n| base + n * step).collect();
         let mut decimals = decimals(step, unit);
-        // A label beside the line that it is of would tell lies about all heights near it.
+        // The round values between are beside lines: label the middle instead.
         if labels.len() == 2 && lines >= 2 * LINES && lines.is_multiple_of(2) {
             let middle = base + (top - base) / 2;
             labels.insert(1, middle);
-            decimals = decimals.max(decimals_of(middle, unit));
+            decimals = decimals.max(self::decimals(middle, unit));
         }
         Self {
             base,
@@ -194,8 +188,7 @@ impl Scale {
         }
     }
 
-    /// Returns a scale from nothing to `total`, in so many lines, labelled where lines end: a round value between would stand
-    /// beside another one.
+    /// Returns a scale of `lines` from 0 to `total`, labelled where lines end.
     pub fn whole(total: u64, lines: u16) -> Self {
         let (total, lines) = (total.max(1), u64::from(lines.max(1)));
         let unit = unit(total);
@@ -207,14 +200,14 @@ impl Scale {
             top: total,
             labels,
             unit,
-            decimals: decimals(total, unit).min(1),
+            decimals: usize::from(!total.is_multiple_of(unit)),
         }
     }
 
-    /// Returns how high a value stands in so many lines, in eighths of a line: at least one, to be told from none at all.
+    /// Returns the height of a value in eighths of a line: at least one, to distinguish it from an unknown one.
     ///
-    /// The strokes of the axis, that of nothing too, are in the middle of their lines, and the bars stand on the line above
-    /// that: they are half a line lower, so that one ends at the stroke of its value.
+    /// The strokes of the axis are in the middle of their lines, and the bars stand on the line above the stroke of the base. So
+    /// bars are half a line lower, to end at the stroke of their value.
     pub fn eighths(&self, value: u64, lines: u16) -> u16 {
         let share = value.saturating_sub(self.base) as f64 / (self.top - self.base).max(1) as f64;
         let stroke = share.min(1.0) * f64::from(lines) * 8.0;
@@ -225,15 +218,7 @@ impl Scale {
         if units != Units::Auto {
             return units::bytes(value, units);
         }
-        let suffix = match self.unit.ilog2() / 10 {
-            0 => "B",
-            1 => "K",
-            2 => "M",
-            3 => "G",
-            4 => "T",
-            5 => "P",
-            _ => "E",
-        };
+        let suffix = ["B", "K", "M", "G", "T", "P", "E"][self.unit.ilog2() as usize / 10];
         let value = value as f64 / self.unit as f64;
         match value {
             0.0 => "0".into(),
@@ -243,22 +228,13 @@ impl Scale {
     }
 }
 
-/// Returns the largest unit that is not more than a value.
+/// Returns the largest unit up to a value.
 fn unit(value: u64) -> u64 {
     1 << (value.max(1).ilog2() / 10 * 10)
 }
 
-/// Returns the decimals that multiples of a step have in that unit.
-const fn decimals(step: u64, unit: u64) -> usize {
-    match step {
-        step if step.is_multiple_of(unit) => 0,
-        step if step >= unit / 10 => 1,
-        _ => 2,
-    }
-}
-
-/// Returns the decimals that tell a value in that unit, two at most.
-fn decimals_of(value: u64, unit: u64) -> usize {
+/// Returns the number of decimals of a value in a unit, two at most.
+fn decimals(value: u64, unit: u64) -> usize {
     let hundredths = (value as f64 / unit as f64 * 100.0).round() as u64;
     match hundredths {
         n if n.is_multiple_of(100) => 0,
@@ -267,20 +243,20 @@ fn decimals_of(value: u64, unit: u64) -> usize {
     }
 }
 
-/// Returns round distances of labels in that unit, the least first.
+/// Returns round distances between labels, the least first.
 fn steps(unit: u64) -> impl Iterator<Item = u64> {
     let hundredths = (0..6).flat_map(|n| [1, 2, 5].map(|k| k * 10_u128.pow(n)));
     let steps = hundredths.map(move |n| (u128::from(unit) * n / 100).min(u64::MAX.into()) as u64);
     steps.filter(|step| *step > 0)
 }
 
-/// Returns the columns that the axis takes at the left of a screen of that width: none where that is narrow.
+/// Returns the width of the axis at the left of a chart, on a narrow screen that of the margin.
 pub(super) fn axis_width(screen: u16, units: Units) -> u16 {
     // A margin, the figure, a space and the line.
     if screen < MIN_WIDTH { 1 } else { units.width() + 3 }
 }
 
-/// Draws the axis in an area that ends at the chart, the lowest line of which is that of the time axis.
+/// Draws the axis in an area that ends at the chart. Its lowest line is that of the time axis.
 pub(super) fn draw_value_axis(scale: &Scale, units: Units, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if area.width < 2 || area.height < 2 {
         return;
@@ -291,7 +267,7 @@ pub(super) fn draw_value_axis(scale: &Scale, units: Units, theme: &Theme, area: 
         draw_text(buf, x, y, "│", 1, theme.frame);
     }
     draw_text(buf, x, area.bottom() - 1, "└", 1, theme.frame);
-    // The ends are labelled first, and what lies between them where there is room.
+    // Label the ends first, then the values between if there is room.
     let (between, last) = scale.labels.split_at(scale.labels.len().saturating_sub(1));
     let mut taken: Vec<u16> = Vec::new();
     for value in between.first().into_iter().chain(last).chain(between.iter().skip(1)) {
@@ -315,7 +291,7 @@ pub(super) fn draw_value_axis(scale: &Scale, units: Units, theme: &Theme, area: 
     }
 }
 
-/// Returns how many columns a chart has on a screen of that width: beside the axis, a space is left at the right edge.
+/// Returns the columns of a chart on a screen of that width, without the axis and a space at the right edge.
 pub(super) fn chart_width(width: u16, units: Units) -> usize {
     usize::from(width.saturating_sub(1 + axis_width(width, units)))
 }

@@ -1,11 +1,11 @@
-//! A fleet in place of this machine: how asking for it goes, and what cannot be done with what is elsewhere.
+//! A fleet in place of this machine: the state of its queries, and the actions that do not apply to other hosts.
 
 use crate::config::Action;
 use crate::model::{Fleet, FleetStatus};
 use crate::units;
 
 impl FleetStatus {
-    /// Returns what went wrong: `Prometheus does not answer: connection refused; figures are 42s old`.
+    /// Returns the fault: `Prometheus does not answer: connection refused; figures are 42s old`.
     pub fn fault_text(&self) -> Option<String> {
         let fault = self.fault.as_ref()?;
         Some(match self.age {
@@ -13,17 +13,15 @@ impl FleetStatus {
             None => format!("Prometheus {fault}"),
         })
     }
-}
 
-impl FleetStatus {
-    /// Returns what is said on the first line: the first remark, or what is not known of the past.
+    /// Returns the remark for the first line of the screen: the first one, or what is unknown of the past.
     pub fn remark(&self) -> Option<&str> {
         let lacks = self.past.as_ref().and_then(|past| past.as_deref());
         self.remarks.first().map(String::as_str).or(lacks)
     }
 }
 
-/// Returns how many hosts and groups there are: `300 hosts (2 gone)  5400 groups`.
+/// Returns the number of hosts and groups: `300 hosts (2 gone)  5400 groups`.
 pub(super) fn count(fleet: &Fleet) -> String {
     let gone = match fleet.hosts.iter().filter(|host| host.is_gone).count() {
         0 => String::new(),
@@ -33,7 +31,7 @@ pub(super) fn count(fleet: &Fleet) -> String {
     format!("{hosts}{gone}  {}", units::counted(fleet.rows.len() as u64, "group"))
 }
 
-/// Returns why an action does not apply to a fleet; `None` where it does.
+/// Returns why an action does not apply to a fleet, if it does not.
 pub(super) const fn refusal(action: Action) -> Option<&'static str> {
     match action {
         Action::Signal
@@ -53,5 +51,4 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
     }
 }
 
-/// Says why nothing is done to a row.
 pub(super) const REFUSED: &str = "these processes are on other hosts: run zmtop there";

@@ -1,8 +1,7 @@
-//! Which mappings of a process grew, from one reading to the next.
+//! The growth of each process's mappings between readings.
 //!
-//! The mappings of a process are read beside the screen, again and again while somebody looks at it, and reported
-//! by its identity. The first reading is kept for the processes looked at last, so that one that is looked at
-//! again shows its whole growth.
+//! The mappings of the shown process are read again and again. The first reading of each recently shown process is kept, so
+//! that its whole growth is visible when it is shown again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,34 +10,33 @@ use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 
-/// Maximum number of processes whose readings are kept: a selection moves among a screenful at most.
+/// Maximum number of processes whose readings are kept: a screenful.
 const MAX_KEPT: usize = 16;
 
-/// Readings of the processes that were looked at last.
 #[derive(Debug, Default)]
 pub struct GrowthTracker {
-    /// The latest at the back.
+    /// The one read last is at the back.
     processes: VecDeque<TrackedProcess>,
 }
 
 #[derive(Debug)]
 pub struct TrackedProcess {
     id: Identity,
-    /// Its program: readings from before another exec are of no use.
+    /// Readings from before another exec are discarded.
     exec: u32,
-    first: Option<MappingReading>,
-    last: Option<MappingReading>,
+    /// The first and the last reading.
+    readings: Option<(MappingReading, MappingReading)>,
     /// The mapping that grew most from the first reading to the last.
     fastest: Option<MappingGrowth>,
-    /// When the last failed reading came in.
+    /// The time of the last failed reading.
     failed_at: Option<Duration>,
-    /// Growth counts from a mark, not from when it was first looked at.
+    /// Growth counts from a mark, not from the first reading.
     pub marked: bool,
     /// Why the last reading failed.
     pub error: Option<Missing>,
 }
 
-/// A reading of a process's mappings, and when it came in, on the snapshots' monotonic clock.
+/// A reading of a process's mappings, and its time on the snapshots' monotonic clock.
 #[derive(Clone, Debug)]
 struct MappingReading {
     totals: MappingTotals,
@@ -46,20 +44,16 @@ struct MappingReading {
 }
 
 impl TrackedProcess {
-    /// Returns each mapping's growth from the first reading to the last; `None` while there is none.
+    /// Returns each mapping's growth from the first reading to the last, if there is one.
     pub fn growth(&self) -> Option<Vec<MappingGrowth>> {
-        Some(diff(&self.first.as_ref()?.totals, &self.last.as_ref()?.totals))
+        let (first, last) = self.readings.as_ref()?;
+        Some(diff(&first.totals, &last.totals))
     }
 
-    /// Returns how long the growth took, and how long ago the last reading was.
-    pub fn span(&self, snapshot: &Snapshot) -> Option<(Duration, Duration)> {
-        let age = snapshot.monotonic.saturating_sub(self.last.as_ref()?.at);
-        Some((self.took()?, age))
-    }
-
-    /// Returns the time from the first reading to the last.
-    fn took(&self) -> Option<Duration> {
-        Some(self.last.as_ref()?.at.saturating_sub(self.first.as_ref()?.at))
+    /// Returns the time from the first reading to the last, and the time of the last.
+    pub fn span(&self) -> Option<(Duration, Duration)> {
+        let (first, last) = self.readings.as_ref()?;
+        Some((last.at.saturating_sub(first.at), last.at))
     }
 }
 
@@ -68,63 +62,56 @@ impl GrowthTracker {
         self.processes.iter().find(|process| process.id == id)
     }
 
-    /// Returns what was read of that process, since its last exec.
+    /// Returns the readings of a process since its last exec.
     pub fn get(&self, sample: &ProcessSample) -> Option<&TrackedProcess> {
         self.find(sample.id).filter(|process| process.exec == sample.exec)
     }
 
-    /// Returns when that process was read last, on the snapshots' clock; `None` if never.
+    /// Returns the time of the last reading of a process on the snapshots' clock.
     pub fn read_at(&self, id: Identity) -> Option<Duration> {
         let process = self.find(id)?;
-        process.last.as_ref().map(|last| last.at).or(process.failed_at)
+        process.span().map(|(_, last)| last).or(process.failed_at)
     }
 
-    /// Returns the mapping of that process that grew most, as far as it was read, and how long that took.
+    /// Returns the mapping that grew most, and the time of its growth.
     pub fn fastest(&self, id: Identity) -> Option<(&MappingGrowth, Duration)> {
         let process = self.find(id)?;
-        Some((process.fastest.as_ref()?, process.took()?))
+        Some((process.fastest.as_ref()?, process.span()?.0))
     }
 
-    /// Forgets every reading.
     pub fn clear(&mut self) {
         self.processes.clear();
     }
 
-    /// Records what was read of a process that is in the snapshot.
+    /// Records a reading of a process, if it is in the snapshot.
     pub fn record(&mut self, snapshot: &Snapshot, id: Identity, read: &Reading<Vec<Mapping>>) {
         let at = snapshot.monotonic;
-        let Some(sample) = snapshot.row(id) else {
+        let Some(exec) = snapshot.row(id).map(|sample| sample.exec) else {
             return;
         };
-        let exec = sample.exec;
         let place = self.processes.iter().position(|process| process.id == id);
         let known = place.and_then(|at| self.processes.remove(at));
         let mut process = known.filter(|p| p.exec == exec).unwrap_or(TrackedProcess {
             id,
             exec,
-            first: None,
-            last: None,
+            readings: None,
             fastest: None,
             failed_at: None,
             marked: false,
             error: None,
         });
-        match read {
-            Ok(mappings) => {
-                let totals = MappingTotals::of(mappings);
-                let reading = MappingReading { totals, at };
-                process.first.get_or_insert_with(|| reading.clone());
-                process.last = Some(reading);
-                process.error = None;
-                process.fastest = process.growth().and_then(|rows| {
-                    let fastest = rows.into_iter().max_by_key(|row| row.growth().unwrap_or(0))?;
-                    (fastest.growth().unwrap_or(0) > 0).then_some(fastest)
-                });
-            }
-            Err(why) => {
-                process.error = Some(*why);
-                process.failed_at = Some(at);
-            }
+        process.error = read.as_ref().err().copied();
+        if let Ok(mappings) = read {
+            let totals = MappingTotals::of(mappings);
+            let reading = MappingReading { totals, at };
+            let before = process.readings.take();
+            let first = before.map_or_else(|| reading.clone(), |(first, _)| first);
+            process.readings = Some((first, reading));
+            let growth = process.growth().into_iter().flatten();
+            let fastest = growth.max_by_key(|row| row.growth().unwrap_or(0));
+            process.fastest = fastest.filter(|row| row.growth() > Some(0));
+        } else {
+            process.failed_at = Some(at);
         }
         if self.processes.len() == MAX_KEPT {
             self.processes.pop_front();
@@ -132,11 +119,13 @@ impl GrowthTracker {
         self.processes.push_back(process);
     }
 
-    /// Counts the growth of that process from its last reading on: a mark was set.
+    /// Counts the growth of a process from its last reading, as a mark was set.
     pub fn mark(&mut self, id: Identity) {
         let process = self.processes.iter_mut().find(|process| process.id == id);
-        if let Some(process) = process.filter(|process| process.last.is_some()) {
-            process.first.clone_from(&process.last);
+        if let Some(process) = process
+            && let Some((first, last)) = &mut process.readings
+        {
+            first.clone_from(last);
             process.fastest = None;
             process.marked = true;
         }

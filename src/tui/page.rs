@@ -1,4 +1,4 @@
-//! The pages beside the tables of processes, and the keys that are the same on all of them.
+//! The pages beside the tables of processes, and the keys that all of them have.
 //!
 //! A page is a file here with a type that implements [`Page`] and its layout drawn in the file's doc comment, its `mod` line,
 //! its line in `PAGES`, and its key: an [`Action`] with an entry in the keymap.
@@ -12,7 +12,7 @@ use super::popup::menus::SortMenu;
 use super::prompt::{Prompt, PromptKind};
 use crate::config::{Action, Context};
 
-/// A page: the action that opens it, its name in the last line, and how it is made.
+/// The action that opens a page, its name in the last line, and its constructor.
 type Entry = (Action, &'static str, fn() -> Box<dyn Page>);
 
 /// Every page but the first.
@@ -44,16 +44,16 @@ pub fn open(app: &mut App, action: Action) -> bool {
     true
 }
 
-/// Performs an action that opens a page, or that the open page takes; `None` for one that is the same everywhere, or where
-/// the processes are shown.
+/// Performs an action that opens a page or belongs to the open page. Returns `None` for one that is the same on each page,
+/// and if no page is open.
 pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     if open(app, action) {
         return Some(Vec::new());
     }
     let page = app.page()?;
-    // A search goes by the page on its own.
+    // `select_match` searches in the open page.
     let searches = matches!(action, Action::Search | Action::SearchNext | Action::SearchPrevious);
-    // What is under way is stopped before anything is left.
+    // A running scan is stopped before the page is left.
     let stops = action == Action::Cancel && app.requests.scan.is_some();
     if is_common(action) || stops || searches {
         return None;
@@ -86,20 +86,20 @@ fn perform(page: &mut dyn Page, app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks for the trace that the open page shows; ends it where none does, or nothing is to be read.
+/// Starts the trace that the open page shows; ends it if no page does, or sampling is paused.
 pub(super) fn request_trace(app: &mut App) -> Option<Effect> {
     let is_wanted = app.page().is_some_and(Page::traces) && !app.requests.paused;
     app.data.callers.set(is_wanted)
 }
 
-/// Returns true if a key does something on the open page, or on the tables where none is open.
+/// Returns true if an action does something on the open page. Without one, all do.
 pub fn takes(app: &App, action: Action) -> bool {
     let is_page = action == Action::ProcessesPage || PAGES.iter().any(|(own, ..)| *own == action);
     app.page()
         .is_none_or(|page| is_page || is_common(action) || action == Action::Cancel || page.performs(action))
 }
 
-/// Returns true if an action is the same on each page.
+/// Returns true for an action that is the same on each page.
 const fn is_common(action: Action) -> bool {
     matches!(
         action,

@@ -1,4 +1,4 @@
-//! The panel of the selected row: a process in full, and which of its mappings grew; or a group.
+//! The panel of the selected row: a process in full, with the mappings that grew, or a group.
 //!
 //! ```text
 //!  27213 python3                                                                     alice
@@ -21,7 +21,7 @@ mod process;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::columns::{Row, cell, layout};
+use crate::columns::{Column, Row, TableKind, Value, cell, layout};
 use crate::config::Action;
 use crate::group::{Group, GroupBy, RowKey};
 use crate::model::{Identity, Snapshot};
@@ -35,10 +35,9 @@ use crate::tui::panel::process::{at_least, parts};
 use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, line};
 use crate::{order, text, units};
 
-/// Maximum number of growing processes whose mappings are tracked: each costs a read of `smaps` now and then.
+/// Maximum number of growing processes whose mappings are tracked: each costs regular reads of `smaps`.
 const MAX_TRACKED: usize = 8;
 
-/// Opens the panel, or closes it.
 pub(super) fn toggle(app: &mut App) {
     if !app.query.shows_mappings() {
         app.screen.panel_open = !app.shows_panel();
@@ -55,8 +54,8 @@ pub(super) fn close(app: &mut App) -> bool {
     open
 }
 
-/// Asks for the mappings of the process that is shown, or now and then for those of a growing one; while sampling is
-/// stopped, for none. Returns an effect only when that changes.
+/// Requests the mappings of the shown process, or else of one that grows, but none while sampling is paused. Returns an effect
+/// only if the request changed.
 pub(super) fn request(app: &mut App) -> Option<Effect> {
     let shown = app.panel_process().map(|id| Inspect { id, closely: true });
     let tracked = || tracked_grower(app).map(|id| Inspect { id, closely: false });
@@ -69,8 +68,8 @@ pub(super) fn request(app: &mut App) -> Option<Effect> {
     })
 }
 
-/// Returns the process that takes the last memory, leaks or grows whose mappings were not read for the longest time,
-/// among the worst: so it is known what grew before anybody asks.
+/// Returns one of the worst processes that run into a limit, leak or grow: the one whose mappings were read the longest time ago.
+/// So the panel shows at once which mappings grew.
 fn tracked_grower(app: &App) -> Option<Identity> {
     let takers = app
         .engine
@@ -86,7 +85,7 @@ fn tracked_grower(app: &App) -> Option<Identity> {
         .min_by_key(|id| app.data.growth.read_at(*id))
 }
 
-/// Changes what the charts span, or moves the cursor of the panel's chart.
+/// Changes the span of the charts, or moves the cursor of the panel's chart.
 pub(super) fn on_action(app: &mut App, action: Action) {
     match action {
         Action::SpanLonger => app.screen.chart.zoom(true),
@@ -96,7 +95,7 @@ pub(super) fn on_action(app: &mut App, action: Action) {
     }
 }
 
-/// Moves the cursor of a chart as wide as the screen, as an action asks.
+/// Moves the cursor of a chart as wide as the screen.
 pub(super) fn step_cursor(app: &mut App, action: Action) {
     let columns = match action {
         Action::CursorLeft => -1,
@@ -127,63 +126,83 @@ pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Draws lines below the heading and a chart below them; returns what is left of the area for the rest, or nothing
-/// where there is no room.
+/// Returns the chart of the footprint of a process or group.
+fn footprint<'a>(app: &App, history: Past<'a>, row: &Row<'_>) -> Charted<'a> {
+    Charted {
+        eta: match (layout::ETA.get().value)(row) {
+            Value::Forecast(eta) => Some(eta),
+            _ => None,
+        },
+        started_at: row.sample.and_then(|sample| app.engine.history.started_at(sample.id)),
+        ..Charted::new(app, "footprint", history)
+    }
+}
+
+/// Draws lines below the heading and a chart below them; returns the rest of the area if there is one.
 fn draw_facts(
     app: &App,
     snapshot: &Snapshot,
     mut facts: Vec<StatusLine>,
-    chart: Option<(Past<'_>, Row<'_>)>,
+    chart: Option<&Charted<'_>>,
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Rect> {
-    let trend = chart.as_ref().map(|(history, _)| history.trend());
+    let trend = chart.map(|chart| chart.history.trend);
     let reasons = trend.map_or_else(Vec::new, Judgement::texts);
     let is_leak = trend.is_some_and(|trend| trend.verdict == Verdict::Leaking);
     // A lower panel needs the line for its chart.
     if !reasons.is_empty() && usize::from(area.height) > facts.len() + 8 {
-        let text = format!(
-            " {}{}",
-            if is_leak { "called a leak: " } else { "" },
-            reasons.join(", ")
-        );
+        let called = if is_leak { "called a leak: " } else { "" };
+        let text = format!(" {called}{}", reasons.join(", "));
         facts.push(StatusLine::of(text, app.config.theme.dim));
     }
-    let below = |y: u16| Rect {
-        y: area.y + y,
-        height: area.height - y,
-        ..area
-    };
-    let mut y = 1;
-    let left = (area.height - 1).saturating_sub(facts.len() as u16);
-    for fact in facts {
-        if y == area.height {
-            return None;
-        }
+    let lines = facts.len() as u16;
+    for (y, fact) in (1..area.height).zip(facts) {
         fact.draw(line(area, y), buf);
-        y += 1;
     }
-    let height = chart_height(left);
-    if let Some((history, row)) = chart.filter(|_| height > 0) {
-        let place = Rect { height, ..below(y) };
-        draw_chart(app, snapshot, &Charted::of_row(app, history, &row), place, buf);
-        y += height;
+    let mut rest = below(area, 1 + lines);
+    let height = chart_height(rest.height);
+    if let Some(chart) = chart.filter(|_| height > 0) {
+        draw_chart(app, snapshot, chart, Rect { height, ..rest }, buf);
+        rest = below(rest, height);
     }
-    Some(below(y)).filter(|rest| rest.height > 0)
+    Some(rest).filter(|rest| rest.height > 0)
 }
 
-/// Returns how many of the lines that are left go to the chart: two of five, so that what grew has the rest, and none
-/// where both would be too low to read.
+/// Returns the area without its first lines.
+pub(super) fn below(area: Rect, lines: u16) -> Rect {
+    let lines = lines.min(area.height);
+    Rect {
+        y: area.y + lines,
+        height: area.height - lines,
+        ..area
+    }
+}
+
+/// Places the columns of a small table, the last of which takes the remaining width, and draws their titles on the second line of
+/// an area.
+fn draw_titles<T: TableKind>(app: &App, columns: &[&Column<T>], area: Rect, buf: &mut Buffer) -> TableGrid {
+    let layout = columns.iter().enumerate().map(|(at, column)| ColumnLayout {
+        grows: at + 1 == columns.len(),
+        ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
+    });
+    let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
+    buf.set_style(line(area, 1), app.config.theme.dim);
+    grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), app.config.theme.dim));
+    grid
+}
+
+/// Returns the height of the chart: two of five of the lines that are left, and 0 if it would be too low to read.
 fn chart_height(left: u16) -> u16 {
     match left {
         0..=6 => 0,
         7 => 3,
-        // Four are the least that has room for the axis.
+        // The axis needs at least 4.
         _ => (left * 2 / 5).clamp(4, 12),
     }
 }
 
-// The panel of a group: what it holds together, its chart, and which of its processes grew.
+// The panel of a group: its sums, its chart, and the processes that grew.
 //
 //  worker  12 processes                                                                              by command
 //  PSS 334M ██████████████████████████▒▒▒░  anon 300M file 34M shmem 0  ·  USS 310M  RSS 480M  swap 0
@@ -216,16 +235,9 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     }
     if let Some(figures) = group.totals.held.ok().filter(|held| held.total() > 0 || held.vram > 0) {
         let bytes = |n| units::bytes(n, app.screen.units);
-        let parts = parts(&figures, bytes).join("  ");
-        let mut line = StatusLine::of(
-            format!(
-                " they hold {}{} beside their PSS",
-                at_least(&figures),
-                bytes(figures.total())
-            ),
-            theme.text,
-        );
-        line.text(60, format!("  ·  {parts}"), theme.text);
+        let (least, total) = (at_least(&figures), bytes(figures.total()));
+        let mut line = StatusLine::of(format!(" they hold {least}{total} beside their PSS"), theme.text);
+        line.text(60, format!("  ·  {}", parts(&figures, bytes).join("  ")), theme.text);
         if figures.vram > 0 {
             line.text(50, format!("  ·  and {} of VRAM", bytes(figures.vram)), theme.text);
         }
@@ -235,22 +247,23 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
         let text = " the chart is of the whole group, without the filter";
         facts.push(StatusLine::of(text, theme.dim));
     }
-    let history = app.engine.history.of_group(group, snapshot);
     let source = app.row_source(snapshot);
     let fold = app.selected_fold();
-    let pasts: Vec<_> = fold.into_iter().flat_map(|fold| fold.pasts(&source)).collect();
-    let chart = match fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
-        Some((fold, trend)) => Some((Past::Sum(&pasts, trend), source.fold(fold))),
-        None => history.map(|history| (history.into(), source.group(group))),
+    let chart = if let Some((fold, trend)) = fold.and_then(|fold| Some((fold, fold.trend.as_ref()?))) {
+        let histories = fold.pasts(&source).collect();
+        Some(footprint(app, Past { histories, trend }, &source.fold(fold)))
+    } else {
+        let history = app.engine.history.of_group(group, snapshot);
+        history.map(|history| footprint(app, history.into(), &source.group(group)))
     };
-    let rest = draw_facts(app, snapshot, facts, chart, area, buf);
-    // Without room for a row a heading is of no use.
+    let rest = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf);
+    // A heading needs room for a row.
     if let Some(rest) = rest.filter(|rest| rest.height > 2) {
         draw_members(app, snapshot, group, rest, buf);
     }
 }
 
-/// Draws the processes of the group, the one that grows fastest first.
+/// Draws the processes of the group, the fastest-growing first.
 fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let rows = snapshot.rows();
@@ -267,13 +280,8 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
         (layout::GROUP_MEMBERS, " its processes, by growth")
     };
     let columns: Vec<_> = columns.iter().map(|id| id.get()).collect();
-    let layout = columns.iter().map(|column| ColumnLayout {
-        grows: column.grows,
-        ..ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
-    });
-    let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
     draw_line(buf, area, heading, theme.text);
-    grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
+    let grid = draw_titles(app, &columns, area, buf);
     for (y, (_, member)) in (2..area.height).zip(members) {
         let Some(sample) = rows.get(member) else { continue };
         let row = app.row_source(snapshot).process(sample);

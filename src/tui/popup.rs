@@ -1,17 +1,17 @@
-//! Popups: framed, in the middle of the screen, mostly a list with a cursor.
+//! Popups: a list or a text in a frame in the middle of the screen.
 //!
 //! ```text
 //! ┌ Title ────────────┐
-//! │ HEADING           │   lines of its own above the entries
+//! │ HEADING           │   an optional line above the entries
 //! │ entry             │
-//! │ entry             │   what is selected stands out
+//! │ entry             │   the selected entry is highlighted
 //! │───────────────────│   a note about the selected entry,
-//! │ note              │   where there is room
+//! │ note              │   if there is room
 //! └───────────────────┘
 //! ```
 //!
-//! A new popup is a file here with a type that implements [`Popup`], its `mod` line below, and the arm of its key
-//! in `update/table.rs`, which opens it.
+//! A new popup is a file here with a type that implements [`Popup`], or [`Text`] if there is nothing to choose, its `mod` line
+//! below, and the arm of its key in `update/table.rs`, which opens it.
 
 pub mod alerts;
 pub mod diagnostics;
@@ -21,35 +21,33 @@ pub mod menus;
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt::Debug;
 use std::ops::Range;
 
 use crossterm::event::KeyCode;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::config::theme::Theme;
 use crate::config::{Action, Context};
-use crate::text;
+use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::widgets::{ListState, TextInput, draw_line, draw_text, line};
 
 /// Lines below the entries that explain the selected one: a rule and three lines of text.
-const NOTE_LINES: usize = 4;
-/// A popup with fewer lines inside has no note, unless all entries have room beside it.
+const NOTE_LINES: u16 = 4;
+/// Minimum number of lines inside a popup for a note, unless all entries have room beside it.
 const MIN_LINES_WITH_NOTE: usize = 10;
 
-/// The hint that an entry is found by its name.
+/// The hint that typing finds an entry by its name.
 const TYPE: Hint = Hint::Key("letters", "find");
-/// The keys of a list from which an entry is chosen.
 const CHOOSE: &[Hint] = &[
     TYPE,
     Hint::Action(Action::Accept, "choose"),
     Hint::Action(Action::Cancel, "close"),
 ];
-/// The keys of a text.
 const READ: &[Hint] = &[
     Hint::Action(Action::Search, "search"),
     Hint::Action(Action::Down, "down"),
@@ -57,51 +55,51 @@ const READ: &[Hint] = &[
     Hint::Action(Action::PageDown, "page"),
     Hint::Action(Action::Cancel, "close"),
 ];
-/// A list or a text in a frame.
-pub trait Popup: Any + Debug {
+
+/// A list or a text in a frame. The cursor is kept by [`Opened`]: `at` is the index of the selected entry.
+pub trait Popup: Any {
     const TITLE: &'static str;
-    /// The terminal columns it would like to have, the frame included.
+    /// The preferred width in terminal columns, the frame included.
     const WIDTH: u16;
     /// It is a text: its cursor is the first line on screen, and nothing is chosen from it.
     const IS_TEXT: bool = false;
-    /// Its entries are switched on and off, and moved.
+    /// Its entries are switched on and off, and moved. A click accepts an entry only if they are not.
     const SWITCHES: bool = false;
     /// The keys that the footer names.
     const HINTS: &'static [Hint] = if Self::IS_TEXT { READ } else { CHOOSE };
-    /// Lines of its own above the entries.
-    const HEADING_LINES: usize = 0;
-    /// A click on an entry accepts it; otherwise it only goes there.
-    const CLICK_ACCEPTS: bool = false;
+    /// Lines above the entries.
+    const HEADING_LINES: u16 = 0;
 
-    fn list(&self) -> ListState;
-
-    /// Returns the cursor, to change.
-    fn list_mut(&mut self) -> &mut ListState;
-
-    /// Returns the text of each entry, in which is searched.
+    /// Returns the text of each entry, for the search.
     fn texts(&self, app: &App) -> Vec<String>;
 
-    /// Returns how many entries there are.
-    fn len(&self, app: &App) -> usize;
+    /// Returns the index of the entry that is selected first.
+    fn start(&self) -> usize {
+        0
+    }
 
-    /// Returns what is said of the selected entry below the entries.
-    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
+    /// Returns the note about an entry.
+    fn note(&self, _app: &App, _at: usize) -> Option<Cow<'static, str>> {
         None
     }
 
-    /// Accepts the selected entry.
-    fn accept(&mut self, _app: &mut App) -> Response {
+    /// Accepts an entry.
+    fn accept(&mut self, _app: &mut App, _at: usize) -> Response {
         Response::close()
     }
 
-    /// Takes back what was changed, before it is closed.
+    /// Reverts the changes before it closes.
     fn cancel(&mut self, _app: &mut App) {}
 
-    /// Performs an action that does not move the cursor, with `height` entries on screen.
-    fn on_action(&mut self, _app: &mut App, _action: Action, _height: usize) {}
+    /// Performs an action that does not move the cursor; returns the index to select then.
+    fn on_action(&mut self, _app: &mut App, _action: Action, at: usize) -> usize {
+        at
+    }
 
-    /// Follows a new snapshot, with `height` entries on screen.
-    fn on_snapshot(&mut self, _app: &App, _height: usize) {}
+    /// Follows a new snapshot; returns the index to select then.
+    fn on_snapshot(&mut self, _app: &App, at: usize) -> usize {
+        at
+    }
 
     /// Returns true if it is about the rows that are shown, so that it closes when others are.
     fn is_about_rows(&self) -> bool {
@@ -109,60 +107,55 @@ pub trait Popup: Any + Debug {
     }
 
     /// Draws the heading and the entries.
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer);
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer);
 }
 
-/// Returns the area of a popup, the frame included.
-fn area_of<P: Popup>(popup: &P, app: &App) -> Rect {
-    let note = if popup.note(app).is_some() { NOTE_LINES } else { 0 };
-    let lines = popup.len(app).max(1) + P::HEADING_LINES + note + 2;
-    let height = u16::try_from(lines).unwrap_or(u16::MAX);
-    app.layout().popup(P::WIDTH, height)
+/// A popup in which there is nothing to choose.
+pub trait Text: Any {
+    const TITLE: &'static str;
+    const WIDTH: u16;
+    /// Columns of the labels at the left, 0 for none.
+    const LABEL_WIDTH: u16 = 0;
+
+    /// Returns every line. `width` is the width inside the frame.
+    fn lines(app: &App, width: usize) -> Vec<TextLine>;
 }
 
-/// Divides the inside of a popup among the entries, with their heading, and the note.
-fn split<P: Popup>(popup: &P, app: &App, inside: Rect) -> (Rect, Rect) {
-    let entries = popup.len(app) + P::HEADING_LINES;
-    let is_roomy = usize::from(inside.height) >= MIN_LINES_WITH_NOTE.min(entries + NOTE_LINES);
-    let shown = is_roomy && popup.note(app).is_some();
-    let note = if shown { NOTE_LINES as u16 } else { 0 };
-    let height = inside.height - note;
-    let below = Rect {
-        y: inside.y + height,
-        height: note,
-        ..inside
-    };
-    (Rect { height, ..inside }, below)
-}
+/// A line of a text: a label at the left, and a text beside it, each with its style. A label without a text may be wider.
+type TextLine = [(String, Style); 2];
 
-/// Returns where the entries are drawn.
-fn entries_of<P: Popup>(popup: &P, app: &App) -> Rect {
-    let inside = Block::bordered().inner(area_of(popup, app));
-    let (list, _) = split(popup, app, inside);
-    let heading = (P::HEADING_LINES as u16).min(list.height);
-    Rect {
-        y: list.y + heading,
-        height: list.height - heading,
-        ..list
+impl<T: Text> Popup for T {
+    const TITLE: &'static str = <T as Text>::TITLE;
+    const WIDTH: u16 = <T as Text>::WIDTH;
+    const IS_TEXT: bool = true;
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        let lines = text_lines::<T>(app).into_iter();
+        lines.map(|[(label, _), (text, _)]| format!("{label} {text}")).collect()
+    }
+
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
+        let lines = text_lines::<T>(app).into_iter().skip(list.cursor);
+        for ([label, text], y) in lines.zip(area.y..area.bottom()) {
+            let width = usize::from(area.width.saturating_sub(1));
+            draw_text(buf, area.x + 1, y, &label.0, width, label.1);
+            let x = area.x.saturating_add(T::LABEL_WIDTH).min(area.right());
+            let left = usize::from(area.right() - x);
+            if !text.0.is_empty() {
+                draw_text(buf, x, y, &fit(&text.0, left, Align::Left), left, text.1);
+            }
+        }
     }
 }
 
-/// Moves the cursor, no further than the last entry, or than the last lines of a text.
-fn move_to<P: Popup>(popup: &mut P, app: &App, to: impl FnOnce(usize, usize) -> usize) {
-    let height = usize::from(entries_of(popup, app).height);
-    let len = popup.len(app);
-    let positions = if P::IS_TEXT {
-        len.saturating_sub(height) + 1
-    } else {
-        len
-    };
-    let to = to(popup.list().cursor, height.max(1)).min(positions.saturating_sub(1));
-    popup.list_mut().select(to, positions.max(1), height);
+fn text_lines<T: Text>(app: &App) -> Vec<TextLine> {
+    let width = app.screen.size.0.min(<T as Text>::WIDTH).saturating_sub(2);
+    T::lines(app, width.into())
 }
 
-/// Breaks text into lines of at most `width` columns, at spaces; a longer word is cut.
+/// Wraps text at spaces into lines of at most `width` columns, but at least 8: narrower, every word would have a line of its
+/// own, and the help thousands of lines.
 fn wrap(words: &str, width: usize) -> Vec<String> {
-    // Narrower than that every word would have a line to itself, and the help thousands of them.
     text::wrap(words, width.max(8))
 }
 
@@ -178,70 +171,127 @@ const FOUND: &[Hint] = &[
     Hint::Action(Action::Cancel, "end the search"),
 ];
 
-/// A popup on the screen, and what is searched for in it.
-#[derive(Debug)]
-struct Opened<P> {
+/// A popup on the screen, its cursor, and the search in it.
+pub struct Opened<P> {
     popup: P,
+    pub list: ListState,
     find: Find,
 }
 
 impl App {
-    pub fn open_popup(&mut self, popup: impl Popup) {
-        let find = Find::default();
-        self.open(Opened { popup, find });
+    pub fn open_popup<P: Popup>(&mut self, popup: P) {
+        let start = popup.start();
+        let (list, find) = (ListState::default(), Find::default());
+        let mut opened = Opened { popup, list, find };
+        opened.move_to(self, |_, _| start);
+        self.open(opened);
     }
 
     /// Returns the open popup if it is of that type.
-    pub fn popup<P: Popup>(&self) -> Option<&P> {
-        self.modal().map(|opened: &Opened<P>| &opened.popup)
+    pub fn popup<P: Popup>(&self) -> Option<&Opened<P>> {
+        self.modal()
     }
 }
 
+/// The areas of a popup, and the texts of its entries.
+struct Parts {
+    /// All of it, the frame included.
+    area: Rect,
+    /// The heading and the entries.
+    list: Rect,
+    entries: Rect,
+    note: Rect,
+    texts: Vec<String>,
+}
+
 impl<P: Popup> Opened<P> {
-    /// Returns the title in the frame; of a text that is higher than the frame, which lines are on screen.
-    fn title(&self, app: &App, height: usize) -> Cow<'static, str> {
-        let (all, first) = (self.popup.len(app), self.popup.list().cursor);
+    /// Places the popup, and cuts it to `screen`: the state's size may lag behind the terminal's.
+    fn parts(&self, app: &App, screen: Rect) -> Parts {
+        let texts = self.popup.texts(app);
+        let has_note = self.popup.note(app, self.list.cursor).is_some();
+        let note = if has_note { NOTE_LINES } else { 0 };
+        let around = P::HEADING_LINES + note + 2;
+        let height = u16::try_from(texts.len().max(1) + usize::from(around)).unwrap_or(u16::MAX);
+        let area = app.layout().popup(P::WIDTH, height).intersection(screen);
+        let inside = Block::bordered().inner(area);
+        let all = texts.len() + usize::from(P::HEADING_LINES + NOTE_LINES);
+        let is_roomy = usize::from(inside.height) >= all.min(MIN_LINES_WITH_NOTE);
+        let note = if is_roomy { note } else { 0 };
+        let height = inside.height - note;
+        let heading = P::HEADING_LINES.min(height);
+        let part = |y: u16, height: u16| Rect {
+            y: inside.y + y,
+            height,
+            ..inside
+        };
+        Parts {
+            area,
+            list: part(0, height),
+            entries: part(heading, height - heading),
+            note: part(height, note),
+            texts,
+        }
+    }
+
+    /// Moves the cursor to the index that `to` returns for the present one and the number of entries on screen, but not
+    /// beyond the last entry. In a text the last lines fill the popup.
+    fn move_to(&mut self, app: &App, to: impl FnOnce(usize, usize) -> usize) {
+        let parts = self.parts(app, Rect::MAX);
+        let height = usize::from(parts.entries.height);
+        let positions = match parts.texts.len() {
+            len if P::IS_TEXT => len.saturating_sub(height) + 1,
+            len => len.max(1),
+        };
+        let to = to(self.list.cursor, height.max(1));
+        self.list.select(to, positions, height);
+    }
+
+    /// Performs an action that does not move the cursor.
+    fn act(&mut self, app: &mut App, action: Action) {
+        let to = self.popup.on_action(app, action, self.list.cursor);
+        self.move_to(app, |_, _| to);
+    }
+
+    /// Returns the title in the frame. If a text is longer than the frame, it says which lines are on screen.
+    fn title(&self, all: usize, height: usize) -> Cow<'static, str> {
         if !P::IS_TEXT || height >= all {
             return P::TITLE.into();
         }
+        let first = self.list.cursor;
         let last = (first + height).min(all);
         format!("{}: lines {} to {last} of {all} ", P::TITLE.trim_end(), first + 1).into()
     }
 
     /// Returns the lines of a text that are on screen, or the selected entry.
     fn shown(&self, app: &App) -> Range<usize> {
-        let (cursor, height) = (self.popup.list().cursor, entries_of(&self.popup, app).height);
-        cursor..cursor + if P::IS_TEXT { usize::from(height) } else { 1 }
+        let height = self.parts(app, Rect::MAX).entries.height;
+        let lines = if P::IS_TEXT { usize::from(height) } else { 1 };
+        self.list.cursor..self.list.cursor + lines
     }
 
-    /// Goes to a line that was found; in a text, where it is not on screen, to some lines above it.
-    fn go_to(&mut self, app: &App, found: Option<usize>) {
+    /// Goes to the match if it is not on screen. In a text, some lines above it stay on screen.
+    fn go_to_match(&mut self, app: &App) {
         let shown = self.shown(app);
-        if let Some(line) = found.filter(|line| !shown.contains(line)) {
-            move_to(&mut self.popup, app, |_, _| line.saturating_sub(shown.len() / 3));
+        if let Some(line) = self.find.found.filter(|line| !shown.contains(line)) {
+            self.move_to(app, |_, _| line.saturating_sub(shown.len() / 3));
         }
     }
 
-    /// Changes what is searched for, and goes there.
+    /// Changes the searched text, and goes to the first match, or back if there is none.
     fn search(&mut self, app: &App, edit: impl FnOnce(&mut TextInput)) {
         edit(&mut self.find.input);
-        let from = self.find.from;
-        let texts = self.popup.texts(app);
-        let found = if P::IS_TEXT {
-            self.find.find_next(&texts)
-        } else {
-            self.find.find_named(&texts)
-        };
-        if found.is_none() {
-            move_to(&mut self.popup, app, |_, _| from);
+        self.find.first(&self.popup.texts(app), P::IS_TEXT);
+        if self.find.found.is_none() {
+            let from = self.find.from;
+            self.move_to(app, |_, _| from);
         }
-        self.go_to(app, found);
+        self.go_to_match(app);
     }
 
     fn step(&mut self, app: &App, forward: bool) {
         let shown = self.shown(app);
-        let found = self.find.step(&self.popup.texts(app), forward, shown);
-        self.go_to(app, found);
+        self.find.step(&self.popup.texts(app), forward, &shown);
+        self.go_to_match(app);
     }
 
     /// Performs an action while the search is typed; returns `None` if it means what it does otherwise.
@@ -249,18 +299,36 @@ impl<P: Popup> Opened<P> {
         match action {
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
-            // Whatever was selected before is not what was typed.
+            // Without a match, the selected entry is not the one that was typed.
             Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept if P::IS_TEXT => self.find.is_typing = false,
             Action::Accept | Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
             Action::Backspace if self.find.is_empty() => self.find = Find::default(),
             Action::Cancel => {
                 let from = std::mem::take(&mut self.find).from;
-                move_to(&mut self.popup, app, |_, _| from);
+                self.move_to(app, |_, _| from);
             }
             action => self.search(app, |input| input.on_action(action)),
         }
         Some(Response::stay())
+    }
+
+    /// Returns what the keys do while the search is typed.
+    fn search_hint(app: &App) -> String {
+        let key = |context, action| {
+            let key = app.config.keymap.shown_key(context, action);
+            key.map_or_else(|| "?".into(), ToString::to_string)
+        };
+        let [enter, next] = [Action::Accept, Action::SearchNext].map(|action| key(Context::Input, action));
+        if P::IS_TEXT {
+            let steps = [Action::SearchNext, Action::SearchPrevious].map(|step| key(Context::List, step));
+            format!("{enter} keeps it, then {}", steps.join(" and "))
+        } else if P::SWITCHES {
+            let switch = key(Context::List, Action::Toggle);
+            format!("{switch} shows or hides it, {next} goes to the next")
+        } else {
+            format!("{enter} chooses, {next} goes to the next")
+        }
     }
 }
 
@@ -296,41 +364,36 @@ impl<P: Popup> Modal for Opened<P> {
         {
             return response;
         }
-        let popup = &mut self.popup;
         match action {
             Action::Cancel if !self.find.is_empty() => self.find = Find::default(),
             Action::Cancel => {
-                popup.cancel(app);
+                self.popup.cancel(app);
                 return Response::close();
             }
-            Action::Accept => return popup.accept(app),
-            Action::Up => move_to(popup, app, |at, _| at.saturating_sub(1)),
-            Action::Down => move_to(popup, app, |at, _| at + 1),
-            Action::PageUp => move_to(popup, app, usize::saturating_sub),
-            Action::PageDown => move_to(popup, app, |at, page| at + page),
-            Action::First => move_to(popup, app, |_, _| 0),
-            Action::Last => move_to(popup, app, |_, _| usize::MAX),
-            Action::Search => self.find = Find::from(popup.list().cursor),
+            Action::Accept => return self.popup.accept(app, self.list.cursor),
+            Action::Up => self.move_to(app, |at, _| at.saturating_sub(1)),
+            Action::Down => self.move_to(app, |at, _| at + 1),
+            Action::PageUp => self.move_to(app, usize::saturating_sub),
+            Action::PageDown => self.move_to(app, |at, page| at + page),
+            Action::First => self.move_to(app, |_, _| 0),
+            Action::Last => self.move_to(app, |_, _| usize::MAX),
+            Action::Search => self.find = Find::from(self.list.cursor),
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
-            _ => {
-                let height = usize::from(entries_of(popup, app).height);
-                popup.on_action(app, action, height);
-            }
+            _ => self.act(app, action),
         }
         Response::stay()
     }
 
-    /// Searches for an entry that is called so; of a text only once that is asked for.
+    /// Searches for an entry by its name; in a text only after the key that starts a search.
     fn on_char(&mut self, app: &mut App, c: char) -> Response {
         let is_switch =
             P::SWITCHES && app.config.keymap.action(Context::List, KeyCode::Char(c).into()) == Some(Action::Toggle);
         if is_switch {
-            let height = usize::from(entries_of(&self.popup, app).height);
-            self.popup.on_action(app, Action::Toggle, height);
+            self.act(app, Action::Toggle);
         } else if self.find.is_typing || !P::IS_TEXT {
             if !self.find.is_typing {
-                self.find = Find::from(self.popup.list().cursor);
+                self.find = Find::from(self.list.cursor);
             }
             self.search(app, |input| input.insert(c.encode_utf8(&mut [0; 4])));
         } else {
@@ -348,45 +411,35 @@ impl<P: Popup> Modal for Opened<P> {
 
     fn on_wheel(&mut self, app: &mut App, down: bool) {
         let by = if P::IS_TEXT { LINES_PER_NOTCH } else { 1 };
-        move_to(
-            &mut self.popup,
-            app,
-            |at, _| {
-                if down { at + by } else { at.saturating_sub(by) }
-            },
-        );
+        self.move_to(app, |at, _| if down { at + by } else { at.saturating_sub(by) });
     }
 
-    /// Goes to the entry, and accepts it where that is meant, or switches it if it was selected already; a click beside
-    /// the popup closes it.
+    /// Goes to the entry, and accepts it, or switches it if it was selected already; a click beside the popup closes it.
     fn on_click(&mut self, app: &mut App, at: Position) -> Response {
-        let popup = &mut self.popup;
-        if !area_of(popup, app).contains(at) {
-            popup.cancel(app);
+        let parts = self.parts(app, Rect::MAX);
+        if !parts.area.contains(at) {
+            self.popup.cancel(app);
             return Response::close();
         }
-        let entries = entries_of(popup, app);
-        if P::IS_TEXT || !(entries.y..entries.bottom()).contains(&at.y) {
+        let entries = parts.entries;
+        let to = self.list.offset + usize::from(at.y.saturating_sub(entries.y));
+        if P::IS_TEXT || !(entries.y..entries.bottom()).contains(&at.y) || to >= parts.texts.len() {
             return Response::stay();
         }
-        let to = popup.list().offset + usize::from(at.y - entries.y);
-        if to >= popup.len(app) {
-            return Response::stay();
+        let was_selected = to == self.list.cursor;
+        self.move_to(app, |_, _| to);
+        if !P::SWITCHES {
+            return self.popup.accept(app, to);
         }
-        let was_selected = to == popup.list().cursor;
-        move_to(popup, app, |_, _| to);
-        if P::CLICK_ACCEPTS {
-            return popup.accept(app);
-        }
-        if P::SWITCHES && was_selected {
-            popup.on_action(app, Action::Toggle, entries.height.into());
+        if was_selected {
+            self.act(app, Action::Toggle);
         }
         Response::stay()
     }
 
     fn on_snapshot(&mut self, app: &App) {
-        let height = usize::from(entries_of(&self.popup, app).height);
-        self.popup.on_snapshot(app, height);
+        let to = self.popup.on_snapshot(app, self.list.cursor);
+        self.move_to(app, |_, _| to);
     }
 
     fn is_about_rows(&self) -> bool {
@@ -394,70 +447,49 @@ impl<P: Popup> Modal for Opened<P> {
     }
 
     fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
-        let (popup, theme) = (&self.popup, &app.config.theme);
-        // The state's size may lag behind the terminal's for a moment.
-        let area = area_of(popup, app).intersection(frame.area());
+        let theme = &app.config.theme;
+        let Parts {
+            area,
+            list,
+            entries,
+            note,
+            texts,
+        } = self.parts(app, frame.area());
         frame.render_widget(Clear, area);
         let block = Block::bordered().border_style(theme.frame).style(theme.popup);
-        let inside = block.inner(area);
-        let (list, note) = split(popup, app, inside);
-        frame.render_widget(block.title(self.title(app, list.height.into())), area);
+        let title = self.title(texts.len(), list.height.into());
+        frame.render_widget(block.title(title), area);
         let buf = frame.buffer_mut();
-        popup.draw(app, list, buf);
-        let heading = (P::HEADING_LINES as u16).min(list.height);
-        let entries = Rect {
-            y: list.y + heading,
-            height: list.height - heading,
-            ..list
-        };
-        let list = popup.list();
-        let first = if P::IS_TEXT { list.cursor } else { list.offset };
+        self.popup.draw(app, self.list, list, buf);
+        let ListState { cursor, offset } = self.list;
+        let first = if P::IS_TEXT { cursor } else { offset };
         self.find.highlight(entries, first, theme, buf);
-        if let (Some(words), false) = (popup.note(app), note.is_empty()) {
+        if let (Some(words), false) = (self.popup.note(app, cursor), note.is_empty()) {
             let width = usize::from(note.width);
             draw_line(buf, note, &"─".repeat(width), theme.frame);
             let lines = wrap(&words, width.saturating_sub(2));
-            for (at, text) in lines.iter().take(NOTE_LINES - 1).enumerate() {
-                let below = line(note, at as u16 + 1);
-                draw_line(buf, below, &format!(" {text}"), theme.dim);
+            for (y, text) in (1..note.height).zip(lines) {
+                draw_line(buf, line(note, y), &format!(" {text}"), theme.dim);
             }
         }
         let footer = app.layout().footer.intersection(buf.area);
         if !self.find.is_typing || footer.is_empty() {
             return None;
         }
-        let key = |context, action| {
-            let key = app.config.keymap.shown_key(context, action);
-            key.map_or_else(|| "?".into(), ToString::to_string)
-        };
-        let (enter, next) = (
-            key(Context::Input, Action::Accept),
-            key(Context::Input, Action::SearchNext),
-        );
-        let hint = if P::IS_TEXT {
-            let steps = [Action::SearchNext, Action::SearchPrevious].map(|step| key(Context::List, step));
-            format!("{enter} keeps it, then {}", steps.join(" and "))
-        } else if P::SWITCHES {
-            let switch = key(Context::List, Action::Toggle);
-            format!("{switch} shows or hides it, {next} goes to the next")
-        } else {
-            format!("{enter} chooses, {next} goes to the next")
-        };
-        Some(self.find.draw(&popup.texts(app), &hint, footer, theme, buf))
+        Some(self.find.draw(&texts, &Self::search_hint(app), footer, theme, buf))
     }
 }
 
-// Finding in a popup: words in what is read, as in `less`; an entry of a menu by typing what it is called.
+// The search in a popup: for words in a text, as in `less`; for an entry of a menu by its name.
 //
 //  Search  swap  2 of 7; F3 goes to the next
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Find {
     input: TextInput,
-    /// It is being typed.
     is_typing: bool,
     found: Option<usize>,
-    /// The line to go back to when it is given up.
+    /// The line to return to on Esc.
     from: usize,
 }
 
@@ -471,7 +503,6 @@ impl Find {
         }
     }
 
-    /// Returns true if nothing is searched for.
     fn is_empty(&self) -> bool {
         self.input.text().is_empty()
     }
@@ -481,36 +512,29 @@ impl Find {
             return Vec::new();
         }
         let text = self.input.text().to_lowercase();
-        let lines = lines.iter().enumerate();
-        let matching = lines.filter(|(_, line)| line.to_lowercase().contains(&text));
-        matching.map(|(at, _)| at).collect()
+        let is_match = |at: &usize| lines[*at].to_lowercase().contains(&text);
+        (0..lines.len()).filter(is_match).collect()
     }
 
-    /// Finds the first line from where the search began on, round and round.
-    fn find_next(&mut self, lines: &[String]) -> Option<usize> {
-        let matching = self.matching(lines);
-        let next = matching.iter().find(|at| **at >= self.from).or(matching.first());
-        self.found = next.copied();
-        self.found
-    }
-
-    /// Finds the line that is called so: one that begins with the text, else one of which a word does, else any that
-    /// holds it.
-    fn find_named(&mut self, lines: &[String]) -> Option<usize> {
+    /// Finds the first match in a text from where the search began, wrapping around; or the entry of that name: one that begins
+    /// with the searched text, else one with a word that does, else any match.
+    fn first(&mut self, lines: &[String], is_text: bool) {
         let text = self.input.text().to_lowercase();
         let rank = |at: &usize| {
+            if is_text {
+                return (*at < self.from, false);
+            }
             let line = lines[*at].trim_start().to_lowercase();
             let mut words = line.match_indices(&text).map(|(at, _)| &line[..at]);
             let begins_word = words.any(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
             (!line.starts_with(&text), !begins_word)
         };
         self.found = self.matching(lines).into_iter().min_by_key(rank);
-        self.found
     }
 
-    /// Finds the next line, or the previous one, round and round: from what was found last, or where that is not among
-    /// the lines shown, among these.
-    fn step(&mut self, lines: &[String], forward: bool, shown: Range<usize>) -> Option<usize> {
+    /// Finds the next or the previous match, wrapping around: from the last match if it is on screen, else from the edge of the
+    /// `shown` lines.
+    fn step(&mut self, lines: &[String], forward: bool, shown: &Range<usize>) {
         let matching = self.matching(lines);
         let found = self.found.filter(|at| shown.contains(at));
         self.found = if forward {
@@ -521,10 +545,9 @@ impl Find {
             matching.iter().rfind(|at| **at < until).or(matching.last())
         }
         .copied();
-        self.found
     }
 
-    /// Makes what is searched for stand out in lines that are drawn, of which the first is `first`.
+    /// Highlights the matches in lines that are drawn; `first` is the index of the first of them.
     fn highlight(&self, area: Rect, first: usize, theme: &Theme, buf: &mut Buffer) {
         if self.is_empty() {
             return;
@@ -537,7 +560,7 @@ impl Find {
                 theme.found
             };
             let mut line = String::new();
-            // Where each cell begins in the line.
+            // The offset in the line at which each cell begins.
             let mut cells = Vec::new();
             let mut x = area.x;
             while x < area.right() {
@@ -555,7 +578,7 @@ impl Find {
         }
     }
 
-    /// Draws the line in which the text is typed, with how many lines it is in; returns the cursor's place.
+    /// Draws the line in which the text is typed, with the number of matching lines; returns the cursor's place.
     fn draw(&self, lines: &[String], hint: &str, area: Rect, theme: &Theme, buf: &mut Buffer) -> Position {
         Clear.render(area, buf);
         let (end, cursor) = self.input.draw(" Search ", area, theme, buf);

@@ -1,11 +1,9 @@
-//! The line that is edited in place of the footer: the filter, a search, the interval.
+//! The line that is edited in place of the footer: the filter, a search, or the interval.
 //!
 //! ```text
-//!             ▾ expected a size, such as 100M      what is wrong stands above its place
+//!             ▾ expected a size, such as 100M      a fault, above its place
 //!  Filter  pss>x  cmd:postgres  12 match           the text, and a note
 //! ```
-
-use std::time::Duration;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -21,14 +19,13 @@ use crate::tui::rows::rebuild;
 use crate::tui::widgets::{TextInput, draw_line, draw_text};
 use crate::units;
 
-/// The kind of text that is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptKind {
-    /// The filter; it takes effect while it is typed.
+    /// Takes effect while it is typed.
     Filter,
-    /// A search; the next match is selected while it is typed.
+    /// Selects the next match while it is typed.
     Search,
-    /// The interval; it takes effect when it is accepted.
+    /// Takes effect when it is accepted.
     Interval,
 }
 
@@ -36,12 +33,11 @@ pub enum PromptKind {
 pub struct Prompt {
     pub kind: PromptKind,
     pub input: TextInput,
-    /// The text before, for Esc.
+    /// The text to restore on Esc.
     before: String,
 }
 
 impl Prompt {
-    /// Returns a prompt that begins with a text.
     pub fn new(kind: PromptKind, text: &str) -> Self {
         Self {
             kind,
@@ -70,18 +66,16 @@ impl Prompt {
 
     fn accept(&self, app: &mut App) -> Response {
         match self.kind {
-            // A filter that does not parse stays open, so that it can be mended.
+            // A filter that does not parse stays open for correction.
             PromptKind::Filter if filter(app).error.is_some() => return Response::stay(),
             PromptKind::Filter | PromptKind::Search => {}
-            PromptKind::Interval => {
-                let interval = units::parse_span(self.input.text());
-                let limits = MIN_INTERVAL..=MAX_INTERVAL;
-                let Some(interval) = interval.filter(|d: &Duration| limits.contains(d)) else {
+            PromptKind::Interval => match units::parse_span(self.input.text()) {
+                Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => app.requests.interval = interval,
+                _ => {
                     app.screen.fail("an interval is 100ms to 1h, such as 500ms, 2s, 1m");
                     return Response::stay();
-                };
-                app.requests.interval = interval;
-            }
+                }
+            },
         }
         Response::close()
     }
@@ -103,7 +97,7 @@ impl Prompt {
         }
     }
 
-    /// Returns what is said beside the text, and whether it is a fault.
+    /// Returns the note beside the text, and whether it is a fault.
     fn note(&self, app: &App) -> (String, bool) {
         match (self.kind, &filter(app).error, &app.screen.message) {
             (PromptKind::Filter, Some(error), _) => (error.to_string(), true),
@@ -118,7 +112,7 @@ impl Prompt {
         }
     }
 
-    /// Draws what is wrong with the filter on the line above it: points at the place, and says it there.
+    /// Draws the fault of the filter on the line above, with a mark above its place.
     fn draw_fault(app: &App, words: &str, column: Option<u16>, area: Rect, buf: &mut Buffer) {
         let style = app.config.theme.error;
         Clear.render(area, buf);
@@ -128,7 +122,7 @@ impl Prompt {
                 let left = usize::from(area.right() - x);
                 draw_text(buf, x, area.y, &format!("▾ {words}"), left, style);
             }
-            // There is no room to the right of the place: the words end at it.
+            // Without room at the right, the words end at the mark.
             Some(x) => {
                 let room = usize::from(x - area.x);
                 let text = text::fit(&format!(" {words} "), room, Align::Right);
@@ -140,7 +134,7 @@ impl Prompt {
     }
 }
 
-/// Returns the filter that is edited: that of the open page, or of the processes.
+/// Returns the filter of the open page, or else of the processes.
 fn filter(app: &App) -> &FilterState {
     app.page().map_or(&app.query.filter, |page| &page.table().filter)
 }
@@ -159,7 +153,7 @@ impl Modal for Prompt {
         Context::Input
     }
 
-    /// Keys that go up and down move in the table below, so that what the filter lets through can be seen.
+    /// Up and down move in the table, so that all rows that pass the filter can be seen.
     fn on_action(&mut self, app: &mut App, action: Action) -> Response {
         match action {
             Action::Accept => return self.accept(app),

@@ -1,33 +1,31 @@
-//! The processes that a dialog is about.
+//! The processes that a dialog is about, and the messages about actions on them.
+
+use std::sync::Arc;
 
 use rustix::process::Signal;
 
-use crate::act::{ActError, Command, MAX_PROCESSES, ProcessAction, RequestId, Tunable, TunableValues, signals};
+use crate::act::{ActError, Command, ProcessAction, RequestId, Tunable, TunableValues, signals};
 use crate::group::{GroupBy, RowKey};
-use crate::model::{Identity, ProcessSample, Snapshot};
-use crate::tui::app::{App, Message, PendingAction};
+use crate::model::{Facts, Identity, ProcessSample, Snapshot};
+use crate::tui::app::{App, Message, PendingAction, Response};
+use crate::tui::event::Effect;
 use crate::{order, text};
 
-/// A process as a dialog names it. Its texts are safe to print.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessLabel {
+/// A process as a dialog names it.
+pub struct NamedProcess {
     pub id: Identity,
-    pub comm: String,
-    pub user: String,
-    pub command: String,
+    pub facts: Arc<Facts>,
 }
 
-/// The processes that a dialog is about, as they were when it was opened, and what became of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The processes that a dialog is about, at least one, as they were when it was opened, and their state since.
 pub struct Selection {
     pub request: RequestId,
-    /// The processes, at least one, by identity.
-    pub processes: Vec<ProcessLabel>,
+    /// Sorted by identity.
+    pub processes: Vec<NamedProcess>,
     /// The group whose members they are, safe to print.
-    pub group: Option<String>,
+    group: Option<String>,
     /// Their tunables, or the reasons why they are not pinned; `None` before the reply.
     pub values: Option<Vec<Result<TunableValues, ActError>>>,
-    /// The processes that have exited since.
     pub exited: Vec<Identity>,
 }
 
@@ -35,8 +33,8 @@ impl Selection {
     /// Selects the processes of the tagged rows, or else of the row at the cursor; of a group all its members.
     ///
     /// # Errors
-    /// There are none, or too many.
-    pub(super) fn new(app: &mut App) -> Result<Self, String> {
+    /// There are none, or more than `most`.
+    pub(super) fn new(app: &mut App, most: usize) -> Result<Self, String> {
         if app.query.scope.grouped_by() == Some(GroupBy::Mapping) {
             return Err("a mapping is no process: go back to act on processes".into());
         }
@@ -54,9 +52,9 @@ impl Selection {
         if samples.is_empty() {
             return Err("no process is selected".into());
         }
-        if samples.len() > MAX_PROCESSES {
+        if samples.len() > most {
             let all = samples.len();
-            return Err(format!("these are {all} processes: at most {MAX_PROCESSES} at once"));
+            return Err(format!("these are {all} processes: at most {most} at once"));
         }
         let group = match rows.as_slice() {
             [row @ RowKey::Group(key)] => Some(match app.rows.folds.get(row) {
@@ -69,35 +67,59 @@ impl Selection {
                 groups.map(|_| format!("{} groups", many.len()))
             }
         };
-        Ok(Self {
-            processes: samples.into_iter().map(label).collect(),
+        Ok(Self::of(app.requests.acts.next_request(), samples, group))
+    }
+
+    pub(super) fn of<'a>(
+        request: RequestId,
+        samples: impl IntoIterator<Item = &'a ProcessSample>,
+        group: Option<String>,
+    ) -> Self {
+        let named = |sample: &ProcessSample| NamedProcess {
+            id: sample.id,
+            facts: Arc::clone(&sample.facts),
+        };
+        Self {
+            request,
+            processes: samples.into_iter().map(named).collect(),
             group,
             values: None,
             exited: Vec::new(),
-            request: app.requests.acts.next_request(),
-        })
-    }
-
-    pub(super) fn pin(&self) -> Command {
-        Command::Pin(self.request, self.ids())
+        }
     }
 
     fn ids(&self) -> Vec<Identity> {
         self.processes.iter().map(|p| p.id).collect()
     }
 
-    pub(super) fn to_pending(&self) -> PendingAction {
-        PendingAction {
+    pub(super) fn pin(&self) -> Effect {
+        Effect::Act(Command::Pin(self.request, self.ids()))
+    }
+
+    /// Performs an action on them.
+    pub(super) fn perform(&self, app: &mut App, action: ProcessAction) -> Effect {
+        app.requests.acts.add(PendingAction {
             request: self.request,
             name: self.name(),
             processes: self.ids(),
+        });
+        Effect::Act(Command::Perform(self.request, action))
+    }
+
+    /// Performs an action on them and closes the dialog. If all have ended, says so after `failure`.
+    pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
+        app.screen.message = None;
+        if self.all_exited() {
+            app.screen.fail(format!("{failure}: {} ended before", self.name()));
+            return Response::close();
         }
+        Response::close().with(self.perform(app, action))
     }
 
     /// Returns them in a few words: `27213 python3`, `7 processes of command postgres`.
     pub fn name(&self) -> String {
         if let [only] = self.processes.as_slice() {
-            return format!("{} {}", only.id.pid, only.comm);
+            return format!("{} {}", only.id.pid, text::safe_prefix(&only.facts.comm, 15));
         }
         let count = self.processes.len();
         match &self.group {
@@ -107,12 +129,11 @@ impl Selection {
         }
     }
 
-    /// Returns true if every process has exited.
     pub fn all_exited(&self) -> bool {
         self.processes.iter().all(|p| self.exited.contains(&p.id))
     }
 
-    /// Returns the lowest and the highest present value of a tunable; `None` if none is known.
+    /// Returns the lowest and the highest present value of a tunable, or `None` if none is known.
     pub fn value_range(&self, tunable: Tunable) -> Option<(i32, i32)> {
         let pinned = self.values.iter().flatten().flatten();
         let values = pinned.filter_map(|values| values.get(tunable).ok());
@@ -126,7 +147,6 @@ fn fitted(name: &[u8]) -> String {
     text::fit(&name, text::width(&name).min(24), text::Align::Left)
 }
 
-/// Returns the processes of a row.
 fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a ProcessSample> {
     let rows = snapshot.rows();
     match row {
@@ -138,17 +158,6 @@ fn members<'a>(app: &App, snapshot: &'a Snapshot, row: &RowKey) -> Vec<&'a Proce
             let members = group.into_iter().flat_map(|group| &group.members);
             members.filter_map(|at| rows.get(*at)).collect()
         }
-    }
-}
-
-fn label(sample: &ProcessSample) -> ProcessLabel {
-    let facts = &sample.facts;
-    let user = facts.user.as_ref().map(|user| text::safe_prefix(user, 16).into_owned());
-    ProcessLabel {
-        id: sample.id,
-        comm: text::safe_prefix(&facts.comm, 15).into_owned(),
-        user: user.unwrap_or_else(|_| "?".into()),
-        command: text::safe_prefix(&facts.short_command(), 200).into_owned(),
     }
 }
 
@@ -168,7 +177,7 @@ fn count_errors(errors: impl Iterator<Item = ActError>) -> String {
 }
 
 /// Explains the errors: the only one in full, several by their counts.
-fn explain<T>(results: &[Result<T, ActError>]) -> String {
+pub(super) fn explain<T>(results: &[Result<T, ActError>]) -> String {
     match results {
         [Err(only)] => only.to_string(),
         many => count_errors(many.iter().filter_map(|result| result.as_ref().err().copied())),
@@ -184,13 +193,8 @@ pub(super) fn value_range_text((lowest, highest): (i32, i32)) -> String {
     }
 }
 
-/// Returns the message that no process could be pinned.
-pub(super) fn not_pinned(name: &str, results: &[Result<TunableValues, ActError>]) -> String {
-    format!("{name}: {}", explain(results))
-}
-
 impl Selection {
-    /// Returns what keeps an action from some of the processes: `has ended`, `2 of 5 have ended`.
+    /// Returns why an action cannot reach some of the processes: `has ended`, `2 of 5 have ended`.
     pub fn obstacles(&self) -> Option<String> {
         let exited = self.exited.len();
         let all = self.processes.len();
@@ -224,9 +228,9 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
             }
         }
         ProcessAction::ClearReferenced => match done {
-            0 => format!("{name} is not looked at: {error}"),
-            n if n == all => format!("what {name} touches is noted from now on"),
-            n => format!("what {n} of {all} touch is noted from now on: {error}"),
+            0 => format!("{name} is not measured: {error}"),
+            n if n == all => format!("measuring what {name} touches from now on"),
+            n => format!("measuring what {n} of {all} touch from now on: {error}"),
         },
         ProcessAction::Set(tunable, _) | ProcessAction::Step(tunable, _) => {
             let what = tunable.spec().name;
@@ -241,9 +245,9 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
     Message { text, bad }
 }
 
-/// Returns the message about the outcome of a signal; `None` if there is nothing to say.
+/// Returns the message about the outcome of a signal, if it needs one.
 pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, running: usize) -> Option<Message> {
-    // A process that goes on after SIGHUP or SIGSTOP does as it should.
+    // It is no fault that a process goes on after SIGHUP or SIGSTOP.
     if exited + running == 0 || running > 0 && !signals::asks_to_exit(signal) {
         return None;
     }

@@ -12,79 +12,46 @@
 //! └────────────────────────────────────────────────────────────────┘
 //! ```
 
-use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::frame::DialogLayout;
+use super::dialog::{DialogLayout, Question};
 use super::selection::Selection;
-use crate::act::{Command, ProcessAction, signals};
-use crate::config::{Action, Context};
+use crate::act::{ProcessAction, signals};
+use crate::config::Action;
 use crate::text::{self, Align, fit};
-use crate::tui::app::{App, Hint, Modal, Response};
-use crate::tui::event::Effect;
+use crate::tui::app::{App, Hint, Response};
 use crate::tui::widgets::{ListState, StatusLine, draw_list};
 
-/// Number of signals on screen: few enough that some of the table is seen beside the dialog.
-const LISTED: u16 = 12;
+/// Lines of signals, few enough that some of the table is visible beside the dialog, and of the question.
+pub(super) const LINES: (u16, u16) = (12, 1);
 
-#[derive(Debug)]
-pub struct SignalDialog {
-    pub selection: Selection,
+#[derive(Default)]
+pub struct SignalQuestion {
     /// The cursor in [`signals::ALL`].
     pub list: ListState,
     /// The name or number typed to find a signal.
     pub query: String,
-    /// The question is asked whether to send it.
+    /// The dialog asks whether to send it.
     pub confirming: bool,
 }
 
-impl SignalDialog {
-    pub(super) fn new(selection: Selection) -> Self {
-        Self {
-            selection,
-            list: ListState::default(),
-            query: String::new(),
-            confirming: false,
-        }
+fn height(app: &App, selection: &Selection) -> usize {
+    DialogLayout::new(app, selection, LINES, Rect::MAX).body.height.into()
+}
+
+impl SignalQuestion {
+    fn select(&mut self, app: &App, selection: &Selection, index: usize) {
+        self.list.select(index, signals::ALL.len(), height(app, selection));
     }
 
-    fn layout(&self, app: &App, screen: Rect) -> DialogLayout {
-        DialogLayout::new(app, &self.selection, LISTED, 1, screen)
-    }
-
-    fn select(&mut self, app: &App, index: usize) {
-        let height = self.layout(app, Rect::MAX).body.height;
-        self.list.select(index, signals::ALL.len(), height.into());
-    }
-
-    /// Moves the cursor; not while the question is asked, since the answer must be about what was asked.
-    fn move_to(&mut self, app: &App, index: impl FnOnce(usize) -> usize) {
-        if !self.confirming {
-            self.query.clear();
-            self.select(app, index(self.list.cursor));
-        }
-    }
-
-    fn send(&self, app: &mut App) -> Response {
-        app.screen.message = None;
-        if self.selection.all_exited() {
-            let name = self.selection.name();
-            app.screen.fail(format!("nothing sent: {name} ended before"));
-            return Response::close();
-        }
-        app.requests.acts.add(self.selection.to_pending());
-        let action = ProcessAction::Signal(signals::ALL[self.list.cursor].signal);
-        Response::close().with(Effect::Act(Command::Perform(self.selection.request, action)))
-    }
-
-    fn draw_question(&self, app: &App, area: Rect, buf: &mut Buffer) {
+    fn draw_question(&self, app: &App, selection: &Selection, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         let signal = signals::name(signals::ALL[self.list.cursor].signal);
-        let name = self.selection.name();
+        let name = selection.name();
         let mut status = StatusLine::default();
         if self.confirming {
-            // What is needed to answer stays; the name is cut, not left out.
+            // The words needed to answer stay; the name is cut, not left out.
             let width = usize::from(area.width);
             let (send, to) = if width < 44 { ("", " ") } else { ("send ", " to ") };
             let rest = text::width(&signal) + send.len() + to.len() + "  ? y/n ".len();
@@ -101,12 +68,8 @@ impl SignalDialog {
     }
 }
 
-impl Modal for SignalDialog {
-    fn context(&self) -> Context {
-        Context::Input
-    }
-
-    fn hints(&self) -> &[Hint] {
+impl Question for SignalQuestion {
+    fn hints(&self) -> &'static [Hint] {
         if self.confirming {
             &[
                 Hint::Key("y", "yes, send it"),
@@ -122,13 +85,13 @@ impl Modal for SignalDialog {
         }
     }
 
-    fn on_action(&mut self, app: &mut App, action: Action) -> Response {
+    fn on_action(&mut self, app: &mut App, selection: &Selection, action: Action) -> Response {
         if self.confirming {
-            // The question wants a key of its own: Enter pressed twice must send nothing.
+            // The question needs a key of its own: Enter pressed twice must send nothing.
             self.confirming = action != Action::Cancel;
             return Response::stay();
         }
-        let page = usize::from(self.layout(app, Rect::MAX).body.height);
+        let page = height(app, selection);
         match action {
             Action::Cancel => return Response::close(),
             Action::Accept => {
@@ -138,24 +101,27 @@ impl Modal for SignalDialog {
             Action::Backspace => {
                 self.query.pop();
                 if let Some(found) = signals::find(&self.query) {
-                    self.select(app, found);
+                    self.select(app, selection, found);
                 }
             }
-            Action::Up => self.move_to(app, |at| at.saturating_sub(1)),
-            Action::Down => self.move_to(app, |at| at + 1),
-            Action::PageUp => self.move_to(app, |at| at.saturating_sub(page)),
-            Action::PageDown => self.move_to(app, |at| at + page),
-            Action::First => self.move_to(app, |_| 0),
-            Action::Last => self.move_to(app, |_| usize::MAX),
+            Action::Up => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(1)),
+            Action::Down => self.move_cursor(app, selection, &|list| list.cursor + 1),
+            Action::PageUp => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(page)),
+            Action::PageDown => self.move_cursor(app, selection, &|list| list.cursor + page),
+            Action::First => self.move_cursor(app, selection, &|_| 0),
+            Action::Last => self.move_cursor(app, selection, &|_| usize::MAX),
             _ => self.query.clear(),
         }
         Response::stay()
     }
 
-    fn on_char(&mut self, app: &mut App, c: char) -> Response {
+    fn on_char(&mut self, app: &mut App, selection: &Selection, c: char) -> Response {
         if self.confirming {
             match c {
-                'y' | 'Y' => return self.send(app),
+                'y' | 'Y' => {
+                    let signal = signals::ALL[self.list.cursor].signal;
+                    return selection.perform_and_close(app, ProcessAction::Signal(signal), "nothing sent");
+                }
                 'n' | 'N' => self.confirming = false,
                 _ => {}
             }
@@ -163,12 +129,12 @@ impl Modal for SignalDialog {
         }
         self.query.push(c);
         let found = signals::find(&self.query).or_else(|| {
-            // No signal is called that: the character may begin another name.
+            // No signal has that name: the character may begin another name.
             self.query = c.into();
             signals::find(&self.query)
         });
         if let Some(found) = found {
-            self.select(app, found);
+            self.select(app, selection, found);
         } else {
             self.query.clear();
             let typed = c.to_string();
@@ -178,42 +144,24 @@ impl Modal for SignalDialog {
         Response::stay()
     }
 
-    fn on_wheel(&mut self, app: &mut App, down: bool) {
-        self.move_to(app, |at| if down { at + 1 } else { at.saturating_sub(1) });
-    }
-
-    /// Selects the signal clicked, and never sends it; a click beside the dialog closes it.
-    fn on_click(&mut self, app: &mut App, at: Position) -> Response {
-        let layout = self.layout(app, Rect::MAX);
-        if !layout.area.contains(at) {
-            return Response::close();
+    /// Moves the cursor, except while the dialog asks for confirmation: the answer must be about the signal in the question.
+    fn move_cursor(&mut self, app: &App, selection: &Selection, to: &dyn Fn(ListState) -> usize) {
+        if !self.confirming {
+            self.query.clear();
+            self.select(app, selection, to(self.list));
         }
-        if layout.body.contains(at) {
-            let clicked = self.list.offset + usize::from(at.y - layout.body.y);
-            self.move_to(app, |_| clicked);
-        }
-        Response::stay()
     }
 
-    fn on_close(&self) -> Option<Effect> {
-        Some(Effect::Act(Command::Release(self.selection.request)))
-    }
-
-    fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
+    fn draw(&self, app: &App, selection: &Selection, layout: &DialogLayout, buf: &mut Buffer) -> Option<Position> {
         let theme = &app.config.theme;
-        let layout = self.layout(app, frame.area());
-        if !layout.draw(app, " Send a signal ", &self.selection, frame) {
-            return None;
-        }
-        let buf = frame.buffer_mut();
-        let inert = self.confirming || self.selection.all_exited();
+        let inert = self.confirming || selection.all_exited();
         let style = if inert { theme.dim } else { theme.popup };
         draw_list(buf, layout.body, self.list, signals::ALL.len(), theme.selected, |at| {
             let info = &signals::ALL[at];
             let number = info.signal.as_raw();
             (format!(" {number:>2} {:<7} {}", info.name, info.help), style)
         });
-        self.draw_question(app, layout.foot, buf);
+        self.draw_question(app, selection, layout.foot, buf);
         None
     }
 }

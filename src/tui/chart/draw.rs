@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::alert::Transition;
-use crate::columns::{Row, Value, layout};
 use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::Snapshot;
@@ -18,103 +17,73 @@ use crate::tui::labels;
 use crate::tui::widgets::{StatusLine, draw_text};
 use crate::{order, text, units};
 
-// The chart of a footprint, or of another figure with a history, over the chosen span, with what is judged of it.
+// The chart of a footprint, or of another figure with a history, over the chosen span, with its verdict.
 //
 //  footprint over 1 hour: 812M to 1.3G  ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows
 //  1.4G ┤                                          ▂▄▆█████
 //       │               ▁▂▃▄▅▆▇████████████████████████████
 //  0.8G └1 hour ago ┄┄┄┄┄┄ 45m ┄┄▲ leak begins ┄┄┄┄┄┄┄┄ now
 //
-// A column is as high as the last value of its time; `░` above it says how high it was in between.
+// The height of a column is the last value of its time; `░` above it shows the maximum.
 
-const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tui) enum Past<'a> {
-    /// Its own.
-    Own(&'a RowHistory),
-    /// The sum of those of its processes, and what is judged of it.
-    Sum(&'a [&'a RowHistory], &'a Judgement),
+/// The history of a row, or the histories that it is the sum of; and the verdict.
+pub(in crate::tui) struct Past<'a> {
+    pub(in crate::tui) histories: Vec<&'a RowHistory>,
+    pub(in crate::tui) trend: &'a Judgement,
 }
 
 impl<'a> From<&'a RowHistory> for Past<'a> {
     fn from(history: &'a RowHistory) -> Self {
-        Self::Own(history)
-    }
-}
-
-impl<'a> Past<'a> {
-    /// Returns what is judged of it.
-    pub(in crate::tui) fn trend(self) -> &'a Judgement {
-        match self {
-            Self::Own(history) => history.trend(),
-            Self::Sum(_, trend) => trend,
-        }
-    }
-
-    /// Returns the span that ends at `to` in so many columns.
-    fn bands(self, to: Duration, span: Duration, width: usize) -> Vec<Option<Band>> {
-        match self {
-            Self::Own(history) => history.footprint().bands(to, span, width),
-            Self::Sum(all, _) => Band::sums(all.iter().map(|history| history.footprint().bands(to, span, width))),
-        }
-    }
-
-    fn is_without_past(self) -> bool {
-        match self {
-            Self::Own(history) => history.is_without_past(),
-            Self::Sum(all, _) => all.iter().any(|history| history.is_without_past()),
+        Self {
+            histories: vec![history],
+            trend: history.trend(),
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
 pub(in crate::tui) struct Charted<'a> {
-    /// The name of the figure, or of the row that it is of.
+    /// The name of the figure, or of its row.
     pub(in crate::tui) name: &'a str,
-    /// The time that it is over.
     pub(in crate::tui) chart: Chart,
     pub(in crate::tui) history: Past<'a>,
     /// The seconds until it reaches a limit.
     pub(in crate::tui) eta: Option<f64>,
-    /// When the program that it is of started.
+    /// The start of its program.
     pub(in crate::tui) started_at: Option<Duration>,
-    /// Its verdict is told in a word.
+    /// The heading includes the verdict.
     pub(in crate::tui) is_judged: bool,
-    /// The colour of the chart, where it is not that of all charts.
+    /// The colour, if it differs from other charts.
     pub(in crate::tui) style: Option<Style>,
 }
 
 impl<'a> Charted<'a> {
-    /// Returns the footprint of a process or group.
-    pub(in crate::tui) fn of_row(app: &App, history: Past<'a>, row: &Row<'_>) -> Self {
-        let eta = match (layout::ETA.get().value)(row) {
-            Value::Forecast(eta) => Some(eta),
-            _ => None,
-        };
+    pub(in crate::tui) fn new(app: &App, name: &'a str, history: Past<'a>) -> Self {
         Self {
-            name: "footprint",
+            name,
             chart: app.screen.chart,
             history,
-            eta,
-            started_at: row.sample.and_then(|sample| app.engine.history.started_at(sample.id)),
+            eta: None,
+            started_at: None,
             is_judged: true,
             style: None,
         }
     }
 }
 
-/// Draws a line that says what is drawn, and the chart below it. It spans at least 4 % of the greatest value
-/// and 256 KiB, so that the noise of a steady process is no mountain.
+/// Draws a heading and the chart below it. The value axis spans at least 4 % of the greatest value and 256 KiB, so that the noise
+/// of a steady process stays small.
 pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let Charted {
         name, chart, history, ..
-    } = *charted;
+    } = charted;
     let gutter = axis_width(area.width, app.screen.units);
     let width = chart_width(area.width, app.screen.units);
     let window = chart.window(snapshot.monotonic, width);
-    let bands = history.bands(window.end, window.span, width);
+    let histories = history.histories.iter();
+    let bands = Band::sums(histories.map(|history| history.footprint().bands(window.end, window.span, width)));
     let known = || bands.iter().flatten();
     let mut label = StatusLine::default();
     let head = Rect { height: 1, ..area };
@@ -130,30 +99,32 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
     label.text(85, range, theme.dim);
     match window.cursor {
         Some(at) => {
-            let (when, ago) = moment(app, snapshot, window.end, window.span, width, at);
+            // The end of the column.
+            let back = window.span.mul_f64(1.0 - (at + 1) as f64 / width.max(1) as f64);
+            let ago = app.engine.history.elapsed_since(window.end.saturating_sub(back));
+            let has_seconds = window.span.as_secs() <= 86_400;
+            let when = labels::clock(app, snapshot, ago, has_seconds).unwrap_or_default();
+            let ago = units::span(ago);
             label.text(90, format!("  ·  {when}"), theme.title);
             label.text(80, format!(", {ago} ago"), theme.dim);
-            let text = bands.get(at).copied().flatten().map_or_else(
-                || ": not known".into(),
-                |band: Band| match (bytes(band.min), bytes(band.last), bytes(band.max)) {
+            let text = match bands.get(at).copied().flatten() {
+                None => ": not known".into(),
+                Some(band) => match (bytes(band.min), bytes(band.last), bytes(band.max)) {
                     (min, last, max) if min == max => format!(": {last}"),
                     (min, last, max) => format!(": {last}, between {min} and {max}"),
                 },
-            );
+            };
             label.text(95, text, theme.title);
         }
-        None if history.is_without_past() => {
-            label.text(
-                70,
-                "  ·  its past is not kept: history.max_memory is too small",
-                theme.warning,
-            );
+        None if history.histories.iter().any(|history| history.is_without_past()) => {
+            let text = "  ·  its past is not kept: history.max_memory is too small";
+            label.text(70, text, theme.warning);
         }
         None => verdict(app, snapshot, charted, &mut label),
     }
     label.draw(head, buf);
 
-    // A line for the axis, where the columns keep two.
+    // The axis needs a line if two are left for the columns.
     let axis_height = u16::from(area.height >= 4);
     let rows = area.height.saturating_sub(1 + axis_height);
     let scale = Scale::over(low, high, (high / 25).max(256 << 10), rows);
@@ -173,15 +144,12 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
             let part = last.saturating_sub(below).min(8);
             let peak = part == 0 && max.saturating_sub(below) >= 5;
             let (text, style) = match (part, peak) {
-                (0, true) => ("░".to_owned(), theme.zero),
+                (0, true) => ("░", theme.zero),
                 (0, false) if !marked => continue,
-                _ => (
-                    BARS[usize::from(part)].to_string(),
-                    charted.style.unwrap_or(theme.chart),
-                ),
+                _ => (BARS[usize::from(part)], charted.style.unwrap_or(theme.chart)),
             };
             let style = if marked { style.patch(theme.selected) } else { style };
-            draw_text(buf, at, inside.y + row, &text, 1, style);
+            draw_text(buf, at, inside.y + row, text, 1, style);
         }
     }
     if axis_height == 0 {
@@ -202,57 +170,28 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
         span: chart.span(),
         is_cut: scale.base > 0,
     };
-    let mut happenings = common(app, snapshot);
-    happenings.extend(own(app, charted));
-    draw_time_axis(app, snapshot, axis, &happenings, below, buf);
+    let mut events = common(app, snapshot);
+    events.extend(own(app, charted));
+    draw_time_axis(app, snapshot, axis, &events, below, buf);
 }
 
-/// Returns what happened to the row itself: its program began, and it began to grow.
-fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = Happening> {
+/// Returns the events of the row itself: the start of its program, and of its growth.
+fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
     let theme = &app.config.theme;
-    let started = charted.started_at.map(|at| Happening {
-        at,
-        sign: "*",
-        name: "program starts".into(),
-        style: theme.title,
-    });
-    let trend = charted.history.trend();
+    let started = charted.started_at;
+    let started = started.map(|at| ChartEvent::new(at, "*", "program starts", theme.title));
+    let trend = charted.history.trend;
     let grows = trend.since.map(|at| match trend.verdict {
-        Verdict::Leaking => Happening {
-            at,
-            sign: "▲",
-            name: "leak begins".into(),
-            style: theme.leak,
-        },
-        _ => Happening {
-            at,
-            sign: "△",
-            name: "grows".into(),
-            style: theme.up,
-        },
+        Verdict::Leaking => ChartEvent::new(at, "▲", "leak begins", theme.leak),
+        _ => ChartEvent::new(at, "△", "grows", theme.up),
     });
     started.into_iter().chain(grows)
 }
 
-/// Returns the wall-clock time of a column's end, and how long ago that was.
-fn moment(
-    app: &App,
-    snapshot: &Snapshot,
-    end: Duration,
-    span: Duration,
-    width: usize,
-    column: usize,
-) -> (String, String) {
-    let back = span.mul_f64(1.0 - (column + 1) as f64 / width.max(1) as f64);
-    let ago = app.engine.history.elapsed_since(end.saturating_sub(back));
-    let when = labels::clock(app, snapshot, ago, span.as_secs() <= 86_400).unwrap_or_default();
-    (when, units::span(ago))
-}
-
-/// Adds what is judged of it: ` ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows`.
+/// Adds the verdict: ` ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows`.
 fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut StatusLine) {
     let theme = &app.config.theme;
-    let judged = charted.history.trend();
+    let judged = charted.history.trend;
     let (sign, style): (&str, Style) = match judged.verdict {
         _ if !charted.is_judged => return,
         Verdict::Unknown => return label.text(50, "  ·  needs more history", theme.dim),
@@ -270,8 +209,8 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     let verdict = (format!("{sign}{}{pace}", judged.verdict.id()), style);
     label.spans(90, vec![("  ·  ".into(), theme.dim), verdict]);
     match judged.metric {
-        Metric::File => label.text(50, " of file pages, which the kernel takes back", theme.text),
-        Metric::Heap => label.text(50, " of its heap, by what a collection may free", theme.text),
+        Metric::File => label.text(50, " of file pages, which the kernel can reclaim", theme.text),
+        Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
     }
@@ -288,75 +227,73 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     }
 }
 
-// The line below a chart: the time that it is over, and what happened in it.
+// The line below a chart: times, and events.
 //
 //  └5 min ago ─── 4m ─b mark ─ 3m ────────── 2m ───── ! memory ── 1m ──────── now
 //
-// What happened has a sign here, its name where there is room, and a dotted line through the chart.
+// An event has a sign here, its name if there is room, and a dotted line through the chart.
 
-/// Columns from one time to the next, at least.
+/// Minimum columns between two times.
 const COLUMNS: f64 = 14.0;
-/// Round distances of times, in seconds.
+/// Round distances between times, in seconds.
 const STEPS: [u64; 14] = [
     60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
 ];
 
-/// The time that a chart spans.
+/// The axis of time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tui) struct Axis {
-    /// Its right edge, on the snapshots' monotonic clock.
+    /// The right edge, on the snapshots' monotonic clock.
     pub(in crate::tui) end: Duration,
     pub(in crate::tui) span: &'static Span,
     /// The chart above does not start at 0.
     pub(in crate::tui) is_cut: bool,
 }
 
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub(in crate::tui) struct Happening {
-    /// Its time, on the snapshots' monotonic clock.
-    pub(in crate::tui) at: Duration,
-    /// A character for it, one column wide.
-    pub(in crate::tui) sign: &'static str,
+/// An event on the axis of time.
+pub(in crate::tui) struct ChartEvent {
+    /// Its time on the snapshots' monotonic clock.
+    at: Duration,
+    /// A character, one column wide.
+    sign: &'static str,
     /// A word or two.
-    pub(in crate::tui) name: String,
-    pub(in crate::tui) style: Style,
+    name: String,
+    style: Style,
 }
 
-/// Returns what concerns everything: the mark that the user set, alerts that fired, and suspends, which take no room.
-pub(in crate::tui) fn common(app: &App, snapshot: &Snapshot) -> Vec<Happening> {
+impl ChartEvent {
+    fn new(at: Duration, sign: &'static str, name: impl Into<String>, style: Style) -> Self {
+        let name = name.into();
+        Self { at, sign, name, style }
+    }
+}
+
+/// Returns the events on all charts: the user's mark, alerts that fired, and suspends, which take no room.
+pub(in crate::tui) fn common(app: &App, snapshot: &Snapshot) -> Vec<ChartEvent> {
     let theme = &app.config.theme;
-    let mark = app.data.marks.current();
-    let marks = mark.map(|mark| Happening {
-        at: snapshot.monotonic.saturating_sub(mark.age(snapshot)),
-        sign: "b",
-        name: "mark".into(),
-        style: theme.title,
+    let mark = app.data.marks.current().map(|mark| {
+        let at = snapshot.monotonic.saturating_sub(mark.age(snapshot));
+        ChartEvent::new(at, "b", "mark", theme.title)
     });
     let fired = app.engine.alerts.events().iter();
-    let alerts = fired
-        .filter(|event| event.transition == Transition::Fired)
-        .map(|event| Happening {
-            at: event.monotonic,
-            sign: "!",
-            name: text::safe(event.name.as_bytes()).into_owned(),
-            style: theme.alert,
-        });
-    let suspends = app.engine.history.suspends().all().map(|(at, length)| Happening {
-        at,
-        sign: "z",
-        name: format!("suspended {}", units::span(length)),
-        style: theme.dim,
+    let fired = fired.filter(|event| event.transition == Transition::Fired);
+    let alerts = fired.map(|event| {
+        let name = text::safe(event.name.as_bytes());
+        ChartEvent::new(event.monotonic, "!", name, theme.alert)
     });
-    marks.into_iter().chain(alerts).chain(suspends).collect()
+    let suspends = app.engine.history.suspends().all().map(|(at, length)| {
+        let name = format!("suspended {}", units::span(length));
+        ChartEvent::new(at, "z", name, theme.dim)
+    });
+    mark.into_iter().chain(alerts).chain(suspends).collect()
 }
 
-/// Draws the line in the lowest line of an area, and what happened also in the lines above that, where nothing is.
+/// Draws the axis in the lowest line of an area, and lines for the events in free cells above it.
 pub(in crate::tui) fn draw_time_axis(
     app: &App,
     snapshot: &Snapshot,
     axis: Axis,
-    happenings: &[Happening],
+    events: &[ChartEvent],
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -390,11 +327,11 @@ pub(in crate::tui) fn draw_time_axis(
         let column = (back.as_secs_f64() / cell) as usize;
         width - 1 - column.min(width - 1)
     };
-    let mut here: Vec<_> = happenings
+    let mut here: Vec<_> = events
         .iter()
         .filter_map(|it| Some((column(axis.end.checked_sub(it.at).filter(|back| *back < span)?), it)))
         .collect();
-    // Of two in one column the later one is seen.
+    // Of two in one column the later one is visible.
     order::sort_by_key(&mut here, |(_, it)| it.at);
     for (at, it) in &here {
         for above in area.top()..y {
@@ -405,9 +342,10 @@ pub(in crate::tui) fn draw_time_axis(
         }
     }
     line.put(0, &format!("{start} "), theme.dim, buf);
-    line.put_end(&format!(" {end}"), theme.dim, buf);
+    let end = format!(" {end}");
+    line.put(width.saturating_sub(text::width(&end)), &end, theme.dim, buf);
     for (at, it) in &mut here {
-        // Beside a time that stands there.
+        // Beside a time, if there is one.
         let near = (0..width).filter(|column| line.free[*column]);
         *at = near.min_by_key(|column| column.abs_diff(*at)).unwrap_or(*at);
         draw_text(buf, area.x + *at as u16, y, it.sign, 1, it.style);
@@ -419,7 +357,7 @@ pub(in crate::tui) fn draw_time_axis(
             line.put(at.saturating_sub(text::width(&name) + 1), &name, it.style, buf);
         }
     }
-    // Times between, as far from now as is round.
+    // The times between are at round distances from now.
     let far = |step: &&u64| **step as f64 >= COLUMNS * cell;
     if let Some(step) = STEPS.iter().find(far).map(|step| Duration::from_secs(*step)) {
         let newest = suspends.elapsed(axis.end, now);
@@ -438,25 +376,21 @@ pub(in crate::tui) fn draw_time_axis(
                 continue;
             }
             let label = format!(" {} ", units::span_exact(age));
-            line.put(
-                (column(back) + 1).saturating_sub(label.len() / 2),
-                &label,
-                theme.dim,
-                buf,
-            );
+            let from = (column(back) + 1).saturating_sub(label.len() / 2);
+            line.put(from, &label, theme.dim, buf);
             age = next(age);
         }
     }
 }
 
-/// The line, and where nothing is on it yet.
+/// The line, and its free columns.
 struct Line {
     free: Vec<bool>,
     area: Rect,
 }
 
 impl Line {
-    /// Draws text where all of it and a column at each side of it are free; returns false where they are not.
+    /// Draws text if its columns and one after them are free; returns false if they are not.
     fn put(&mut self, at: usize, text: &str, style: Style, buf: &mut Buffer) -> bool {
         let width = text::width(text);
         let around = at..(at + width + 1).min(self.free.len());
@@ -466,11 +400,5 @@ impl Line {
             self.free[at..at + width].fill(false);
         }
         is_free
-    }
-
-    /// Draws text at the right end.
-    fn put_end(&mut self, text: &str, style: Style, buf: &mut Buffer) {
-        let at = self.free.len().saturating_sub(text::width(text));
-        self.put(at, text, style, buf);
     }
 }

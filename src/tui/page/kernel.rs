@@ -1,5 +1,4 @@
-//! Page 3: the kernel's own memory: its slab caches, the callers of its allocator, and the lines of its source that hold
-//! memory.
+//! Page 3, the kernel's own memory: slab caches, callers of the allocator, and allocation sites in the source.
 //!
 //! ```text
 //!  slab  callers  sites
@@ -10,13 +9,12 @@
 //!  Slab 1.0G by meminfo: 700M reclaimable, 374M not
 //! ```
 //!
-//! ΔMARK is there while there is a mark.
+//! ΔMARK is shown while there is a mark.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 
 use crate::columns::callers::{CallSites, CallerRow, cost, own, unnamed};
 use crate::columns::kernel_table::{KernelRow, KernelTable};
@@ -26,7 +24,7 @@ use crate::columns::{Cell, Column, Label, MenuColumn, Needs, Priority, TableKind
 use crate::config::Action;
 use crate::filter::{Filterable, TextField};
 use crate::history::kernel::TableHistories;
-use crate::model::kernel::{AllocSite, AllocSites, Callers, SlabCaches};
+use crate::model::kernel::{AllocSite, AllocSites, SlabCaches};
 use crate::model::{Missing, Reading};
 use crate::text;
 use crate::tui::app::{App, HelpSection, Hint, Page, PageKey, PageTable};
@@ -40,8 +38,8 @@ const MIN_NOTE: u16 = 6;
 /// Maximum number of lines of the note.
 const MAX_NOTE: usize = 3;
 
-/// The state of the page: a table for each view.
 pub struct KernelPage {
+    /// A table for each view.
     tables: [PageTable; 3],
     /// The index of the view that is shown.
     open: usize,
@@ -49,23 +47,17 @@ pub struct KernelPage {
 
 impl Default for KernelPage {
     fn default() -> Self {
-        let largest_first = || PageTable {
+        let tables = std::array::from_fn(|_| PageTable {
             sort: Some((0, true)),
             ..PageTable::default()
-        };
-        Self {
-            tables: std::array::from_fn(|_| largest_first()),
-            open: 0,
-        }
+        });
+        Self { tables, open: 0 }
     }
 }
 
-/// Evaluates an expression in which the kind of the rows of the open view has a name.
+/// Evaluates an expression with a name for the type of the rows of a view.
 macro_rules! view {
-    ($page:expr, $kind:ident => $value:expr) => {
-        view!(at $page.open, $kind => $value)
-    };
-    (at $at:expr, $kind:ident => $value:expr) => {
+    ($at:expr, $kind:ident => $value:expr) => {
         match $at {
             0 => {
                 type $kind = Slab;
@@ -83,57 +75,31 @@ macro_rules! view {
     };
 }
 
-struct Areas {
-    /// The names of the views.
-    tabs: Rect,
-    /// The heading and the rows.
-    table: Rect,
-    total: Rect,
-    note: Rect,
-}
-
 impl KernelPage {
-    /// Returns the lines below the table: what qualifies the figures.
+    /// Returns the lines below the table: remarks on the figures.
     fn note(&self, app: &App) -> Vec<String> {
         let width = usize::from(app.layout().page.width.saturating_sub(2)).max(8);
-        let notes = view!(self, T => T::notes(app));
+        let notes = view!(self.open, T => T::notes(app));
         let mut lines = text::wrap(&notes.join("  ·  "), width);
         lines.truncate(MAX_NOTE);
         lines
     }
 
-    fn areas(&self, app: &App) -> Areas {
+    /// Returns the areas of the tabs, of the table with its heading, of the sums and of the note.
+    fn areas(&self, app: &App) -> [Rect; 4] {
         let page = app.layout().page;
-        let tabs = u16::from(page.height > 1);
-        let total = u16::from(page.height >= MIN_TOTAL);
         let note = self.note(app).len().max(1) as u16;
         let note = note.min((page.height + 1).saturating_sub(MIN_NOTE));
-        let cut = |y: u16, height: u16| Rect {
-            y: page.y + y,
-            height,
-            ..page
-        };
-        let below = page.height - total - note;
-        Areas {
-            tabs: cut(0, tabs),
-            table: cut(tabs, below - tabs),
-            total: cut(below, total),
-            note: cut(below + total, note),
-        }
-    }
-
-    /// Shows the view `step` places from the present one, wrapping around.
-    fn turn(&mut self, app: &App, step: isize) {
-        let views = self.tables.len();
-        self.open = (self.open + views).saturating_add_signed(step) % views;
-        (self as &mut dyn Page).follow(app);
+        let (tabs, total) = (u16::from(page.height > 1), u16::from(page.height >= MIN_TOTAL));
+        let [tabs, total, note] = [tabs, total, note].map(Constraint::Length);
+        Layout::vertical([tabs, Constraint::Fill(1), total, note]).areas(page)
     }
 
     /// Returns the name of each view, and the area of its tab.
     fn tabs(&self, area: Rect) -> impl Iterator<Item = (usize, &'static str, Rect)> {
         let mut x = area.x;
         (0..self.tables.len()).map(move |at| {
-            let name = view!(at at, T => T::NAME);
+            let name = view!(at, T => T::NAME);
             let width = (text::width(name) as u16 + 2).min(area.right().saturating_sub(x));
             let tab = Rect { x, width, ..area };
             x += width;
@@ -166,25 +132,31 @@ impl Page for KernelPage {
     }
 
     fn keys(&self, app: &App) -> Vec<PageKey> {
-        view!(self, T => keys::<T>(app, self.table()))
+        let name = |row: &dyn Filterable| row.text(TextField::Group).unwrap_or_default().into_owned();
+        view!(self.open, T => {
+            let rows = T::rows(app).unwrap_or_default();
+            let order = self.table().arrange(&T::shown(), &rows);
+            order.into_iter().map(|at| name(&rows[at])).collect()
+        })
     }
 
     fn columns(&self) -> Vec<MenuColumn> {
-        view!(self, T => MenuColumn::all(T::shown()))
+        view!(self.open, T => MenuColumn::all(&T::shown()))
     }
 
     fn parse_filter(&mut self, text: &str) {
         let open = self.open;
         let filter = &mut self.table_mut().filter;
-        view!(at open, T => filter.set_by(text, &T::COLUMNS));
+        view!(open, T => filter.set_by(text, &T::COLUMNS));
     }
 
     fn area(&self, app: &App, _rows: usize) -> Rect {
-        self.areas(app).table
+        let [_, table, ..] = self.areas(app);
+        table
     }
 
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
-        view!(self, T => self.table().heading_at(app, T::shown(), area, at))
+        view!(self.open, T => self.table().heading_at(app, &T::shown(), area, at))
     }
 
     fn takes(&self, action: Action) -> bool {
@@ -195,20 +167,20 @@ impl Page for KernelPage {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
+        let views = self.tables.len();
         match action {
-            Action::NextGroups | Action::Right => self.turn(app, 1),
-            Action::PreviousGroups | Action::Left => self.turn(app, -1),
-            Action::Open if self.traces() => {
-                app.data.callers.by_site = !app.data.callers.by_site;
-                (self as &mut dyn Page).follow(app);
-            }
+            Action::NextGroups | Action::Right => self.open = (self.open + 1) % views,
+            Action::PreviousGroups | Action::Left => self.open = (self.open + views - 1) % views,
+            Action::Open if self.traces() => app.data.callers.by_site = !app.data.callers.by_site,
             _ => {}
         }
+        (self as &mut dyn Page).follow(app);
         Vec::new()
     }
 
     fn on_click(&mut self, app: &App, at: Position) -> bool {
-        let tab = self.tabs(self.areas(app).tabs).find(|(.., tab)| tab.contains(at));
+        let [tabs, ..] = self.areas(app);
+        let tab = self.tabs(tabs).find(|(.., tab)| tab.contains(at));
         let Some((view, ..)) = tab else { return false };
         self.open = view;
         (self as &mut dyn Page).follow(app);
@@ -216,117 +188,106 @@ impl Page for KernelPage {
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        let section = |at| view!(at at, T => (T::HELP, columns_help(T::shown())));
+        let section = |at| view!(at, T => (T::HELP, columns_help(&T::shown())));
         (0..self.tables.len()).map(section).collect()
     }
 
     fn needs(&self) -> Needs {
-        view!(self, T => T::NEEDS)
+        view!(self.open, T => T::NEEDS)
     }
 
     fn traces(&self) -> bool {
-        view!(self, T => T::TRACES)
+        view!(self.open, T => T::TRACES)
     }
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        let areas = self.areas(app);
-        let cut = |inner: Rect| inner.intersection(area);
-        let tabs = cut(areas.tabs);
+        let [tabs, table, total, note] = self.areas(app).map(|part| part.intersection(area));
         buf.set_style(tabs, theme.dim);
         for (at, name, tab) in self.tabs(tabs) {
             let is_open = at == self.open;
             let style = if is_open { theme.heading_sorted } else { theme.dim };
             draw_text(buf, tab.x, tab.y, &format!(" {name} "), usize::from(tab.width), style);
         }
-        let table = cut(areas.table);
-        view!(self, T => draw_rows::<T>(app, self.table(), table, cut(areas.total), buf));
-        if let Err(why) = view!(self, T => T::state(app)) {
+        let fault = view!(self.open, T => {
+            let (rows, fault) = match T::rows(app) {
+                Ok(rows) => (rows, None),
+                Err(why) => (Vec::new(), Some(why)),
+            };
+            let order = self.table().arrange(&T::shown(), &rows);
+            let shown: Vec<_> = order.iter().map(|at| rows[*at]).collect();
+            self.table().draw(app, &T::shown(), shown.iter(), table, buf, |_, _, _| None);
+            if !rows.is_empty() {
+                let label = label::<T>(app, shown.len(), rows.len());
+                draw_total::<T>(app, self.table(), &T::total(&shown), &label, total, buf);
+            }
+            fault
+        });
+        if let Some(why) = fault {
             let width = usize::from(table.width.saturating_sub(2)).max(8);
-            let room = table.height.saturating_sub(2);
-            for (y, words) in (0..room).zip(text::wrap(&why, width)) {
-                draw_line(buf, line(table, y + 2), &format!(" {words}"), theme.text);
+            for (y, words) in (2..table.height).zip(text::wrap(&why, width)) {
+                draw_line(buf, line(table, y), &format!(" {words}"), theme.text);
             }
         }
-        let note = cut(areas.note);
         for (y, words) in (0..note.height).zip(self.note(app)) {
             draw_line(buf, line(note, y), &format!(" {words}"), theme.dim);
         }
     }
 }
 
-/// A kind of rows, and where they come from.
+/// The rows of a view.
 trait Source: TableKind {
-    /// The name of the view, and what a row is called.
+    /// The title of the tab.
     const NAME: &'static str;
+    /// The name of a row.
     const NOUN: &'static str;
-    /// The title of its columns in the help.
+    /// The title of the columns in the help.
     const HELP: &'static str;
     const NEEDS: Needs;
-    /// The kernel is traced for it.
+    /// The kernel is traced while the view is open.
     const TRACES: bool = false;
 
     /// Returns the columns of the page, the names last.
-    fn shown() -> &'static [Column<Self>];
+    fn shown() -> Vec<Column<Self>>;
 
-    /// Lends the rows to `f`.
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [Self::Row<'a>]) -> R) -> R;
+    /// Returns the rows, or why there are none and what would make them readable.
+    fn rows(app: &App) -> Result<Vec<Self::Row<'_>>, String>;
 
-    /// Lends the sum of rows to `f`.
-    fn with_total(rows: &[&Self::Row<'_>], f: &mut dyn for<'a> FnMut(&'a Self::Row<'a>));
-
-    /// Returns why there are no rows, and what would make them readable.
-    fn state(app: &App) -> Result<(), String>;
+    /// Sums up rows.
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a>;
 
     /// Returns the number of malformed lines.
     fn malformed(_app: &App) -> usize {
         0
     }
 
-    /// Returns what qualifies the figures.
+    /// Returns remarks on the figures.
     fn notes(app: &App) -> Vec<String>;
 }
 
-/// Returns the names of the rows that pass the filter, in order.
-fn keys<T>(app: &App, table: &PageTable) -> Vec<PageKey>
-where
-    T: Source,
-    for<'a> T::Row<'a>: Filterable,
-{
-    T::with_rows(app, |rows| {
-        let name = |at: usize| rows[at].text(TextField::Group).unwrap_or_default().into_owned();
-        table.arrange(T::shown(), rows).into_iter().map(name).collect()
-    })
-}
-
-/// Draws the table, and its sums in an area of one line.
-fn draw_rows<T>(app: &App, table: &PageTable, area: Rect, total: Rect, buf: &mut Buffer)
-where
-    T: Source,
-    for<'a> T::Row<'a>: Filterable,
-{
-    let columns = T::shown();
-    T::with_rows(app, |rows| {
-        let order = table.arrange(columns, rows);
-        let shown: Vec<_> = order.iter().map(|at| &rows[*at]).collect();
-        table.draw(app, columns, shown.iter().copied(), area, buf, |_, _, _| None);
-        if total.is_empty() || rows.is_empty() {
-            return;
+/// Draws the sums in an area of one line.
+fn draw_total<'a, T: Source>(
+    app: &App,
+    table: &PageTable,
+    total: &'a T::Row<'a>,
+    label: &str,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    if area.is_empty() {
+        return;
+    }
+    let (theme, columns) = (&app.config.theme, T::shown());
+    buf.set_style(area, theme.totals);
+    let grid = table.grid(app, &columns, area);
+    grid.draw_row(buf, 0, |at| {
+        let column = &columns[at];
+        if column.label != Label::None {
+            return (label.to_owned(), theme.totals);
         }
-        let theme = &app.config.theme;
-        buf.set_style(total, theme.totals);
-        let grid = table.grid(app, columns, total);
-        T::with_total(&shown, &mut |sum| {
-            grid.draw_row(buf, 0, |at| {
-                let column = &columns[at];
-                if column.label != Label::None {
-                    return (label::<T>(app, shown.len(), rows.len()), theme.totals);
-                }
-                let width = usize::from(grid.cell(0, at).width);
-                let Cell { text, style } = cell(&(column.value)(sum), app.screen.units, width);
-                (text, theme.totals.patch(cell_style(theme, style)))
-            });
-        });
+        let width = usize::from(grid.cell(0, at).width);
+        let Cell { text, style } = cell(&(column.value)(total), app.screen.units, width);
+        (text, theme.totals.patch(cell_style(theme, style)))
     });
 }
 
@@ -342,8 +303,8 @@ fn label<T: Source>(app: &App, passing: usize, all: usize) -> String {
     }
 }
 
-/// Chooses columns by their ids, separated by spaces, in order. The first stays on every screen, those in `low` are left out
-/// first, and the names of the rows take the width that is left, at least `name_width`.
+/// Chooses columns by their ids, separated by spaces. The first stays on every screen, those in `low` are left out first, and the
+/// names of the rows take the remaining width, at least `name_width`.
 fn choose<T: TableKind + Copy>(ids: &str, tables: &[&[Column<T>]], low: &[&str], name_width: u16) -> Vec<Column<T>> {
     let known = || tables.iter().copied().flatten();
     let chosen = ids
@@ -362,8 +323,8 @@ fn choose<T: TableKind + Copy>(ids: &str, tables: &[&[Column<T>]], low: &[&str],
     columns
 }
 
-/// Returns the rows of lines, with their past and, if lines were `marked`, their changes since; what is new since then counts
-/// whole.
+/// Returns the rows of lines with their histories and, if there are `marked` lines, the changes since. A line that is new since
+/// then counts in full.
 fn kernel_rows<'a, T: KernelTable>(
     app: &App,
     lines: impl IntoIterator<Item = &'a T::Line>,
@@ -387,11 +348,6 @@ fn kernel_rows<'a, T: KernelTable>(
     lines.into_iter().map(row).collect()
 }
 
-fn total<'a, T: KernelTable>(rows: &[&KernelRow<'a, T>]) -> KernelRow<'a, T> {
-    let rows: Vec<_> = rows.iter().map(|row| **row).collect();
-    KernelRow::total(&rows)
-}
-
 fn caches(app: &App) -> Reading<&SlabCaches> {
     let snapshot = app.engine.snapshot.as_ref().ok_or(Missing::Pending)?;
     snapshot.kernel.slab.as_deref().map_err(|why| *why)
@@ -403,36 +359,26 @@ impl Source for Slab {
     const HELP: &'static str = "SLAB CACHES";
     const NEEDS: Needs = Needs::SLAB;
 
-    fn shown() -> &'static [Column<Self>] {
-        static SHOWN: LazyLock<Vec<Column<Slab>>> = LazyLock::new(|| {
-            let ids = "size change since_mark history trend used waste use active objects object_size slabs reclaimable cache";
-            // Few names are longer.
-            choose(ids, &[Slab::COLUMNS, slab::OVER_TIME], &["slabs", "objects"], 18)
-        });
-        &SHOWN
+    fn shown() -> Vec<Column<Self>> {
+        let ids =
+            "size change since_mark history trend used waste use active objects object_size slabs reclaimable cache";
+        // Few names are longer.
+        choose(ids, &[Slab::COLUMNS, slab::OVER_TIME], &["slabs", "objects"], 18)
     }
 
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SlabRow<'a>]) -> R) -> R {
-        let Ok(found) = caches(app) else { return f(&[]) };
-        let marked = app.data.marks.current().map(|mark| &mark.kernel().slab);
-        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.caches[..]));
-        f(&kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
+    fn rows(app: &App) -> Result<Vec<SlabRow<'_>>, String> {
+        let found = caches(app).map_err(|why| match why {
+            Missing::Pending => "reading the slab caches …".into(),
+            Missing::Denied => format!("{}: sudo zmtop shows them, each with its growth", slab::unread(why)),
+            why => slab::unread(why),
+        })?;
+        let mark = app.data.marks.current();
+        let marked = mark.and_then(|mark| Some(&mark.kernel().slab.as_ref().ok()?.caches[..]));
+        Ok(kernel_rows(app, &found.caches, marked, app.engine.history.slab()))
     }
 
-    fn with_total(rows: &[&SlabRow<'_>], f: &mut dyn for<'a> FnMut(&'a SlabRow<'a>)) {
-        f(&total(rows));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
-        match caches(app) {
-            Ok(_) => Ok(()),
-            Err(Missing::Pending) => Err("reading the slab caches …".into()),
-            Err(why @ Missing::Denied) => Err(format!(
-                "{}: sudo zmtop shows them, each with its growth",
-                slab::unread(why)
-            )),
-            Err(why) => Err(slab::unread(why)),
-        }
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        KernelRow::total(rows)
     }
 
     fn malformed(app: &App) -> usize {
@@ -446,11 +392,6 @@ impl Source for Slab {
     }
 }
 
-fn callers(app: &App) -> Option<&Callers> {
-    app.data.callers.found.as_ref()?.as_deref().ok()
-}
-
-/// The callers are traced as long as they are shown.
 impl Source for CallSites {
     const NAME: &'static str = "callers";
     const NOUN: &'static str = "caller";
@@ -458,37 +399,29 @@ impl Source for CallSites {
     const NEEDS: Needs = Needs::NOTHING;
     const TRACES: bool = true;
 
-    fn shown() -> &'static [Column<Self>] {
-        static SHOWN: LazyLock<Vec<Column<CallSites>>> = LazyLock::new(|| {
-            let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
-            // The names have some of the module in them.
-            choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
-        });
-        &SHOWN
+    fn shown() -> Vec<Column<Self>> {
+        let ids = "allocated requested wasted frag hits rate request size growth cross_cpu caller";
+        // Names include the module.
+        choose(ids, &[CallSites::COLUMNS], &["frag", "cross_cpu"], 24)
     }
 
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [CallerRow<'a>]) -> R) -> R {
-        let rows = callers(app).map(|found| CallerRow::of(found, !app.data.callers.by_site));
-        f(&rows.unwrap_or_default())
-    }
-
-    fn with_total(rows: &[&CallerRow<'_>], f: &mut dyn for<'a> FnMut(&'a CallerRow<'a>)) {
-        let seconds = rows.first().map_or(0.0, |row| row.seconds);
-        let rows: Vec<CallerRow<'_>> = rows.iter().map(|row| **row).collect();
-        f(&CallerRow::total(&rows, seconds));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
+    fn rows(app: &App) -> Result<Vec<CallerRow<'_>>, String> {
         match &app.data.callers.found {
-            Some(Ok(_)) => Ok(()),
+            Some(Ok(found)) => Ok(CallerRow::of(found, !app.data.callers.by_site)),
             Some(Err(why)) => Err(why.clone()),
             None if app.data.callers.runs => Err("starting the trace …".into()),
             None => Err("no trace while sampling is paused".into()),
         }
     }
 
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        CallerRow::total(rows, rows.first().map_or(0.0, |row| row.seconds))
+    }
+
     fn notes(app: &App) -> Vec<String> {
-        let Some(found) = callers(app) else { return Vec::new() };
+        let Some(Ok(found)) = &app.data.callers.found else {
+            return Vec::new();
+        };
         let mut notes = vec![cost(&found.trace, app.screen.units)];
         if !app.data.callers.runs {
             notes.insert(0, "paused".into());
@@ -510,40 +443,30 @@ impl Source for Sites {
     const HELP: &'static str = "ALLOCATION SITES";
     const NEEDS: Needs = Needs::SITES;
 
-    fn shown() -> &'static [Column<Self>] {
-        /// Width of the names of functions, and the least of those of files.
-        const NAME_WIDTH: u16 = 24;
-        static SHOWN: LazyLock<Vec<Column<Sites>>> = LazyLock::new(|| {
-            let ids = "size change since_mark history trend calls each accurate module function site";
-            let mut columns = choose(ids, &[Sites::COLUMNS, sites::OVER_TIME], &[], NAME_WIDTH);
-            if let Some(function) = columns.iter_mut().find(|column| column.id == "function") {
-                (function.width, function.priority) = (NAME_WIDTH, Priority::High);
-            }
-            columns
-        });
-        &SHOWN
-    }
-
-    fn with_rows<R>(app: &App, f: impl for<'a> FnOnce(&'a [SiteRow<'a>]) -> R) -> R {
-        let Ok(found) = alloc_sites(app) else { return f(&[]) };
-        // Most lines hold nothing, and never did.
-        let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
-        let marked = app.data.marks.current().map(|mark| &mark.kernel().sites);
-        let marked = marked.and_then(|then| Some(&then.as_ref().ok()?.sites[..]));
-        let used = found.sites.iter().filter(is_used);
-        f(&kernel_rows(app, used, marked, app.engine.history.sites()))
-    }
-
-    fn with_total(rows: &[&SiteRow<'_>], f: &mut dyn for<'a> FnMut(&'a SiteRow<'a>)) {
-        f(&total(rows));
-    }
-
-    fn state(app: &App) -> Result<(), String> {
-        match alloc_sites(app) {
-            Ok(_) => Ok(()),
-            Err(Missing::Pending) => Err("reading the allocation sites …".into()),
-            Err(why) => Err(sites::unread(why)),
+    fn shown() -> Vec<Column<Self>> {
+        let ids = "size change since_mark history trend calls each accurate module function site";
+        let mut columns = choose(ids, &[Sites::COLUMNS, sites::OVER_TIME], &[], 24);
+        if let Some(function) = columns.iter_mut().find(|column| column.id == "function") {
+            (function.width, function.priority) = (24, Priority::High);
         }
+        columns
+    }
+
+    fn rows(app: &App) -> Result<Vec<SiteRow<'_>>, String> {
+        let found = alloc_sites(app).map_err(|why| match why {
+            Missing::Pending => "reading the allocation sites …".into(),
+            why => sites::unread(why),
+        })?;
+        // Most lines never held anything.
+        let is_used = |site: &&AllocSite| site.figures.calls > 0 || site.figures.size > 0;
+        let mark = app.data.marks.current();
+        let marked = mark.and_then(|mark| Some(&mark.kernel().sites.as_ref().ok()?.sites[..]));
+        let used = found.sites.iter().filter(is_used);
+        Ok(kernel_rows(app, used, marked, app.engine.history.sites()))
+    }
+
+    fn total<'a>(rows: &[Self::Row<'a>]) -> Self::Row<'a> {
+        KernelRow::total(rows)
     }
 
     fn malformed(app: &App) -> usize {

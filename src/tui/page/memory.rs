@@ -7,8 +7,8 @@
 //!  …
 //!  not accounted for                 80M   0.3 ···················       0 ▁▁▁▁▁▁▁▁▁ · steady
 //!  MemTotal                        23.5G 100.0                        outside it 1.1G: kernel image, page structs, firmware
-//!  SWAP  120M of 1.0G                      WAITING FOR MEMORY, %           below, or at the right where it is wide:
-//!  …                                       …                               what is beside the account
+//!  SWAP  120M of 1.0G                      WAITING FOR MEMORY, %           swap, pressure and more: below, or at the right
+//!  …                                       …                               of a wide screen
 //!  ─────────────────────────────────────────────────────────────────────
 //!  slab, unreclaimable: objects …                                          with Enter: the part's source and formula, why
 //!  its size over 5 min: 80M to 92M  ·  △ growing 12M/min                   it may leak, and its chart
@@ -20,7 +20,8 @@ mod beside;
 use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Position, Rect};
 use ratatui::style::Style;
 
 use crate::account::{Account, ProcessTotals, account};
@@ -38,21 +39,20 @@ use crate::tui::panel;
 use crate::tui::widgets::{StatusLine, draw_line, line};
 use crate::{order, text, units};
 
-/// The width from which on what is beside the account stands at its right.
+/// The minimum width for the other figures at the right of the account.
 const WIDE: u16 = 150;
 const BESIDE_WIDTH: u16 = 52;
-/// The fewest lines of the detail, and of what is below the account.
+/// Minimum lines of the detail, and of the figures below the account.
 const MIN_DETAIL: u16 = 9;
 const MIN_BELOW: u16 = 4;
-/// Lines that the account keeps where the detail is open.
+/// Minimum lines of the account while the detail is open.
 const MIN_ROWS: u16 = 4;
 
-#[derive(Debug)]
 pub struct MemoryPage {
     table: PageTable,
     /// The sums over the processes of the last snapshot.
     totals: Option<ProcessTotals>,
-    /// The user opened or closed the detail; before that it is open where there is room.
+    /// The user opened or closed the detail. If `None`, it is open if there is room.
     detail: Option<bool>,
 }
 
@@ -62,37 +62,18 @@ impl Default for MemoryPage {
             has_own_order: true,
             ..PageTable::default()
         };
-        Self {
-            table,
-            totals: None,
-            detail: None,
-        }
+        let (totals, detail) = (None, None);
+        Self { table, totals, detail }
     }
 }
 
-/// The areas of the page.
-struct Areas {
-    /// The heading and the parts.
-    table: Rect,
-    /// `MemTotal`.
-    total: Rect,
-    beside: Rect,
-    detail: Rect,
-}
-
-/// The columns on the page: the verdict is in the trend.
+/// The columns on the page. The trend includes the verdict.
 static SHOWN: LazyLock<Vec<Column<Parts>>> = LazyLock::new(|| {
-    COLUMNS
-        .iter()
-        .filter(|column| column.id != "verdict")
-        .copied()
-        .collect()
+    let columns = COLUMNS.iter().filter(|column| column.id != "verdict");
+    columns.copied().collect()
 });
 
-/// The column of bars, which nothing is sorted by.
-const BAR: &str = "bar";
-
-/// Shows a part on the page, with its detail.
+/// Opens the page at a part, with its detail.
 pub fn show(app: &mut App, id: &'static str) {
     super::open(app, Action::MemoryPage);
     if let Some(page) = app.page_mut::<MemoryPage>() {
@@ -104,13 +85,13 @@ pub fn show(app: &mut App, id: &'static str) {
 }
 
 impl MemoryPage {
-    /// Returns the account of the last snapshot with what the processes tell; `None` before the first.
+    /// Returns the account of the last snapshot, or `None` before the first.
     fn account(&self, app: &App) -> Option<Account> {
         let snapshot = app.engine.snapshot.as_ref()?;
         Some(account(&snapshot.system, &snapshot.accounting, self.totals.as_ref()?))
     }
 
-    /// Returns the rows of the account that pass the filter, in order, but for the parts that are not there.
+    /// Returns the rows of the account that pass the filter, in order, without parts that this machine does not have.
     fn rows<'a>(&self, app: &'a App) -> Vec<PartRow<'a>> {
         let (Some(snapshot), Some(account)) = (&app.engine.snapshot, self.account(app)) else {
             return Vec::new();
@@ -121,7 +102,7 @@ impl MemoryPage {
         self.order(&rows).into_iter().map(|at| rows[at]).collect()
     }
 
-    /// Returns the places of the rows that pass the filter, in order; the parts of a part stay below it.
+    /// Returns the indices of the rows that pass the filter, in order; the parts of a part stay below it.
     fn order(&self, rows: &[PartRow<'_>]) -> Vec<usize> {
         let mut places = self.table.arrange(&SHOWN, rows);
         if self.table.sort.is_some() {
@@ -135,13 +116,9 @@ impl MemoryPage {
         places
     }
 
-    fn arrange(&self, app: &App, rows: usize) -> Areas {
+    /// Returns the areas of the heading and the parts, of the total, of the figures beside the account, and of the detail.
+    fn arrange(&self, app: &App, rows: usize) -> [Rect; 4] {
         let page = app.layout().page;
-        let cut = |y: u16, height: u16| Rect {
-            y: page.y + y.min(page.height),
-            height: height.min(page.height.saturating_sub(y)),
-            ..page
-        };
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
         let left = page.height.saturating_sub(wanted);
@@ -149,35 +126,29 @@ impl MemoryPage {
         let detail = if !has_detail {
             0
         } else if page.height < MIN_DETAIL + MIN_ROWS {
-            // Only one of the two is of use.
+            // There is room for one of the two.
             page.height
         } else {
             left.saturating_sub(1).max(MIN_DETAIL).min(page.height - MIN_ROWS)
         };
-        let upper = page.height - detail;
-        let height = wanted.min(upper);
+        let [upper, detail] = Layout::vertical([Fill(1), Length(detail)]).areas(page);
+        let right = if is_wide { BESIDE_WIDTH } else { 0 };
+        let [account, right] = Layout::horizontal([Fill(1), Length(right)]).areas(upper);
+        let height = wanted.min(upper.height);
         let total = u16::from(height > 2);
-        let mut table = cut(0, height - total);
-        let mut total = cut(height - total, total);
+        let [table, total, below] = Layout::vertical([Length(height - total), Length(total), Fill(1)]).areas(account);
         let beside = if is_wide {
-            table.width -= BESIDE_WIDTH;
-            total.width -= BESIDE_WIDTH;
             Rect {
-                x: table.right() + 1,
-                width: BESIDE_WIDTH - 1,
-                ..cut(0, upper)
+                x: right.x + 1,
+                width: right.width - 1,
+                ..right
             }
-        } else if upper - height > MIN_BELOW {
-            cut(height + 1, upper - height - 1)
+        } else if below.height > MIN_BELOW {
+            panel::below(below, 1)
         } else {
             Rect::default()
         };
-        Areas {
-            table,
-            total,
-            beside,
-            detail: cut(upper, detail),
-        }
+        [table, total, beside, detail]
     }
 }
 
@@ -213,7 +184,8 @@ impl Page for MemoryPage {
 
     fn columns(&self) -> Vec<MenuColumn> {
         let mut columns = MenuColumn::all(&SHOWN);
-        columns.retain(|column| SHOWN[column.at].id != BAR);
+        // The bars have the order of the bytes.
+        columns.retain(|column| SHOWN[column.at].id != "bar");
         columns
     }
 
@@ -222,7 +194,8 @@ impl Page for MemoryPage {
     }
 
     fn area(&self, app: &App, rows: usize) -> Rect {
-        self.arrange(app, rows).table
+        let [table, ..] = self.arrange(app, rows);
+        table
     }
 
     fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
@@ -242,7 +215,8 @@ impl Page for MemoryPage {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
-        let is_open = self.arrange(app, self.rows(app).len()).detail.height > 0;
+        let [.., detail] = self.arrange(app, self.rows(app).len());
+        let is_open = detail.height > 0;
         match action {
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
@@ -281,35 +255,29 @@ impl Page for MemoryPage {
 
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let Some(snapshot) = &app.engine.snapshot else { return };
-        let theme = &app.config.theme;
         let rows = self.rows(app);
         let areas = self.arrange(app, rows.len());
-        let cut = |inner: Rect| inner.intersection(area);
-        self.table
-            .draw(app, &SHOWN, rows.iter(), cut(areas.table), buf, |column, row, width| {
-                part_cell(app, column, row, width)
-            });
+        let [table, total, beside, detail] = areas.map(|part| part.intersection(area));
+        let cell = |column: &Column<_>, row, width| part_cell(app, column, row, width);
+        self.table.draw(app, &SHOWN, rows.iter(), table, buf, cell);
         if let (Some(account), Some(totals)) = (self.account(app), &self.totals) {
-            draw_total(app, &self.table, &account, cut(areas.total), buf);
-            beside::draw(app, snapshot, totals, cut(areas.beside), buf);
+            draw_total(app, &self.table, &account, total, buf);
+            beside::draw(app, snapshot, totals, beside, buf);
         }
-        let detail = cut(areas.detail);
         if detail.height > 0 {
-            buf.set_style(line(detail, 0), theme.heading);
-            let selected = rows.get(self.table.list.cursor);
-            if let Some(row) = selected {
+            buf.set_style(line(detail, 0), app.config.theme.heading);
+            if let Some(row) = rows.get(self.table.list.cursor) {
                 draw_detail(app, snapshot, row, detail, buf);
             }
         }
     }
 }
 
-// The cells of the account that are not written as in any other table, and the line below it.
-
-/// Returns a cell that is not written as in any other table.
+/// Returns a cell that is written in another way than in other tables.
 fn part_cell(app: &App, column: &Column<Parts>, row: &PartRow<'_>, width: usize) -> Option<(String, Style)> {
     let theme = &app.config.theme;
-    match column.id {
+    let written = || cell(&(column.value)(row), app.screen.units, width).text;
+    Some(match column.id {
         "part" => {
             let name_style = match row {
                 PartRow { id: REST, .. } => theme.title,
@@ -317,30 +285,23 @@ fn part_cell(app: &App, column: &Column<Parts>, row: &PartRow<'_>, width: usize)
                 _ => theme.text,
             };
             let indent = if row.is_within { "  " } else { "" };
-            Some((format!("{indent}{}", row.title), name_style))
+            (format!("{indent}{}", row.title), name_style)
         }
-        "bar" => Some(match row.bytes {
+        "bar" => match row.bytes {
             Ok(0..) => (bar(row, width), bar_style(app, row)),
             Ok(_) => ("counted twice".into(), theme.dim),
             Err(why) => (why.to_string(), theme.dim),
-        }),
-        // That there is more or less of it is neither good nor bad.
-        "change" if Growth::of(row.id) == Growth::Free && !row.is_within => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
-            Some((cell.text, theme.dim))
-        }
-        // Figures of different moments may sum to more than there is.
-        "bytes" if row.bytes.is_ok_and(|n| n < 0) => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
-            Some((format!("-{}", cell.text), theme.dim))
-        }
+        },
+        // More or less free memory is neither good nor bad.
+        "change" if Growth::of(row.id) == Growth::Free && !row.is_within => (written(), theme.dim),
+        // Figures of different moments may sum to more than the total.
+        "bytes" if row.bytes.is_ok_and(|n| n < 0) => (format!("-{}", written()), theme.dim),
         "bytes" if row.is_within => {
-            let cell = cell(&(column.value)(row), app.screen.units, width);
             let mark = row.bound.map(|bound| bound.mark().to_string()).unwrap_or_default();
-            Some((mark + &cell.text, theme.dim))
+            (mark + &written(), theme.dim)
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// Returns the share of the RAM as a bar, in eighths of a column.
@@ -359,7 +320,7 @@ fn bar(row: &PartRow<'_>, width: usize) -> String {
     bar
 }
 
-/// Returns the style of a bar: that of the header's bar for the parts that stand there.
+/// Returns the style of a bar: the same as in the header's bar, if the part is in it.
 fn bar_style(app: &App, row: &PartRow<'_>) -> Style {
     let theme = &app.config.theme;
     match row.id {
@@ -373,7 +334,7 @@ fn bar_style(app: &App, row: &PartRow<'_>) -> Style {
     }
 }
 
-/// Draws what the parts sum to, and what is outside it.
+/// Draws the total, and the memory outside it.
 fn draw_total(app: &App, table: &PageTable, account: &Account, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
@@ -407,21 +368,20 @@ fn draw_total(app: &App, table: &PageTable, account: &Account, area: Rect, buf: 
     }
 }
 
-// The selected part: its source and formula, what its growth means, and its chart.
+// The selected part: its source and formula, the meaning of its growth, and its chart.
 //
 //  slab, unreclaimable  92M  0.4 % of RAM
 //  The kernel's other objects; … Kernel: SUnreclaim in meminfo.
-//  It may leak: only the code that took an object gives it back.
+//  Growth may be a leak: only the code that took an object gives it back.
 //  size over 5 min: 80M to 92M  ·  △ growing 12M/min for at least 2m
 //   92M ┤          ▂▄▆█████
 //    0M └5 min ago ─── 4m ─── now
 
-/// Lines that a chart needs, its heading and its axis with it.
+/// Minimum lines of a chart with its heading and axis.
 const MIN_CHART: u16 = 4;
-/// Lines of text beside the chart at most.
+/// Maximum lines of text above the chart, unless there is plenty of room.
 const MAX_TEXT: usize = 4;
 
-/// Draws the detail; its first line is a heading.
 fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut heading = StatusLine::default();
@@ -457,27 +417,15 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
     let left = area.height.saturating_sub(1);
     let for_text = usize::from(left.saturating_sub(MIN_CHART)).clamp(1, MAX_TEXT.max(usize::from(left / 3)));
     texts.truncate(for_text);
-    let mut y = 1;
-    for words in texts {
-        if y < area.height {
-            draw_line(buf, line(area, y), &format!(" {words}"), theme.dim);
-            y += 1;
-        }
+    for (y, words) in (1..area.height).zip(&texts) {
+        draw_line(buf, line(area, y), &format!(" {words}"), theme.dim);
     }
-    let rest = Rect {
-        y: area.y + y,
-        height: area.height.saturating_sub(y),
-        ..area
-    };
+    let rest = panel::below(area, 1 + texts.len() as u16);
     if let Some(history) = history.filter(|_| rest.height >= MIN_CHART) {
         let charted = Charted {
-            name: "size",
-            chart: app.screen.chart,
-            history: history.into(),
             eta: row.eta(),
-            started_at: None,
             is_judged: is_judged(row),
-            style: None,
+            ..Charted::new(app, "size", history.into())
         };
         draw_chart(app, snapshot, &charted, rest, buf);
     }
@@ -487,14 +435,14 @@ fn is_judged(row: &PartRow<'_>) -> bool {
     Growth::of(row.id).is_judged() && !row.is_within
 }
 
-/// Says what the growth of a part means.
+/// Returns the meaning of the part's growth.
 fn meaning(row: &PartRow<'_>) -> String {
     let Some((_, growth, _, reason)) = rule(row.id).filter(|_| !row.is_within) else {
         return String::new();
     };
     match growth {
         Growth::Leak => format!("Growth may be a leak: {reason}."),
-        Growth::Processes => format!("Growth is told of the processes: {reason}."),
+        Growth::Processes => format!("Growth is reported for the processes: {reason}."),
         Growth::Reclaimed => format!("Growth is never called a leak: {reason}."),
         Growth::Free => String::new(),
     }

@@ -1,4 +1,4 @@
-//! The panel of a process: its facts, its footprint over time, and which of its mappings grew.
+//! The panel of a process: its facts, its footprint over time, the objects it holds, and the mappings that grew.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,28 +6,28 @@ use ratatui::style::Style;
 
 use crate::account::headroom::headroom;
 use crate::columns::held::{COLUMNS, HeldRow};
-use crate::columns::{CellStyle, Column, Value, cell, layout, style_of_change};
+use crate::columns::{Column, Value, cell, layout};
 use crate::history::RowHistory;
 use crate::history::held::HeldHistory;
-use crate::history::mappings::{Coldness, MappingGrowth, Presence, Resident, total_growth};
-use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot, tolerance};
+use crate::history::mappings::{MappingGrowth, Presence, Resident, total_growth};
+use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot};
 use crate::text::{self, Align};
-use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
-use crate::tui::panel::draw_facts;
-use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
-use crate::units;
+use crate::tui::panel::{below, draw_facts, draw_titles, footprint};
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_text, line};
+use crate::{order, units};
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     heading(app, snapshot, sample).draw(area, buf);
-    // The facts have at most half of the room; the chart and what grew share the rest.
+    // The facts get at most half of the room; the chart and the lists share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.engine.history.get(sample.id);
-    let chart = history.map(|history| (history.into(), app.row_source(snapshot).process(sample)));
-    if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
+    let row = app.row_source(snapshot).process(sample);
+    let chart = history.map(|history| footprint(app, history.into(), &row));
+    if let Some(rest) = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf) {
         let rest = draw_held(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
             draw_growth(app, snapshot, sample, rest, buf);
@@ -57,7 +57,7 @@ fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine
     line
 }
 
-/// Returns what is known of the process, in at most so many lines, which a long command line may fill.
+/// Returns the lines about the process, `most` at most unless its command line would have none. A long command line fills them.
 fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, most: u16) -> Vec<StatusLine> {
     let theme = &app.config.theme;
     let facts = &sample.facts;
@@ -88,7 +88,6 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
         }
         lines.push(line);
     }
-    // The command line takes what is left, but one line it has.
     let left = usize::from(most).saturating_sub(lines.len()).max(1);
     let command = wrap_bytes(&facts.command(), width_inside, left);
     let command = command.into_iter().map(|l| StatusLine::of(format!(" {l}"), theme.text));
@@ -96,7 +95,7 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     lines
 }
 
-/// Returns the line about a group on another host: how many processes it has, and how old its figures are.
+/// Returns the line about a group on another host: its number of processes and the age of its figures.
 fn host_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
     let place = snapshot.place(sample.id);
     let count = place.and_then(|place| snapshot.fleet_row(place)?.processes);
@@ -105,12 +104,12 @@ fn host_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLi
         let age = units::span(snapshot.monotonic.saturating_sub(walk.at));
         format!("figures {age} old")
     });
-    let gone = sample.stale.then(|| "the host tells nothing any more".to_owned());
+    let gone = sample.stale.then(|| "the host no longer reports".to_owned());
     let parts: Vec<_> = [count, age, gone].into_iter().flatten().collect();
     StatusLine::of(format!(" {}", parts.join("  ·  ")), app.config.theme.text)
 }
 
-/// Returns the line about what it touched of its memory, where the user asked.
+/// Returns the line about hot and cold memory, if the user asked for it.
 fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.screen.units);
@@ -119,7 +118,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
         Err(Missing::NotAsked) => return None,
         Err(Missing::Pending) => {
             let wait = units::span_exact(app.config.settings.sampler.cold_interval);
-            let text = format!(" hot and cold: the first look is {wait} after c was pressed");
+            let text = format!(" hot and cold: first measured {wait} after c was pressed");
             return Some(StatusLine::of(text, theme.dim));
         }
         Err(why) => return Some(StatusLine::of(format!(" hot and cold: {why}"), theme.warning)),
@@ -143,7 +142,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     Some(line)
 }
 
-/// Returns the line about its heap, if it is a Java virtual machine that could be asked.
+/// Returns the line about the heap of a Java virtual machine, if it could be read.
 fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.screen.units);
@@ -169,7 +168,6 @@ fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     Some(line)
 }
 
-/// Returns the line about its state, threads, age, parent and program.
 fn state_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
     let theme = &app.config.theme;
     let row = app.row_source(snapshot).process(sample);
@@ -211,7 +209,7 @@ const fn state_name(state: u8) -> &'static str {
     }
 }
 
-/// Returns the line about memory: PSS by what it is of, as a bar, then the other figures.
+/// Returns the line about memory: PSS by kind, as a bar, then the other figures.
 pub(super) fn memory_line(app: &App, memory: &Memory, width: u16) -> StatusLine {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.screen.units);
@@ -221,7 +219,7 @@ pub(super) fn memory_line(app: &App, memory: &Memory, width: u16) -> StatusLine 
         return line;
     }
     if let (Ok(anon), Ok(file), Ok(shmem)) = (memory.pss_anon, memory.pss_file, memory.pss_shmem) {
-        // A quarter of the line, but no less than tells three parts apart.
+        // A quarter of the line, but enough to distinguish three parts.
         let cells = usize::from(width / 4).clamp(8, 60);
         let all = anon.saturating_add(file).saturating_add(shmem).max(1);
         let share = |n: u64| ((n as f64 / all as f64) * cells as f64).round() as usize;
@@ -247,38 +245,30 @@ pub(super) fn memory_line(app: &App, memory: &Memory, width: u16) -> StatusLine 
     line
 }
 
-/// Breaks foreign bytes into lines of at most `width` columns, at most so many of them; the last ends with `…` where
-/// there is more.
+/// Breaks foreign bytes into `most` lines of `width` columns at most. The last ends with `…` if there is more.
 fn wrap_bytes(bytes: &[u8], width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
-    let shown = text::safe_prefix(bytes, width.saturating_mul(most));
-    let mut rest: &str = &shown;
-    let mut lines = Vec::new();
-    while !rest.is_empty() && lines.len() < most {
-        if text::width(rest) <= width || lines.len() + 1 == most {
-            lines.push(text::truncate(rest, width));
-            break;
-        }
-        let mut end = 0;
-        let mut used = 0;
-        for c in rest.chars() {
-            used += text::width(c.encode_utf8(&mut [0; 4]));
-            if used > width {
-                break;
+    let mut lines: Vec<String> = Vec::new();
+    let mut used = 0;
+    for c in text::safe_prefix(bytes, width.saturating_mul(most)).chars() {
+        let columns = text::width(c.encode_utf8(&mut [0; 4]));
+        used += columns;
+        let fits = used <= width || lines.len() == most;
+        match lines.last_mut() {
+            Some(line) if fits => line.push(c),
+            _ => {
+                lines.push(c.into());
+                used = columns;
             }
-            end += c.len_utf8();
         }
-        // A character wider than the line.
-        if end == 0 {
-            break;
-        }
-        lines.push(rest[..end].to_owned());
-        rest = &rest[end..];
+    }
+    if let Some(last) = lines.last_mut() {
+        *last = text::truncate(last, width);
     }
     lines
 }
 
-// The objects that a process holds through its descriptors, that with the largest part first.
+// The objects that a process holds through its descriptors, the largest share first.
 //
 //  holds 13.1M beside its PSS  ·  ▲ leak 1.2M/min  ·  memfd 13.0M  bpf 128K
 //   SHARE WHOLE  BY FDS KIND   NAME
@@ -287,19 +277,18 @@ fn wrap_bytes(bytes: &[u8], width: usize, most: usize) -> Vec<String> {
 //  held over 5 minutes: 8.1M to 13.1M  ·  ▲ leaking 1.2M/min for at least 18m
 //  …
 
-/// Lines of a list without which it is not begun: its heading, the titles, and an object.
+/// Minimum lines of the list: a heading, the titles and an object.
 const LEAST: u16 = 3;
-/// Lines of the chart, with its axis; and of what grew in its mappings, which has them first while nothing held grows.
+/// Lines of the chart with its axis, and of the mappings, which need the room more while the held memory does not grow.
 const CHART: u16 = 5;
 const MAPPINGS: u16 = 6;
 
-/// Draws what the process holds in up to half of the area, and its past below that where there is room; returns the rest, all
-/// of it where it holds nothing.
-pub(super) fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) -> Rect {
+/// Draws the held objects in up to half of the area, and their history below if there is room; returns the rest of the area.
+fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) -> Rect {
     let theme = &app.config.theme;
     let held = match sample.held() {
         Ok(held) => held,
-        // That its memory cannot be read is said above, and that it has none.
+        // A line above says that its memory cannot be read, or that it has none.
         Err(_) if sample.held.is_none() || sample.walk.is_err() => return area,
         Err(why) => {
             StatusLine::of(format!(" held through descriptors: {why}"), theme.dim).draw(area, buf);
@@ -315,21 +304,10 @@ pub(super) fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, 
     if room < LEAST {
         return below(area, 1);
     }
-    let columns: Vec<&Column<_>> = COLUMNS
-        .iter()
-        .filter(|c| c.id != "vram" || held.figures.vram > 0)
-        .collect();
+    let is_shown = |column: &&Column<_>| column.id != "vram" || held.figures.vram > 0;
+    let columns: Vec<&Column<_>> = COLUMNS.iter().filter(is_shown).collect();
     let last = columns.len() - 1;
-    let layout = columns.iter().enumerate().map(|(at, column)| {
-        if at == last {
-            ColumnLayout::rest()
-        } else {
-            ColumnLayout::fixed(column.width_in(app.screen.units), column.align())
-        }
-    });
-    let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 1);
-    buf.set_style(line(area, 1), theme.dim);
-    grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), theme.dim));
+    let grid = draw_titles(app, &columns, area, buf);
     let mut y = 2;
     for object in held.objects.iter().take(usize::from(room - 2)) {
         let row = HeldRow::Object(object);
@@ -340,90 +318,52 @@ pub(super) fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, 
             let value = (columns[at].value)(&row);
             (cell(&value, app.screen.units, usize::from(area.width)).text, theme.text)
         });
-        // The end of a path tells more than its beginning.
-        let place = grid.cell(y, last);
-        let width = usize::from(place.width);
-        let name = text::truncate_start(&text::safe(&object.name), width);
-        draw_text(buf, place.x, place.y, &name, width, theme.text);
+        draw_name(&object.name, ("", theme.dim), grid.cell(y, last), theme.text, buf);
         y += 1;
     }
     let rest = below(area, y);
-    match history {
-        Some(history) => draw_held_chart(app, snapshot, sample, history, rest, buf),
-        None => rest,
-    }
-}
-
-/// Draws how much it held over time, unless what grew in its mappings needs the room; returns the rest.
-fn draw_held_chart(
-    app: &App,
-    snapshot: &Snapshot,
-    sample: &ProcessSample,
-    history: &RowHistory,
-    area: Rect,
-    buf: &mut Buffer,
-) -> Rect {
-    let needed = if history.trend().verdict.is_growth() {
+    let Some(history) = history else { return rest };
+    let mappings = if history.trend().verdict.is_growth() {
         0
     } else {
         MAPPINGS
     };
-    if area.height < CHART + needed {
-        return area;
+    if rest.height < CHART + mappings {
+        return rest;
     }
     let cgroup = sample.facts.cgroup.as_deref().ok();
     let charted = Charted {
-        name: "held",
-        chart: app.screen.chart,
-        history: history.into(),
         eta: history.trend().eta(headroom(snapshot, cgroup)),
         started_at: app.engine.history.started_at(sample.id),
-        is_judged: true,
-        style: None,
+        ..Charted::new(app, "held", history.into())
     };
-    let place = Rect { height: CHART, ..area };
+    let place = Rect { height: CHART, ..rest };
     draw_chart(app, snapshot, &charted, place, buf);
-    below(area, CHART)
+    below(rest, CHART)
 }
 
-fn below(area: Rect, lines: u16) -> Rect {
-    let lines = lines.min(area.height);
-    Rect {
-        y: area.y + lines,
-        height: area.height - lines,
-        ..area
-    }
+/// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.
+fn draw_name(name: &[u8], (remark, remark_style): (&str, Style), area: Rect, style: Style, buf: &mut Buffer) {
+    let width = usize::from(area.width).saturating_sub(remark.len());
+    let name = text::truncate_start(&text::safe(name), width);
+    let x = draw_text(buf, area.x, area.y, &name, width, style);
+    let left = usize::from(area.right().saturating_sub(x));
+    draw_text(buf, x, area.y, remark, left, remark_style);
 }
 
-/// Returns the line that sums it up.
+/// Returns the line that sums up the held memory.
 fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let bytes = |n| units::bytes(n, app.screen.units);
-    line.text(
-        90,
-        format!(
-            " holds {}{} beside its PSS",
-            at_least(&held.figures),
-            bytes(held.figures.total())
-        ),
-        theme.text,
-    );
-    if let Some(judged) = history
-        .map(RowHistory::trend)
-        .filter(|judged| judged.verdict.is_growth())
-    {
-        let told = cell(
-            &Value::Trend(*judged, None),
-            app.screen.units,
-            usize::from(layout::TREND.get().width),
-        );
-        let style = if judged.verdict == Verdict::Leaking {
-            theme.leak
-        } else {
-            theme.up
-        };
-        line.spans(85, vec![("  ·  ".into(), theme.dim), (told.text, style)]);
+    let (least, total) = (at_least(&held.figures), bytes(held.figures.total()));
+    line.text(90, format!(" holds {least}{total} beside its PSS"), theme.text);
+    let trend = history.map(RowHistory::trend);
+    if let Some(trend) = trend.filter(|trend| trend.verdict.is_growth()) {
+        let width = usize::from(layout::TREND.get().width);
+        let cell = cell(&Value::Trend(*trend, None), app.screen.units, width);
+        let trend = (cell.text, cell_style(theme, cell.style));
+        line.spans(85, vec![("  ·  ".into(), theme.dim), trend]);
     }
     for (at, part) in parts(&held.figures, bytes).into_iter().enumerate() {
         let between = if at == 0 { "  ·  " } else { "  " };
@@ -438,132 +378,116 @@ fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     line
 }
 
-/// Returns the kinds of which something is held, and how much.
+/// Returns the held memory by kind.
 pub(super) fn parts(figures: &HeldFigures, bytes: impl Fn(u64) -> String) -> Vec<String> {
-    let is_told = |kind: &HeldKind| figures.of(*kind) > 0 || figures.is_partial(Some(*kind));
-    let told = HeldKind::ALL.into_iter().filter(is_told);
-    told.map(|kind| match (figures.of(kind), figures.is_partial(Some(kind))) {
-        (n, false) => format!("{} {}", kind.id(), bytes(n)),
-        (n, true) => format!("{} ≥{}", kind.id(), bytes(n)),
-    })
-    .collect()
+    let is_held = |kind: &HeldKind| figures.of(*kind) > 0 || figures.is_partial(Some(*kind));
+    let kinds = HeldKind::ALL.into_iter().filter(is_held);
+    kinds
+        .map(|kind| match (figures.of(kind), figures.is_partial(Some(kind))) {
+            (n, false) => format!("{} {}", kind.id(), bytes(n)),
+            (n, true) => format!("{} ≥{}", kind.id(), bytes(n)),
+        })
+        .collect()
 }
 
-/// Returns the words before a sum of which some could not be read.
+/// Returns the words before a sum that lacks unreadable parts.
 pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
     if figures.is_partial(None) { "at least " } else { "" }
 }
 
-// Which mappings of a process grew, the one that grew most first.
+// The mappings of a process, the one that grew most first.
 //
 //  what grew in 2m  ·  +120M in all  ·  read 3s ago
 //  GROWTH    NOW  AREAS KIND    MAPPING
 //   +118M   1.1G     41 anon    [anon]
 //     +2M    12M      1 file    /usr/lib/libpython3.13.so new
 //
-// Once the user asked what the process touches, COLD beside NOW says what it did not.
+// COLD is beside NOW once the user asked which memory is untouched.
 
-const TITLES: [&str; 6] = ["GROWTH", "NOW", "COLD", "AREAS", "KIND", "MAPPING"];
-/// The index of the column of what was not touched, which is there only where the user asked.
-const COLD: usize = 2;
+/// A column: its title, width and alignment, and its cells.
+type MappingColumn<'a> = (&'static str, u16, Align, &'a dyn Fn(&MappingGrowth) -> (String, Style));
 
-/// Draws a line that says over which time, a heading, and as many mappings as there is room for.
-pub(super) fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+/// Draws a line about the time of the growth, the titles, and as many mappings as there is room for.
+fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let tracked = app.data.growth.get(sample);
     let mappings = tracked.and_then(TrackedProcess::growth);
     growth_heading(app, snapshot, sample, tracked, mappings.as_deref()).draw(area, buf);
-    // Without room for a mapping the titles are of no use.
+    // Titles need room for a mapping.
     let Some(mappings) = mappings.filter(|_| area.height > 2) else {
         return;
     };
-    let bytes = app.screen.units.width();
-    let column = |index: usize, width: u16, align| ColumnLayout::fixed(width.max(TITLES[index].len() as u16), align);
+    let bytes = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units));
+    let growth = |mapping: &MappingGrowth| {
+        let size = mapping.now.unwrap_or(0);
+        let growth = mapping.growth().map(|by| Value::Delta(by, size));
+        let cell = cell(
+            &growth.unwrap_or(Value::Missing(Missing::Unsupported)),
+            app.screen.units,
+            0,
+        );
+        (cell.text, cell_style(theme, cell.style))
+    };
+    let now = |mapping: &MappingGrowth| (bytes(mapping.now.ok()), Style::default());
     let coldness = app.data.coldness.get(sample).ok();
-    let mut columns = vec![
-        column(0, bytes + 1, Align::Right),
-        column(1, bytes, Align::Right),
-        column(COLD, bytes, Align::Right),
-        column(3, 6, Align::Right),
-        column(4, 7, Align::Left),
-        ColumnLayout::rest(),
+    let cold = |mapping: &MappingGrowth| {
+        let found = coldness.and_then(|coldness| coldness.mapping(mapping.kind, &mapping.name));
+        let cold = found.and_then(|found| found.resident.ok()).map(Resident::cold);
+        (bytes(cold), Style::default())
+    };
+    let areas = |mapping: &MappingGrowth| (units::count(mapping.areas), Style::default());
+    let kind = |mapping: &MappingGrowth| (mapping.kind.id().to_owned(), Style::default());
+    let width = app.screen.units.width();
+    let mut columns: Vec<MappingColumn<'_>> = vec![
+        ("GROWTH", width + 1, Align::Right, &growth),
+        ("NOW", width, Align::Right, &now),
+        ("AREAS", 6, Align::Right, &areas),
+        ("KIND", 7, Align::Left, &kind),
     ];
-    if coldness.is_none() {
-        columns.remove(COLD);
+    if coldness.is_some() {
+        columns.insert(2, ("COLD", width, Align::Right, &cold));
     }
-    // The index of a drawn column among all.
-    let index = |at: usize| at + usize::from(coldness.is_none() && at >= COLD);
-    let grid = TableGrid::new(&columns, area, 1);
+    let last = columns.len();
+    let layout = columns
+        .iter()
+        .map(|(title, width, align, _)| ColumnLayout::fixed(*width.max(&(title.len() as u16)), *align));
+    let layout: Vec<_> = layout.chain([ColumnLayout::rest()]).collect();
+    let grid = TableGrid::new(&layout, area, 1);
     buf.set_style(line(area, 1), theme.dim);
-    grid.draw_row(buf, 1, |at| (TITLES[index(at)].to_owned(), theme.dim));
+    grid.draw_row(buf, 1, |at| {
+        let title = columns.get(at).map_or("MAPPING", |column| column.0);
+        (title.to_owned(), theme.dim)
+    });
     for (y, mapping) in (2..area.height).zip(&by_growth(mappings)) {
-        grid.draw_row(buf, y, |at| match index(at) {
-            0 => growth(app, mapping),
-            1 => {
-                let held = mapping.now.map(|n| units::bytes(n, app.screen.units));
-                (held.unwrap_or_else(|_| "-".into()), Style::default())
-            }
-            COLD => (cold(app, coldness, mapping), Style::default()),
-            3 => (units::count(mapping.areas), Style::default()),
-            4 => (mapping.kind.id().to_owned(), Style::default()),
-            _ => (String::new(), Style::default()),
+        grid.draw_row(buf, y, |at| {
+            columns
+                .get(at)
+                .map_or_else(Default::default, |column| column.3(mapping))
         });
-        draw_name(app, mapping, grid.cell(y, columns.len() - 1), buf);
+        let presence = match mapping.presence {
+            Presence::Both => "",
+            Presence::New => " new",
+            Presence::Gone => " gone",
+        };
+        let remark = (presence, theme.dim);
+        draw_name(&mapping.name, remark, grid.cell(y, last), Style::default(), buf);
     }
 }
 
-/// Returns what was not touched of a mapping.
-fn cold(app: &App, coldness: Option<&Coldness>, mapping: &MappingGrowth) -> String {
-    let found = coldness.and_then(|coldness| coldness.mapping(mapping.kind, &mapping.name));
-    let cold = found.and_then(|found| found.resident.ok()).map(Resident::cold);
-    cold.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units))
-}
-
-/// Sorts mappings: what grew, then what shrank, then what did neither by what it holds, then what is unknown.
+/// Sorts the mappings of a [`diff`](crate::history::mappings::diff): those that grew, those that shrank, the one that shrank most
+/// first, those that did neither, then those whose growth is unknown.
 fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
-    let (mut grown, rest): (Vec<_>, Vec<_>) = mappings.into_iter().partition(|m| m.growth() > Some(0));
-    let (mut shrunk, still): (Vec<_>, Vec<_>) = rest.into_iter().partition(|m| m.growth() < Some(0));
-    shrunk.reverse();
-    let (unknown, shrunk): (Vec<_>, Vec<_>) = shrunk.into_iter().partition(|m| m.growth().is_none());
-    grown.extend(shrunk);
-    grown.extend(still);
-    grown.extend(unknown);
-    grown
+    let mut ranked: Vec<_> = mappings.into_iter().zip(0_isize..).collect();
+    order::sort_by_key(&mut ranked, |(mapping, at)| match mapping.growth() {
+        Some(1..) => (0, *at),
+        Some(..0) => (1, -at),
+        Some(0) => (2, *at),
+        None => (3, -at),
+    });
+    ranked.into_iter().map(|(mapping, _)| mapping).collect()
 }
 
-/// Returns the cell of a mapping's growth.
-fn growth(app: &App, mapping: &MappingGrowth) -> (String, Style) {
-    let theme = &app.config.theme;
-    let Some(growth) = mapping.growth() else {
-        return ("-".into(), theme.missing);
-    };
-    let size = mapping.now.unwrap_or(0);
-    let style = match style_of_change(growth as f64, tolerance(size)) {
-        _ if growth == 0 => theme.zero,
-        CellStyle::Up => theme.up,
-        CellStyle::Down => theme.down,
-        _ => theme.text,
-    };
-    (units::delta(growth, app.screen.units), style)
-}
-
-/// Draws the name, whose end tells more than its beginning, and what became of the mapping.
-fn draw_name(app: &App, mapping: &MappingGrowth, area: Rect, buf: &mut Buffer) {
-    let presence = match mapping.presence {
-        Presence::Both => "",
-        Presence::New => " new",
-        Presence::Gone => " gone",
-    };
-    let width = usize::from(area.width);
-    let name_width = width.saturating_sub(presence.len());
-    let name = text::truncate_start(&text::safe(&mapping.name), name_width);
-    let x = draw_text(buf, area.x, area.y, &name, name_width, Style::default());
-    let left = usize::from(area.right().saturating_sub(x));
-    draw_text(buf, x, area.y, presence, left, app.config.theme.dim);
-}
-
-/// Returns the line that says over which time growth counts, how much it is in all and how old the figures are, or
-/// why nothing is known.
+/// Returns the line about the time of the growth, its sum and the age of the figures, or the reason why nothing is known.
 fn growth_heading(
     app: &App,
     snapshot: &Snapshot,
@@ -574,23 +498,21 @@ fn growth_heading(
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let error = tracked.and_then(|t| t.error);
-    let span = tracked.and_then(|t| Some((t, t.span(snapshot)?)));
+    let span = tracked.and_then(|t| Some((t, t.span()?)));
     match (mappings, span) {
-        (Some(mappings), Some((tracked, (duration, age)))) => {
+        (Some(mappings), Some((tracked, (duration, last)))) => {
+            let age = units::span(snapshot.monotonic.saturating_sub(last));
             if duration.is_zero() {
                 line.text(90, " what it maps", theme.text);
                 line.text(50, "  ·  what grew shows with the next reading", theme.dim);
             } else {
                 let since = if tracked.marked { " since the mark" } else { "" };
-                line.text(
-                    90,
-                    format!(" what grew in {}{since}", units::span(duration)),
-                    theme.text,
-                );
+                let duration = units::span(duration);
+                line.text(90, format!(" what grew in {duration}{since}"), theme.text);
                 let sum = units::delta(total_growth(mappings), app.screen.units);
                 line.text(80, format!("  ·  {sum} in all"), theme.text);
             }
-            line.text(60, format!("  ·  read {} ago", units::span(age)), theme.dim);
+            line.text(60, format!("  ·  read {age} ago"), theme.dim);
             if app.requests.paused {
                 line.text(70, "  ·  paused", theme.warning);
             }

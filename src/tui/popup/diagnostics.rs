@@ -1,4 +1,4 @@
-//! Diagnostics: what could be read, how old the figures are, and what zmtop costs; of a fleet the queries and their cost.
+//! Diagnostics: how much could be read, how old the figures are, and the cost of zmtop; for a fleet, the queries and their cost.
 //!
 //! ```text
 //! ┌ Diagnostics ─────────────────────────────────────────────────────────────┐
@@ -8,28 +8,36 @@
 //! └──────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::{Popup, wrap};
+use super::{Text, TextLine, wrap};
 use crate::model::{Fleet, FleetStatus, Snapshot};
 use crate::text;
 use crate::tui::app::App;
 use crate::tui::fleet::count;
-use crate::tui::widgets::{ListState, draw_text};
 use crate::units::{self, Units};
 
-/// Where the figures begin.
-const LABEL_WIDTH: u16 = 18;
+pub struct Diagnostics;
 
-/// The open popup; its cursor is the first line on screen.
-#[derive(Debug, Default)]
-pub struct Diagnostics {
-    list: ListState,
+type Figure = (&'static str, String);
+
+impl Text for Diagnostics {
+    const TITLE: &'static str = " Diagnostics ";
+    const WIDTH: u16 = 84;
+    const LABEL_WIDTH: u16 = 18;
+
+    fn lines(app: &App, width: usize) -> Vec<TextLine> {
+        let theme = &app.config.theme;
+        let mut lines = Vec::new();
+        for (label, text) in figures(app) {
+            let mut label = label.to_owned();
+            for text in wrap(&text, width.saturating_sub(usize::from(Self::LABEL_WIDTH) + 1)) {
+                lines.push([(std::mem::take(&mut label), theme.key), (text, theme.popup)]);
+            }
+        }
+        lines
+    }
 }
 
-/// Returns every line with its label, which only the first line of a figure has.
-fn lines(app: &App) -> Vec<(&'static str, String)> {
+fn figures(app: &App) -> Vec<Figure> {
     let Some(snapshot) = &app.engine.snapshot else {
         let fault = app.fleet.as_ref().and_then(FleetStatus::fault_text);
         return vec![match (&app.fleet, fault) {
@@ -50,33 +58,17 @@ fn lines(app: &App) -> Vec<(&'static str, String)> {
         let text = format!("{} more hold something", units::counted(left_out as u64, "process"));
         figures.push(("Held, no history", text));
     }
-    let width = app
-        .screen
-        .size
-        .0
-        .min(Diagnostics::WIDTH)
-        .saturating_sub(LABEL_WIDTH + 3);
-    let mut lines = Vec::new();
-    for (mut label, text) in figures {
-        for line in wrap(&text, usize::from(width)) {
-            lines.push((std::mem::take(&mut label), line));
-        }
-    }
-    lines
+    figures
 }
 
-/// Returns what is said of a fleet: the queries, their cost and their faults.
-fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet) -> Vec<(&'static str, String)> {
+/// Returns the queries of a fleet, their cost and their faults.
+fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet) -> Vec<Figure> {
+    let host = text::safe_prefix(&snapshot.host, 84).into_owned();
+    let age = format!("sampled at most {} ago", units::span(app.rows.age(snapshot)));
     let mut figures = vec![
-        (
-            "Prometheus",
-            text::safe_prefix(&snapshot.host, usize::from(Diagnostics::WIDTH)).into_owned(),
-        ),
+        ("Prometheus", host),
         ("Fleet", count(fleet)),
-        (
-            "Figures",
-            format!("sampled at most {} ago", units::span(app.rows.age(snapshot))),
-        ),
+        ("Figures", age),
         ("Interval", units::span_exact(app.requests.interval)),
     ];
     if let Some(asked) = &status.asked {
@@ -94,8 +86,7 @@ fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet)
         }
     }
     figures.extend(status.fault_text().map(|fault| ("Error", fault)));
-    let remarks = status.remarks.iter().map(|remark| ("Remark", remark.clone()));
-    figures.extend(remarks);
+    figures.extend(status.remarks.iter().map(|remark| ("Remark", remark.clone())));
     let past = match &status.past {
         None => "being asked for",
         Some(None) => "known for the last hour, as far as the server has it",
@@ -106,48 +97,38 @@ fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet)
     figures
 }
 
-/// Returns what zmtop costs.
-fn own_cost(app: &App, snapshot: &Snapshot) -> Option<(&'static str, String)> {
+fn own_cost(app: &App, snapshot: &Snapshot) -> Option<Figure> {
     let cpu = app.engine.history.system().own_cpu? * 100.0;
     let rss = units::bytes(snapshot.own.ok()?.rss, Units::Auto);
     Some(("zmtop itself", format!("{cpu:.1} % of a core, {rss} of RSS")))
 }
 
-/// Returns what is said of this machine.
-fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
     let (sampling, coverage) = (&snapshot.sampling, &app.rows.coverage);
     let interval = units::span_exact(app.requests.interval);
     let hidden = coverage.hidden - coverage.pending;
+    let processes = format!(
+        "{}: {} read, {} being read, {hidden} not readable",
+        coverage.total(),
+        coverage.readable,
+        coverage.pending
+    );
+    let age = format!(
+        "at most {} old; {} may be off by more than 1 % and 1 MiB",
+        units::span(app.rows.age(snapshot)),
+        coverage.uncertain
+    );
+    let interval = format!("{interval}; the last scan took {} ms", sampling.took.as_millis());
+    let walks = format!(
+        "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
+         it is made where the process's counters moved",
+        sampling.walks, sampling.waiting
+    );
     let mut figures = vec![
-        (
-            "Processes",
-            format!(
-                "{}: {} read, {} being read, {hidden} not readable",
-                coverage.total(),
-                coverage.readable,
-                coverage.pending
-            ),
-        ),
-        (
-            "Figures",
-            format!(
-                "at most {} old; {} may be off by more than 1 % and 1 MiB",
-                units::span(app.rows.age(snapshot)),
-                coverage.uncertain
-            ),
-        ),
-        (
-            "Interval",
-            format!("{interval}; the last scan took {} ms", sampling.took.as_millis()),
-        ),
-        (
-            "Walks",
-            format!(
-                "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
-                 it is made where the process's counters moved",
-                sampling.walks, sampling.waiting
-            ),
-        ),
+        ("Processes", processes),
+        ("Figures", age),
+        ("Interval", interval),
+        ("Walks", walks),
     ];
     let system = app.engine.history.system();
     if let (Some(budget), Some(spent)) = (sampling.budget, system.walked) {
@@ -159,50 +140,12 @@ fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         figures.push(("Cost of walks", text));
     }
     figures.extend(own_cost(app, snapshot));
-    figures.push((
-        "Reads",
-        format!(
-            "{} threads, {} reads stuck in the kernel",
-            sampling.threads, sampling.stuck
-        ),
-    ));
+    let (threads, stuck) = (sampling.threads, sampling.stuck);
+    let reads = format!("{threads} threads, {stuck} reads stuck in the kernel");
+    figures.push(("Reads", reads));
     if sampling.doubtful > 0 {
         let text = format!("{} processes: grant CAP_SYS_PTRACE", sampling.doubtful);
         figures.push(("May count twice", text));
     }
     figures
-}
-
-impl Popup for Diagnostics {
-    const TITLE: &'static str = " Diagnostics ";
-    const WIDTH: u16 = 84;
-    const IS_TEXT: bool = true;
-
-    fn list(&self) -> ListState {
-        self.list
-    }
-
-    fn list_mut(&mut self) -> &mut ListState {
-        &mut self.list
-    }
-
-    fn texts(&self, app: &App) -> Vec<String> {
-        let lines = lines(app).into_iter();
-        lines.map(|(label, text)| format!("{label} {text}")).collect()
-    }
-
-    fn len(&self, app: &App) -> usize {
-        lines(app).len()
-    }
-
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
-        let theme = &app.config.theme;
-        let lines = lines(app);
-        for ((label, text), y) in lines.iter().skip(self.list.cursor).zip(area.y..area.bottom()) {
-            let width = usize::from(area.width.saturating_sub(1));
-            draw_text(buf, area.x + 1, y, label, width, theme.key);
-            let x = area.x.saturating_add(LABEL_WIDTH).min(area.right());
-            draw_text(buf, x, y, text, usize::from(area.right() - x), theme.popup);
-        }
-    }
 }

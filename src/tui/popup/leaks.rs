@@ -31,48 +31,24 @@ use crate::tui::rows::rebuild;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 use crate::{text, units};
 
-/// Columns that the name of a suspect needs beside what grew in it.
+/// Minimum columns for the name of a suspect if its fastest mapping is shown beside it.
 const MIN_NAME_WIDTH: usize = 14;
 
-#[derive(Debug)]
-pub struct LeakList {
-    pub list: ListState,
-    /// The suspects as listed, so that the cursor stays with its own when they change places.
-    keys: Vec<SuspectKey>,
-}
-
-/// The identity of a suspect: of one row both the footprint may grow and what it holds through its descriptors.
-type SuspectKey = (RowKey, bool);
+/// The keys of the listed suspects, by which the cursor follows one that changes places, and whether it is suspected for what it
+/// holds through descriptors: one row may be in both lists.
+pub struct LeakList(Vec<(RowKey, bool)>);
 
 impl LeakList {
     pub fn new(app: &App) -> Self {
-        Self {
-            list: ListState::default(),
-            keys: keys(app),
-        }
+        let key = |suspect: &Suspect| (suspect.key.clone(), suspect.is_held());
+        Self(app.engine.suspects.iter().map(key).collect())
     }
-}
-
-fn keys(app: &App) -> Vec<SuspectKey> {
-    let suspects = app.engine.suspects.iter();
-    suspects
-        .map(|suspect| (suspect.key.clone(), suspect.is_held()))
-        .collect()
 }
 
 impl Popup for LeakList {
     const TITLE: &'static str = " Leaks and growth ";
     const WIDTH: u16 = 160;
-    const HEADING_LINES: usize = 1;
-    const CLICK_ACCEPTS: bool = true;
-
-    fn list(&self) -> ListState {
-        self.list
-    }
-
-    fn list_mut(&mut self) -> &mut ListState {
-        &mut self.list
-    }
+    const HEADING_LINES: u16 = 1;
 
     fn texts(&self, app: &App) -> Vec<String> {
         let suspects = app.engine.suspects.iter();
@@ -86,24 +62,20 @@ impl Popup for LeakList {
         suspects.map(name).collect()
     }
 
-    fn len(&self, app: &App) -> usize {
-        app.engine.suspects.len()
-    }
-
-    /// Returns why it is called a leak, or what is not known of its growth, and what of it is not touched.
-    fn note(&self, app: &App) -> Option<Cow<'static, str>> {
-        let suspect = app.engine.suspects.get(self.list.cursor)?;
+    /// Returns the reasons of the verdict, or why the growth is no leak so far, and how much of it is untouched.
+    fn note(&self, app: &App, at: usize) -> Option<Cow<'static, str>> {
+        let suspect = app.engine.suspects.get(at)?;
         let snapshot = app.engine.snapshot.as_ref()?;
         let judgement = &suspect.judgement;
         let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(judgement.texts()).collect();
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 _ if app.fleet.is_some() => {
-                    "as the hosts judged it of all of their figures: run zmtop there for the reasons"
+                    "judged on the hosts by all of their figures: run zmtop there for the reasons"
                 }
-                Metric::File => "it grows in pages of files, which the kernel takes back: no leak",
+                Metric::File => "pages of files grow, which the kernel can reclaim: no leak",
                 Metric::Heap => {
-                    "its heap grows, which a collection may free: nothing shows so far that more of it is alive"
+                    "the heap grows, but so far nothing shows that live objects grow; a collection may free it"
                 }
                 Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
                     "it grows; a fill, a warm-up or a load may still explain it"
@@ -124,17 +96,16 @@ impl Popup for LeakList {
         Some(parts.join(", ").into())
     }
 
-    fn on_snapshot(&mut self, app: &App, height: usize) {
-        let before = std::mem::replace(&mut self.keys, keys(app));
-        let selected = before.get(self.list.cursor);
-        let found = self.keys.iter().position(|key| Some(key) == selected);
-        let to = found.unwrap_or(self.list.cursor);
-        self.list.select(to, self.keys.len().max(1), height);
+    fn on_snapshot(&mut self, app: &App, at: usize) -> usize {
+        let before = std::mem::replace(self, Self::new(app));
+        let selected = before.0.get(at);
+        let found = self.0.iter().position(|key| Some(key) == selected);
+        found.unwrap_or(at)
     }
 
     /// Goes to the suspect: to a process with its panel, to a program among programs, to a part of the RAM on its page.
-    fn accept(&mut self, app: &mut App) -> Response {
-        let Some(suspect) = app.engine.suspects.get(self.list.cursor) else {
+    fn accept(&mut self, app: &mut App, at: usize) -> Response {
+        let Some(suspect) = app.engine.suspects.get(at) else {
             return Response::close();
         };
         if suspect.ended.is_some() {
@@ -150,13 +121,13 @@ impl Popup for LeakList {
         app.screen.panel_open = true;
         show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(&key));
         if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
-            // It is among them.
+            // The process is in the fold.
             app.query.unfolded.insert(fold);
             rebuild(app);
             app.select_row(Some(&key));
         }
         if app.tables.current().selected.as_ref() != Some(&key) {
-            // A filter holds it back, or it is folded away.
+            // A filter hides it, or it is folded.
             app.query.filter.set("");
             app.query.user = None;
             if key.process().is_some() {
@@ -169,7 +140,7 @@ impl Popup for LeakList {
         Response::close()
     }
 
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
         if area.is_empty() {
             return;
@@ -190,7 +161,7 @@ impl Popup for LeakList {
         let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 2);
         grid.draw_row(buf, 0, |at| (columns[at].title.to_owned(), theme.dim));
         let name_width = usize::from(grid.cell(0, columns.len() - 1).width);
-        let suspects = app.engine.suspects.iter().enumerate().skip(self.list.offset);
+        let suspects = app.engine.suspects.iter().enumerate().skip(list.offset);
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
             let fastest = fastest_mapping(app, suspect)
                 .map(|growth| format!("  mostly {}", mapping_growth(app, growth, 30)))
@@ -218,14 +189,14 @@ impl Popup for LeakList {
                 verdicts.push((grid.cell(y, at), meaning));
                 (text, style)
             });
-            if index == self.list.cursor {
+            if index == list.cursor {
                 select_row(buf, line(area, y), theme, &verdicts);
             }
         }
     }
 }
 
-/// Returns the width from which columns of that priority are shown.
+/// Returns the minimum width of the popup for columns of a priority.
 const fn min_width(priority: Priority) -> usize {
     match priority {
         Priority::Low => 100,
@@ -235,14 +206,13 @@ const fn min_width(priority: Priority) -> usize {
     }
 }
 
-/// Returns the mapping of a suspect that grew most, and how long that took, where that is known.
+/// Returns the mapping of a suspect that grew most, and how long that took, if it is known.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     app.data.growth.fastest(id)
 }
 
-/// Says how much of the mapping in which a leak would be was not touched, where that was looked at:
-/// `412M of 430M of [heap] untouched for 10m`.
+/// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M of [heap] untouched for 10m`.
 pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspect) -> Option<String> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     let sample = snapshot.row(id)?;
@@ -258,7 +228,7 @@ pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspec
     ))
 }
 
-/// Writes a mapping, its growth and how long that took: `[heap] +136M in 12m`; of a long name the end.
+/// Writes a mapping, its growth and how long that took: `[heap] +136M in 12m`. A long name loses its beginning.
 pub(in crate::tui) fn mapping_growth(app: &App, (growth, took): (&MappingGrowth, Duration), width: usize) -> String {
     let name = text::safe(&growth.name);
     let name = text::truncate_start(&name, width);

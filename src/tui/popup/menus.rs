@@ -1,4 +1,4 @@
-//! The popups in which an entry is chosen: the columns shown, the column sorted by, and the user.
+//! The menus: the columns shown, the column sorted by, and the user.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,32 +27,27 @@ use crate::units::bytes;
 // └─────────────────────────────────────────────────┘
 
 /// The open chooser. What is chosen takes effect at once.
-#[derive(Debug)]
 pub struct ColumnChooser {
-    list: ListState,
     /// Every column, the chosen ones first and in their order.
     order: Vec<ColumnId>,
     chosen: usize,
-    /// The columns before, for Esc.
+    /// The columns to restore on Esc.
     before: Vec<ColumnId>,
 }
 
 impl ColumnChooser {
-    /// Returns a chooser that begins with these columns.
     pub fn new(columns: &[ColumnId]) -> Self {
         let rest = ColumnId::all().filter(|c| !columns.contains(c));
         Self {
-            list: ListState::default(),
             order: columns.iter().copied().chain(rest).collect(),
             chosen: columns.len(),
             before: columns.to_vec(),
         }
     }
 
-    /// Chooses the selected column, last of the chosen, or leaves it out; one column always stays. Returns where
-    /// the cursor belongs: on the next entry, so that several can be switched in a row.
-    fn toggle(&mut self) -> usize {
-        let at = self.list.cursor;
+    /// Adds a column as the last of the chosen, or removes it; the last one stays. Returns the index to select: after adding
+    /// that of the next entry, so that several can be added in a row.
+    fn toggle(&mut self, at: usize) -> usize {
         let Some(column) = self.order.get(at).copied() else {
             return at;
         };
@@ -72,9 +67,8 @@ impl ColumnChooser {
         at
     }
 
-    /// Moves the selected column by one place, if it is chosen; returns where it went.
-    fn shift(&mut self, step: isize) -> usize {
-        let at = self.list.cursor;
+    /// Moves a chosen column by one place; returns its index.
+    fn shift(&mut self, at: usize, step: isize) -> usize {
         let to = at.saturating_add_signed(step);
         if at < self.chosen && to < self.chosen {
             self.order.swap(at, to);
@@ -97,35 +91,23 @@ impl Popup for ColumnChooser {
         Hint::Action(Action::Cancel, "cancel"),
     ];
 
-    fn list(&self) -> ListState {
-        self.list
-    }
-
-    fn list_mut(&mut self) -> &mut ListState {
-        &mut self.list
-    }
-
     fn texts(&self, _app: &App) -> Vec<String> {
         self.order.iter().map(|column| column.get().menu_label()).collect()
     }
 
-    fn len(&self, _app: &App) -> usize {
-        self.order.len()
+    fn note(&self, _app: &App, at: usize) -> Option<Cow<'static, str>> {
+        self.order.get(at).map(|column| column.get().help.into())
     }
 
-    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
-        self.order.get(self.list.cursor).map(|column| column.get().help.into())
-    }
-
-    fn on_action(&mut self, app: &mut App, action: Action, height: usize) {
+    fn on_action(&mut self, app: &mut App, action: Action, at: usize) -> usize {
         let to = match action {
-            Action::Toggle => self.toggle(),
-            Action::MoveUp => self.shift(-1),
-            Action::MoveDown => self.shift(1),
-            _ => return,
+            Action::Toggle => self.toggle(at),
+            Action::MoveUp => self.shift(at, -1),
+            Action::MoveDown => self.shift(at, 1),
+            _ => return at,
         };
-        self.list.select(to, self.order.len(), height);
         app.choose_columns(self.order[..self.chosen].to_vec());
+        to
     }
 
     fn cancel(&mut self, app: &mut App) {
@@ -136,53 +118,39 @@ impl Popup for ColumnChooser {
         true
     }
 
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        draw_list(buf, area, self.list, self.order.len(), theme.selected, |at| {
+        draw_list(buf, area, list, self.order.len(), theme.selected, |at| {
             let mark = if at < self.chosen { '✓' } else { '·' };
             (format!(" {mark} {}", self.order[at].get().menu_label()), theme.popup)
         });
     }
 }
 
-// The sort menu: every column there is.
-//
-// ┌ Sort by ────────────────────────────────────────┐
-// │ ● pss        PSS       Proportional set size    │
-// │   swap_pss   SWPSS     …                        │
-// │─────────────────────────────────────────────────│
-// │ Explains the column in at most three lines      │
-// └─────────────────────────────────────────────────┘
+// The sort menu: every column, with ● at the one sorted by, and its explanation as in the chooser.
 
-#[derive(Debug)]
 pub struct SortMenu {
-    pub list: ListState,
     columns: Vec<MenuColumn>,
-    /// The place of the column sorted by.
+    /// [`MenuColumn::at`] of the column sorted by.
     sorted: usize,
     /// They are the columns of the open page.
     is_of_page: bool,
 }
 
 impl SortMenu {
-    /// Returns a menu with the cursor on the column that the current table is sorted by.
     pub fn new(app: &App) -> Self {
-        Self::of(MenuColumn::all(COLUMNS), app.tables.current().sort.0, false)
+        Self {
+            columns: MenuColumn::all(COLUMNS),
+            sorted: app.tables.current().sort.0,
+            is_of_page: false,
+        }
     }
 
     pub(in crate::tui) fn of_page(page: &dyn Page) -> Self {
-        Self::of(page.columns(), page.table().sort.map_or(0, |(at, _)| at), true)
-    }
-
-    fn of(columns: Vec<MenuColumn>, sorted: usize, is_of_page: bool) -> Self {
-        let mut list = ListState::default();
-        let cursor = columns.iter().position(|column| column.at == sorted).unwrap_or(0);
-        list.select(cursor, columns.len(), columns.len());
         Self {
-            list,
-            columns,
-            sorted,
-            is_of_page,
+            columns: page.columns(),
+            sorted: page.table().sort.map_or(0, |(at, _)| at),
+            is_of_page: true,
         }
     }
 }
@@ -190,78 +158,57 @@ impl SortMenu {
 impl Popup for SortMenu {
     const TITLE: &'static str = " Sort by ";
     const WIDTH: u16 = 100;
-    const CLICK_ACCEPTS: bool = true;
-
-    fn list(&self) -> ListState {
-        self.list
-    }
-
-    fn list_mut(&mut self) -> &mut ListState {
-        &mut self.list
-    }
 
     fn texts(&self, _app: &App) -> Vec<String> {
         self.columns.iter().map(|column| column.label.clone()).collect()
     }
 
-    fn len(&self, _app: &App) -> usize {
-        self.columns.len()
+    fn start(&self) -> usize {
+        let sorted = self.columns.iter().position(|column| column.at == self.sorted);
+        sorted.unwrap_or(0)
     }
 
-    fn note(&self, _app: &App) -> Option<Cow<'static, str>> {
-        self.columns.get(self.list.cursor).map(|column| column.help.into())
+    fn note(&self, _app: &App, at: usize) -> Option<Cow<'static, str>> {
+        self.columns.get(at).map(|column| column.help.into())
     }
 
     /// Sorts by the column, which ends a frozen order.
-    fn accept(&mut self, app: &mut App) -> Response {
-        if self.is_of_page {
-            if let Some(column) = self.columns.get(self.list.cursor) {
-                app.with_page(|page, app| page.sort_by(app, column.at));
+    fn accept(&mut self, app: &mut App, at: usize) -> Response {
+        match self.columns.get(at) {
+            None => {}
+            Some(column) if self.is_of_page => app.with_page(|page, app| page.sort_by(app, column.at)),
+            Some(column) => {
+                app.tables.frozen = false;
+                app.tables.current_mut().sort_by(ColumnId(column.at));
+                rebuild(app);
             }
-        } else {
-            app.tables.frozen = false;
-            app.tables.current_mut().sort_by(ColumnId(self.list.cursor));
-            rebuild(app);
         }
         Response::close()
     }
 
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        draw_list(buf, area, self.list, self.columns.len(), theme.selected, |at| {
+        draw_list(buf, area, list, self.columns.len(), theme.selected, |at| {
             let mark = if self.sorted == self.columns[at].at { '●' } else { ' ' };
             (format!(" {mark} {}", self.columns[at].label), theme.popup)
         });
     }
 }
 
-// The user picker: everyone, and the users that have processes, by what these hold.
+// The user picker: everyone, and the users that have processes, the largest sum of PSS first.
 //
 // ┌ User ────────────────────────────────────┐
 // │ everyone                                 │
 // │ alice                 12 procs      1.3G │
 // └──────────────────────────────────────────┘
 
-/// The open picker; its first entry is everyone.
-#[derive(Debug)]
-pub struct UserPicker {
-    list: ListState,
-    users: Vec<User>,
-}
-
-#[derive(Debug)]
-struct User {
-    /// The name, raw.
-    name: Arc<[u8]>,
-    processes: usize,
-    /// The PSS of the processes, as far as it could be read.
-    pss: u64,
-}
+/// The users of the last snapshot: name (raw), number of processes, and the sum of the PSS that could be read. The first entry
+/// of the picker is everyone.
+pub struct UserPicker(Vec<(Arc<[u8]>, usize, u64)>);
 
 impl UserPicker {
-    /// Returns a picker with the users of the last snapshot.
     pub fn new(app: &App) -> Self {
-        let mut by_name: HashMap<&Arc<[u8]>, (usize, u64)> = HashMap::new();
+        let mut by_name: HashMap<_, (usize, u64)> = HashMap::new();
         for sample in app.engine.snapshot.iter().flat_map(|s| s.rows()) {
             if let Ok(name) = &sample.facts.user {
                 let (processes, pss) = by_name.entry(name).or_default();
@@ -269,58 +216,42 @@ impl UserPicker {
                 *pss += sample.memory().map_or(0, |m| m.pss);
             }
         }
-        let users = by_name.into_iter().map(|(name, (processes, pss))| User {
-            name: name.clone(),
-            processes,
-            pss,
+        let users = by_name
+            .into_iter()
+            .map(|(name, (count, pss))| (Arc::clone(name), count, pss));
+        let mut users: Vec<_> = users.collect();
+        order::sort_by(&mut users, |(a, _, pss_a), (b, _, pss_b)| {
+            pss_b.cmp(pss_a).then_with(|| a.cmp(b))
         });
-        let mut users: Vec<User> = users.collect();
-        order::sort_by(&mut users, |a, b| b.pss.cmp(&a.pss).then_with(|| a.name.cmp(&b.name)));
-        Self {
-            list: ListState::default(),
-            users,
-        }
+        Self(users)
     }
 }
 
 impl Popup for UserPicker {
     const TITLE: &'static str = " User ";
     const WIDTH: u16 = 44;
-    const CLICK_ACCEPTS: bool = true;
-
-    fn list(&self) -> ListState {
-        self.list
-    }
-
-    fn list_mut(&mut self) -> &mut ListState {
-        &mut self.list
-    }
 
     fn texts(&self, _app: &App) -> Vec<String> {
-        let names = self.users.iter().map(|user| text::safe(&user.name).into_owned());
+        let names = self.0.iter().map(|(name, ..)| text::safe(name).into_owned());
         std::iter::once("everyone".into()).chain(names).collect()
     }
 
-    fn len(&self, _app: &App) -> usize {
-        self.users.len() + 1
-    }
-
-    fn accept(&mut self, app: &mut App) -> Response {
-        let user = self.list.cursor.checked_sub(1).and_then(|at| self.users.get(at));
-        app.query.user = user.map(|user| user.name.clone());
+    fn accept(&mut self, app: &mut App, at: usize) -> Response {
+        let user = at.checked_sub(1).and_then(|at| self.0.get(at));
+        app.query.user = user.map(|(name, ..)| name.clone());
         rebuild(app);
         Response::close()
     }
 
-    fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let theme = &app.config.theme;
-        draw_list(buf, area, self.list, self.len(app), theme.selected, |at| {
-            let Some(user) = at.checked_sub(1).map(|at| &self.users[at]) else {
+        draw_list(buf, area, list, self.0.len() + 1, theme.selected, |at| {
+            let Some((name, processes, pss)) = at.checked_sub(1).map(|at| &self.0[at]) else {
                 return (" everyone".into(), theme.popup);
             };
-            let name = fit(&text::safe_prefix(&user.name, 16), 16, Align::Left);
-            let pss = bytes(user.pss, app.screen.units);
-            (format!(" {name} {:>6} procs {pss:>9}", user.processes), theme.popup)
+            let name = fit(&text::safe_prefix(name, 16), 16, Align::Left);
+            let pss = bytes(*pss, app.screen.units);
+            (format!(" {name} {processes:>6} procs {pss:>9}"), theme.popup)
         });
     }
 }

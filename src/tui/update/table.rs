@@ -40,7 +40,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
-        Action::Help => app.open_popup(popup::help::Help::default()),
+        Action::Help => app.open_popup(popup::help::Help),
         Action::SortMenu => app.open_popup(popup::menus::SortMenu::new(app)),
         Action::Users if app.query.shows_mappings() => {
             app.screen
@@ -48,8 +48,8 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
-        Action::Alerts => app.open_popup(popup::alerts::AlertList::default()),
-        Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics::default()),
+        Action::Alerts => app.open_popup(popup::alerts::AlertList),
+        Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics),
         Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app.chosen_columns())),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
         Action::Search => app.open(Prompt::new(PromptKind::Search, "")),

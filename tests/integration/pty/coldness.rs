@@ -24,7 +24,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
     pty.send("c");
     pty.wait_for("Nothing else changes.");
     pty.send("\r");
-    pty.wait_for("touches is noted from now on");
+    pty.wait_for("touches from now on");
     let cold = |screen: &str, low: f64, high: f64| {
         let line = screen
             .lines()

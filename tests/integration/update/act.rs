@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use zmtop::act::{ActError, Command, ProcessAction, Reply, Tunable, TunableValues};
 use zmtop::config::Env;
 use zmtop::model::Identity;
-use zmtop::tui::act::{Selection, SignalDialog, TunableDialog};
+use zmtop::tui::act::{ProcessDialog, Selection, SignalQuestion, TunableQuestion};
 use zmtop::tui::{Effect, Event};
 
 use crate::support::rows::process;
@@ -36,17 +36,20 @@ fn values(oom_score_adj: i32, nice: i32) -> TunableValues {
     })
 }
 
-fn signal_dialog(session: &Session) -> &SignalDialog {
-    session.app.modal().expect("a signal is asked for")
+fn dialog(session: &Session) -> &ProcessDialog {
+    session.app.modal().expect("a dialog is open")
 }
 
-fn tunable_dialog(session: &Session) -> &TunableDialog {
-    session.app.modal().expect("a number is asked for")
+fn signal_dialog(session: &Session) -> &SignalQuestion {
+    dialog(session).question().expect("a signal is asked for")
+}
+
+fn tunable_dialog(session: &Session) -> &TunableQuestion {
+    dialog(session).question().expect("a number is asked for")
 }
 
 fn selection(session: &Session) -> &Selection {
-    let signal = session.app.modal().map(|dialog: &SignalDialog| &dialog.selection);
-    signal.unwrap_or_else(|| &tunable_dialog(session).selection)
+    &dialog(session).selection
 }
 
 fn message(session: &Session) -> &str {

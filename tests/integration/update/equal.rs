@@ -6,7 +6,7 @@ use zmtop::act::Command;
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::model::{Missing, ProcessSample, Stat};
 use zmtop::tui::Effect;
-use zmtop::tui::act::SignalDialog;
+use zmtop::tui::act::ProcessDialog;
 
 use crate::support::rows::{MIB, process, walk, with_facts};
 use crate::support::session::Session;
@@ -299,7 +299,7 @@ fn a_signal_is_asked_for_all_and_reaches_only_those_that_were_shown() {
     let mut session = opened(4);
     session.keys("Home F9");
     session.tick(1, server(6));
-    let dialog: &SignalDialog = session.app.modal().expect("it asks");
+    let dialog: &ProcessDialog = session.app.modal().expect("it asks");
     let ids: Vec<u32> = dialog.selection.processes.iter().map(|p| p.id.pid).collect();
     assert_eq!(ids, [101, 102, 103, 104]);
     assert_eq!(dialog.selection.name(), "4 processes of gunicorn shop:app --wor…");

@@ -1,4 +1,4 @@
-//! The figures beside the account of the RAM: swap, compressed pages, waiting for memory, and what the kernel does about it.
+//! The figures beside the account of the RAM: swap, compressed pages, memory pressure, reclaim, and shared memory.
 //!
 //! ```text
 //!  SWAP  120M of 1.0G                    WAITING FOR MEMORY   10 s  1 min  5 min
@@ -19,25 +19,53 @@ use crate::tui::app::App;
 use crate::tui::widgets::{draw_line, line};
 use crate::units;
 
-/// The width of a section, and the columns between two.
+/// The width of a section, and the gap between two.
 const WIDTH: u16 = 50;
 const GAP: u16 = 2;
 
-/// File systems, and processes that were killed, that get a line.
+/// Maximum number of lines about file systems, and about killed processes.
 const MAX_MOUNTS: usize = 6;
 const MAX_KILLS: usize = 3;
-/// The width of the path of a file system.
+/// Maximum width of the path of a file system.
 const MOUNT_WIDTH: usize = 30;
 
-/// Lines under a title: a name, and figures that stand on the right.
-struct Section {
+/// Lines under a title: a name, and figures at the right.
+struct Section<'a> {
+    app: &'a App,
     title: String,
     lines: Vec<(String, String)>,
-    /// The first of the last lines that nobody should overlook.
+    /// The index from which the lines are warnings.
     alarm: Option<usize>,
 }
 
-/// Draws as many sections as there is room for, from the top to the bottom and from the left to the right.
+impl<'a> Section<'a> {
+    fn new(app: &'a App, title: impl Into<String>) -> Self {
+        let (title, lines, alarm) = (title.into(), Vec::new(), None);
+        Self {
+            app,
+            title,
+            lines,
+            alarm,
+        }
+    }
+
+    fn push(&mut self, name: impl Into<String>, figures: String) {
+        self.lines.push((name.into(), figures));
+    }
+
+    fn bytes(&mut self, name: &str, n: Reading<u64>) {
+        self.push(name, bytes(self.app, n));
+    }
+
+    /// Adds a figure that is known and not 0.
+    fn nonzero(&mut self, name: &str, n: Reading<u64>) {
+        if n.is_ok_and(|n| n > 0) {
+            self.bytes(name, n);
+        }
+    }
+}
+
+/// Draws the sections that fit, in columns from the left to the right.
 pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area: Rect, buf: &mut Buffer) {
     if area.height < 2 || area.width < 20 {
         return;
@@ -68,15 +96,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area:
             };
             let room = usize::from(width.saturating_sub(2)).saturating_sub(text::width(figures));
             let name = fit(name, room, Align::Left);
-            draw_line(
-                buf,
-                Rect {
-                    width,
-                    ..line(place, y)
-                },
-                &format!(" {name}{figures}"),
-                style,
-            );
+            draw_line(buf, line(place, y), &format!(" {name}{figures}"), style);
         }
         let used = (height + 1).min(place.height);
         place.y += used;
@@ -84,15 +104,16 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area:
     }
 }
 
-fn sections(app: &App, snapshot: &Snapshot, totals: &ProcessTotals) -> Vec<Section> {
-    let all = [
+fn sections<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> impl Iterator<Item = Section<'a>> {
+    let sections = [
         swap_section(app, snapshot, totals),
         compressed(app, snapshot),
-        pressure(snapshot),
-        Some(activity(app, snapshot)),
+        pressure(app, snapshot),
+        reclaim(app, snapshot),
         shared(app, snapshot),
     ];
-    all.into_iter().flatten().collect()
+    // Without lines there is nothing of the kind on this machine.
+    sections.into_iter().filter(|section| !section.lines.is_empty())
 }
 
 fn bytes(app: &App, reading: Reading<u64>) -> String {
@@ -103,142 +124,94 @@ fn bytes(app: &App, reading: Reading<u64>) -> String {
     }
 }
 
-/// Returns the owners of the swap that is used; `None` where there is no swap.
-fn swap_section(app: &App, snapshot: &Snapshot, totals: &ProcessTotals) -> Option<Section> {
+/// Returns the owners of the used swap.
+fn swap_section<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> Section<'a> {
     let system = &snapshot.system;
-    if system.swap_total == Ok(0) {
-        return None;
-    }
     let shmem = shmem::account(system, &snapshot.accounting);
     let account = swap::account(system, totals, &shmem);
-    let mut lines = vec![
-        ("processes, sum of SwapPss".to_owned(), bytes(app, account.processes)),
-        ("swap cache, in RAM too".to_owned(), bytes(app, account.cache)),
-    ];
-    for (name, part) in [
-        ("processes that cannot be read", account.unreadable),
-        ("System V segments", account.sysv),
-        ("files of tmpfs, at the least", account.tmpfs),
-    ] {
-        if part.is_ok_and(|n| n > 0) {
-            lines.push((name.to_owned(), bytes(app, part)));
-        }
+    let (used, total) = (bytes(app, account.used), bytes(app, system.swap_total));
+    let mut section = Section::new(app, format!("SWAP  {used} of {total}"));
+    if system.swap_total == Ok(0) {
+        return section;
     }
+    section.bytes("processes, sum of SwapPss", account.processes);
+    section.bytes("swap cache, in RAM too", account.cache);
+    section.nonzero("processes that cannot be read", account.unreadable);
+    section.nonzero("System V segments", account.sysv);
+    section.nonzero("files of tmpfs, at the least", account.tmpfs);
     let rest = account.rest.map(|rest| u64::try_from(rest).unwrap_or(0));
-    lines.push(("the rest: other shared memory".to_owned(), bytes(app, rest)));
-    for (name, part) in [
-        ("of it on zram", overview::swapped_to_zram(system)),
-        ("of it in zswap", system.zswapped),
-    ] {
-        if part.is_ok_and(|n| n > 0) {
-            lines.push((name.to_owned(), bytes(app, part)));
+    section.bytes("the rest: other shared memory", rest);
+    section.nonzero("of it on zram", overview::swapped_to_zram(system));
+    section.nonzero("of it in zswap", system.zswapped);
+    section.bytes("of it on disk", overview::swapped_to_disk(system));
+    section
+}
+
+/// Returns zswap and the zram devices that store anything.
+fn compressed<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
+    let mut section = Section::new(app, "COMPRESSED: stored, in RAM, ratio");
+    let pools = overview::compressed(&snapshot.system, &snapshot.accounting);
+    for pool in pools.iter().filter(|pool| pool.stored.is_ok_and(|n| n > 0)) {
+        let ratio = match pool.ratio() {
+            Ok(Some(ratio)) => format!("{ratio:.1}x"),
+            _ => String::new(),
+        };
+        let (stored, in_ram) = (bytes(app, pool.stored), bytes(app, pool.in_ram));
+        section.push(
+            text::safe(pool.name.as_bytes()),
+            format!("{stored:>6} {in_ram:>6} {ratio:>5}"),
+        );
+    }
+    section
+}
+
+/// Returns how much of the time tasks waited for memory, if the kernel reports it.
+fn pressure<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
+    let mut section = Section::new(app, "WAITING FOR MEMORY, % of 10 s, 1 min, 5 min");
+    if let Ok(pressure) = snapshot.accounting.pressure {
+        for (name, [a, b, c]) in [("some task", pressure.some), ("every task", pressure.full)] {
+            section.push(name, format!("{a:>6.1} {b:>6.1} {c:>6.1}"));
         }
     }
-    lines.push((
-        "of it on disk".to_owned(),
-        bytes(app, overview::swapped_to_disk(system)),
-    ));
-    Some(Section {
-        title: format!(
-            "SWAP  {} of {}",
-            bytes(app, account.used),
-            bytes(app, system.swap_total)
-        ),
-        lines,
-        alarm: None,
-    })
+    section
 }
 
-/// Returns zswap and zram; `None` where nothing is stored in them.
-fn compressed(app: &App, snapshot: &Snapshot) -> Option<Section> {
-    let pools = overview::compressed(&snapshot.system, &snapshot.accounting);
-    let used = pools.iter().filter(|pool| pool.stored.is_ok_and(|n| n > 0));
-    let lines: Vec<_> = used
-        .map(|pool| {
-            let ratio = match pool.ratio() {
-                Ok(Some(ratio)) => format!("{ratio:.1}x"),
-                _ => String::new(),
-            };
-            let figures = format!(
-                "{:>6} {:>6} {ratio:>5}",
-                bytes(app, pool.stored),
-                bytes(app, pool.in_ram)
-            );
-            (text::safe(pool.name.as_bytes()).into_owned(), figures)
-        })
-        .collect();
-    (!lines.is_empty()).then(|| Section {
-        title: "COMPRESSED: stored, in RAM, ratio".into(),
-        lines,
-        alarm: None,
-    })
-}
-
-/// Returns how much of the time tasks waited for memory; `None` where the kernel does not say.
-fn pressure(snapshot: &Snapshot) -> Option<Section> {
-    let pressure = snapshot.accounting.pressure.ok()?;
-    let line = |name: &str, [a, b, c]: [f32; 3]| (name.to_owned(), format!("{a:>6.1} {b:>6.1} {c:>6.1}"));
-    Some(Section {
-        title: "WAITING FOR MEMORY, % of 10 s, 1 min, 5 min".into(),
-        lines: vec![line("some task", pressure.some), line("every task", pressure.full)],
-        alarm: None,
-    })
-}
-
-/// Returns shared memory and tmpfs by what holds it, the largest first; `None` where nothing of it is known.
-fn shared(app: &App, snapshot: &Snapshot) -> Option<Section> {
+/// Returns shared memory and tmpfs by owner, the largest first.
+fn shared<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
     let account = shmem::account(&snapshot.system, &snapshot.accounting);
-    let mounts = account.mounts.as_deref().unwrap_or_default();
-    let mut lines: Vec<_> = mounts
-        .iter()
-        .filter(|mount| !matches!(mount.used, Ok(0) | Err(Missing::Unsupported)))
-        .take(MAX_MOUNTS)
-        .map(|mount| {
-            let limit = match mount.size {
-                Ok(size) => format!(" of {:>5}", units::bytes(size, app.screen.units)),
-                Err(_) => String::new(),
-            };
-            let name = text::truncate_start(&text::safe(&mount.path), MOUNT_WIDTH);
-            (name, bytes(app, mount.used) + &limit)
-        })
-        .collect();
-    if let Ok(sysv) = account.sysv
-        && sysv.resident > 0
-    {
-        lines.push(("System V segments".into(), bytes(app, Ok(sysv.resident))));
+    let mut section = Section::new(app, format!("SHARED MEMORY AND TMPFS  {}", bytes(app, account.total)));
+    let mounts = account.mounts.as_deref().unwrap_or_default().iter();
+    let mounts = mounts.filter(|mount| !matches!(mount.used, Ok(0) | Err(Missing::Unsupported)));
+    for mount in mounts.take(MAX_MOUNTS) {
+        let limit = match mount.size {
+            Ok(size) => format!(" of {:>5}", units::bytes(size, app.screen.units)),
+            Err(_) => String::new(),
+        };
+        let name = text::truncate_start(&text::safe(&mount.path), MOUNT_WIDTH);
+        section.push(name, bytes(app, mount.used) + &limit);
     }
-    if account.elsewhere.is_ok_and(|n| n > 0) {
-        lines.push((
-            "memfd, shared anonymous, graphics".into(),
-            bytes(app, account.elsewhere),
-        ));
-    }
-    (!lines.is_empty()).then(|| Section {
-        title: format!("SHARED MEMORY AND TMPFS  {}", bytes(app, account.total)),
-        lines,
-        alarm: None,
-    })
+    section.nonzero("System V segments", account.sysv.map(|sysv| sysv.resident));
+    section.nonzero("memfd, shared anonymous, graphics", account.elsewhere);
+    section
 }
 
-/// Returns what the kernel does about a lack of memory.
-fn activity(app: &App, snapshot: &Snapshot) -> Section {
+/// Returns what the kernel does against a lack of memory.
+fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
+    let mut section = Section::new(app, "RECLAIM");
     let history = app.engine.history.system();
     let system = &snapshot.system;
-    let flow = |rate: Option<f64>, total: Reading<u64>| match (rate, total) {
-        (Some(rate), _) => format!("{}/s", units::bytes(rate as u64, app.screen.units)),
-        (None, Err(why)) => why.to_string(),
-        (None, Ok(_)) => Missing::Pending.to_string(),
+    let per_second = |rate: Option<String>, total: Reading<u64>| match rate {
+        Some(rate) => format!("{rate}/s"),
+        None => total.err().unwrap_or(Missing::Pending).to_string(),
     };
-    let mut lines = vec![
-        ("read from swap".to_owned(), flow(history.swap_in, system.pswpin)),
-        ("written to swap".to_owned(), flow(history.swap_out, system.pswpout)),
-    ];
-    let faults = match (history.majfault, system.pgmajfault) {
-        (Some(rate), _) => format!("{rate:.1}/s"),
-        (None, Err(why)) => why.to_string(),
-        (None, Ok(_)) => Missing::Pending.to_string(),
+    let flow = |rate: Option<f64>, total| {
+        let rate = rate.map(|rate| units::bytes(rate as u64, app.screen.units));
+        per_second(rate, total)
     };
-    lines.push(("major faults".into(), faults));
+    section.push("read from swap", flow(history.swap_in, system.pswpin));
+    section.push("written to swap", flow(history.swap_out, system.pswpout));
+    let faults = history.majfault.map(|rate| format!("{rate:.1}"));
+    section.push("major faults", per_second(faults, system.pgmajfault));
     for (name, rate, total) in [
         ("reclaimed by kswapd", history.steal_kswapd, system.steal_kswapd),
         (
@@ -254,30 +227,26 @@ fn activity(app: &App, snapshot: &Snapshot) -> Section {
         ("refaults of files", history.refault_file, system.refault_file),
     ] {
         if total != Err(Missing::Unsupported) {
-            lines.push((name.into(), flow(rate, total)));
+            section.push(name, flow(rate, total));
         }
     }
-    let alarm = system.oom_kill.is_ok_and(|kills| kills > 0).then_some(lines.len());
     if let Ok(kills) = system.oom_kill {
-        lines.push(("OOM kills since boot".into(), kills.to_string()));
+        section.alarm = (kills > 0).then_some(section.lines.len());
+        section.push("OOM kills since boot", kills.to_string());
     }
     for kill in snapshot.oom_kills.iter().rev().take(MAX_KILLS) {
         let ago = match kill.monotonic_ms {
             Ok(at) => app.engine.history.elapsed_since(Duration::from_millis(at)),
             Err(_) => snapshot.time.duration_since(kill.time).unwrap_or_default(),
         };
-        let line = match &kill.victim {
+        let (name, rss) = match &kill.victim {
             Ok(victim) => {
-                let name = text::safe_prefix(&victim.comm, 16).into_owned();
-                (format!("  killed {} {name}", victim.pid), bytes(app, Ok(victim.rss)))
+                let name = text::safe_prefix(&victim.comm, 16);
+                (format!(" {} {name}", victim.pid), bytes(app, Ok(victim.rss)))
             }
-            Err(why) => (format!("  killed: {why}"), String::new()),
+            Err(why) => (format!(": {why}"), String::new()),
         };
-        lines.push((line.0, format!("{} {} ago", line.1, units::span(ago))));
+        section.push(format!("  killed{name}"), format!("{rss} {} ago", units::span(ago)));
     }
-    Section {
-        title: "RECLAIM".into(),
-        lines,
-        alarm,
-    }
+    section
 }

@@ -11,7 +11,7 @@ use zmtop::columns::{Value, find};
 use zmtop::history::mappings::{Coldness, Look};
 use zmtop::model::Missing;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
-use zmtop::tui::act::ColdnessDialog;
+use zmtop::tui::act::ProcessDialog;
 use zmtop::tui::{Effect, Event};
 
 const CLEAR: ProcessAction = ProcessAction::ClearReferenced;
@@ -82,7 +82,7 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     assert!(session.app.modal.is_none());
     assert_eq!(commands(&session)[1..], [Command::Release(1)]);
     session.keys("c Enter");
-    assert!(session.app.modal::<ColdnessDialog>().is_none());
+    assert!(session.app.modal::<ProcessDialog>().is_none());
     let did = [
         Command::Pin(2, vec![id(900)]),
         Command::Perform(2, CLEAR),
@@ -91,7 +91,7 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     assert_eq!(commands(&session)[2..], did);
     assert!(looks(&session).is_empty(), "not before it was done");
     reply(&mut session, Reply::Performed(2, CLEAR, vec![Ok(0)]));
-    assert_eq!(message(&session), "what 900 python3 touches is noted from now on");
+    assert_eq!(message(&session), "measuring what 900 python3 touches from now on");
     assert_eq!(looks(&session).len(), 1);
     assert_eq!(looks(&session)[0][0].id, id(900));
 }
@@ -105,7 +105,7 @@ fn what_was_found_is_in_the_columns_and_in_the_panel() {
     }
     session.app.screen.size = (120, 40);
     session.keys("Enter");
-    assert!(session.picture().contains("the first look is 1m after c was pressed"));
+    assert!(session.picture().contains("first measured 1m after c was pressed"));
     session.feed(Event::Inspected(id(900), std::sync::Arc::new(Ok(heap(430, 18)))));
     assert!(!session.line("GROWTH").contains("COLD"));
     let found = Coldness::new(&heap(430, 18), Duration::from_secs(600));
@@ -144,7 +144,7 @@ fn who_cannot_be_asked_is_not_looked_at() {
     session.keys("c Enter");
     let refused = vec![Err(ActError::NoReferencedBits)];
     reply(&mut session, Reply::Performed(2, CLEAR, refused));
-    assert!(message(&session).contains("is not looked at: this kernel does not record"));
+    assert!(message(&session).contains("is not measured: this kernel does not record"));
     assert!(looks(&session).is_empty());
     assert_eq!(number(&session, "cold", 900), Err(Missing::NotAsked));
 }
