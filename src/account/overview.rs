@@ -1,6 +1,6 @@
 //! One line each for RAM and swap, and the pools of compressed pages.
 
-use crate::account::arithmetic::sum;
+use crate::account::sum;
 use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
 use crate::model::{Missing, Reading};
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, Bound, Part};
+use crate::account::{Account, Bound, Growth, Part, PartKind, REST};
 use crate::columns::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
-use crate::history::kernel::{Growth, PartHistories, REST, REST_TITLE, rule};
+use crate::history::kernel::PartHistories;
 use crate::model::{Missing, Reading, Snapshot};
 
 #[derive(Clone, Copy, Debug)]
@@ -49,46 +49,42 @@ impl<'a> PartRow<'a> {
         snapshot: &'a Snapshot,
         span: Duration,
     ) -> Vec<Self> {
-        let row = |part: &Part, is_within| Self {
-            id: part.id,
-            title: part.title,
-            help: part.help,
-            bytes: part.bytes.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
-            bound: part.bound,
-            is_within,
+        let row = |id, title, help, bytes| Self {
+            id,
+            title,
+            help,
+            bytes,
+            bound: None,
+            is_within: false,
             total: account.total,
-            history: histories.get(part.id),
+            history: histories.get(id),
             span,
             cache: None,
             snapshot,
         };
-        let parts = account.parts.iter();
-        let mut rows: Vec<Self> = parts
-            .flat_map(|part| {
-                let within = part.within.iter().map(move |inner| row(inner, true));
-                std::iter::once(row(part, false)).chain(within)
-            })
-            .collect();
-        rows.push(Self {
-            id: REST,
-            title: REST_TITLE,
-            help: account.rest_help,
-            bytes: account.rest,
-            bound: None,
-            is_within: false,
-            total: account.total,
-            history: histories.get(REST),
-            span,
-            cache: None,
-            snapshot,
-        });
+        let of_part = |part: &Part, is_within| Self {
+            bound: part.bound,
+            is_within,
+            ..row(
+                part.id,
+                part.title,
+                part.help,
+                part.bytes.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+            )
+        };
+        let mut rows = Vec::new();
+        for part in &account.parts {
+            rows.push(of_part(part, false));
+            rows.extend(part.within.iter().map(|inner| of_part(inner, true)));
+        }
+        rows.push(row(REST, "not accounted for", account.rest_help, account.rest));
         rows
     }
 
     pub fn key(&self) -> PartKey {
         PartKey {
             id: self.id,
-            label: rule(self.id).map_or(self.title, |(_, _, label, _)| label),
+            label: PartKind::find(self.id).map_or(self.title, |kind| kind.label),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
 use crate::model::{CgroupFigures, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading};
+use crate::text::same;
 use crate::trend::{Judgement, Metric, Verdict};
 
 /// Processes, groups, mappings of all processes, and totals.
@@ -35,9 +36,7 @@ type Entry = Column<Processes>;
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 
 /// Every column there is, in the order that the chooser offers them.
-pub static COLUMNS: &[Entry] = ALL;
-
-const ALL: &[Entry] = &[
+pub static COLUMNS: &[Entry] = &[
     // The memory of a process, and how it changes.
     Entry::bytes("pss", "PSS", |r| match r.counted_rss {
         Some(rss) => Value::AtMost(rss),
@@ -660,8 +659,8 @@ impl ColumnId {
     /// If there is no such column: in a constant that is a compile error.
     pub(super) const fn named(id: &str) -> Self {
         let mut at = 0;
-        while at < ALL.len() {
-            if same(ALL[at].id.as_bytes(), id.as_bytes()) {
+        while at < COLUMNS.len() {
+            if same(COLUMNS[at].id, id) {
                 return Self(at);
             }
             at += 1;
@@ -681,15 +680,6 @@ impl ColumnId {
 
 pub fn find(id: &str) -> Option<ColumnId> {
     COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
-}
-
-/// Compares two strings; `==` cannot be used in constants.
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
 }
 
 /// Reads a figure of the memory.

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::account::{Part, arithmetic, overview};
+use crate::account::{Part, overview, sum};
 use crate::model::system::{HugePool, Ksm, MemoryMount, Pressure, Scope, Sockets, SwapArea, SystemSample, SysvShm};
 use crate::output::data::{Node, Object, described_object};
 use crate::output::mem::MemReport;
@@ -393,7 +393,7 @@ described_object! {
         /// Sum of `uss`.
         "uss": bytes().unread() => mem.processes.uss,
         /// `AnonPages` + Mapped, by the kernel's own counters.
-        "anon_and_mapped": bytes().unread() => arithmetic::sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
+        "anon_and_mapped": bytes().unread() => sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
     }
 }
 

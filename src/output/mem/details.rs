@@ -1,7 +1,7 @@
 //! The tables below the account. Each row is a name, a figure and its meaning.
 
 use super::MemReport;
-use crate::account::{arithmetic, overview};
+use crate::account::{overview, sum};
 use crate::columns::Cell;
 use crate::model::{Missing, Reading};
 use crate::output::text_table::{TextTable, word};
@@ -50,7 +50,7 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
         mem.bytes(userland.uss),
         "what ending each would free at once",
     );
-    let mapped = arithmetic::sum(system.anon_pages, system.mapped);
+    let mapped = sum(system.anon_pages, system.mapped);
     figures.push(
         "AnonPages + Mapped",
         mem.bytes(mapped),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::account::{ProcessTotals, overview, shmem, swap};
+use crate::account::{ProcessTotals, overview, swap};
 use crate::model::{Missing, Reading, Snapshot};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
@@ -109,7 +109,7 @@ fn swap_section(app: &App, snapshot: &Snapshot, totals: &ProcessTotals) -> Optio
     if system.swap_total == Ok(0) {
         return None;
     }
-    let shmem = shmem::account(system, &snapshot.accounting);
+    let shmem = swap::shmem(system, &snapshot.accounting);
     let account = swap::account(system, totals, &shmem);
     let mut lines = vec![
         ("processes, sum of SwapPss".to_owned(), bytes(app, account.processes)),
@@ -187,7 +187,7 @@ fn pressure(snapshot: &Snapshot) -> Option<Section> {
 
 /// Returns shared memory and tmpfs by what holds it, the largest first; `None` where nothing of it is known.
 fn shared(app: &App, snapshot: &Snapshot) -> Option<Section> {
-    let account = shmem::account(&snapshot.system, &snapshot.accounting);
+    let account = swap::shmem(&snapshot.system, &snapshot.accounting);
     let mounts = account.mounts.as_deref().unwrap_or_default();
     let mut lines: Vec<_> = mounts
         .iter()
