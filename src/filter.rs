@@ -88,8 +88,9 @@ pub trait Schema {
 pub trait Filterable {
     /// Returns a text, raw; `None` if the row has none or it could not be read.
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>>;
-    /// Returns the pid.
-    fn pid(&self) -> Option<u32>;
+    fn pid(&self) -> Option<u32> {
+        None
+    }
     /// Returns a column's figure; `None` if it is unknown.
     fn number(&self, column: usize) -> Option<f64>;
     /// Returns what grows in the row, raw, where the row does not say and it is known: `slab kmalloc-64`. No filter asks for

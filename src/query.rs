@@ -149,11 +149,11 @@ impl<'a> RowSource<'a> {
     }
 
     fn with_mark(&self, row: Row<'a>) -> Row<'a> {
-        let row = row.with_mark(self.mark);
-        match self.span {
-            Some(span) => row.with_span(span),
-            None => row,
+        let mut row = row.with_mark(self.mark);
+        if let Some(span) = self.span {
+            row.footprint = row.footprint.map(|footprint| footprint.over(span));
         }
+        row
     }
 
     /// Returns the recent change of one process.

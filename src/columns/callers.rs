@@ -9,21 +9,20 @@ use crate::model::Missing;
 use crate::model::kernel::{CallFigures, CallSite, Callers, Trace};
 use crate::units::{Units, bytes, counted, delta};
 
-/// A call site, or the sum of some.
+/// A call site, or a sum of call sites.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerRow<'a> {
     pub place: Place<'a>,
     pub figures: CallFigures,
-    /// The time that they are of, in seconds.
+    /// The traced time, in seconds.
     pub seconds: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
     Site(&'a CallSite),
-    /// The function that this call site is in, with all others in it.
+    /// The function that contains this call site.
     Function(&'a CallSite),
-    /// Several.
     Total,
 }
 
@@ -35,8 +34,8 @@ impl<'a> CallerRow<'a> {
         }
     }
 
-    /// Returns its name: `function+0x1f [module]`, and of a whole function without the offset; the address of an unknown
-    /// one.
+    /// Returns its name: `function+0x1f [module]`, without the offset for a whole function; the address if the function is
+    /// unknown.
     pub fn name(&self) -> Option<Cow<'a, [u8]>> {
         let site = self.site()?;
         let (symbol, address) = match (&site.symbol, site.address) {
@@ -54,7 +53,7 @@ impl<'a> CallerRow<'a> {
         Some(name.into())
     }
 
-    /// Returns the rows of a trace: of each call site, or the sums of each function's where `by_symbol`.
+    /// Returns the rows of a trace, for each call site or, if `by_symbol`, for each function.
     pub fn of(callers: &'a Callers, by_symbol: bool) -> Vec<Self> {
         let seconds = callers.trace.time.as_secs_f64();
         let row = |(place, figures)| Self {
@@ -158,7 +157,7 @@ pub static COLUMNS: &[Entry] = &[
         .label(Label::Group),
 ];
 
-/// Returns the sums of each function's call sites; what is in no known one stays by itself.
+/// Returns the sums of each function's call sites. A call site in an unknown function has its own row.
 fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
     let mut rows: Vec<(Place<'_>, CallFigures)> = Vec::new();
     let mut places = HashMap::new();
@@ -176,7 +175,7 @@ fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
     rows
 }
 
-/// Returns why the call sites have no names, and what would grant them.
+/// Returns why the call sites have no names, and how to get them.
 pub fn unnamed(why: Missing) -> String {
     match why {
         Missing::Denied => {
@@ -187,7 +186,6 @@ pub fn unnamed(why: Missing) -> String {
     }
 }
 
-/// Returns sums of call sites in words.
 pub fn summary(sums: &CallFigures, units: Units) -> String {
     let share = sums.wasted() as f64 / (sums.allocated.max(1)) as f64 * 100.0;
     format!(
@@ -200,7 +198,7 @@ pub fn summary(sums: &CallFigures, units: Units) -> String {
     )
 }
 
-/// Returns how long it was traced, how many events were lost, and what that cost.
+/// Returns how long was traced, how many events were lost, and the cost, in words.
 pub fn cost(trace: &Trace, units: Units) -> String {
     let seconds = trace.time.as_secs_f64();
     let lost = match trace.lost {
@@ -219,22 +217,17 @@ pub fn cost(trace: &Trace, units: Units) -> String {
     text
 }
 
-/// Returns what zmtop took itself while it traced, in words; `None` where that was nothing.
+/// Returns zmtop's own allocations while it traced, in words; `None` if there were none.
 pub fn own(trace: &Trace, units: Units) -> Option<String> {
     let hits = Some(trace.own.hits).filter(|hits| *hits > 0)?;
     let (taken, size) = (counted(hits, "allocation"), bytes(trace.own.allocated, units));
     Some(format!("Without {taken} of zmtop itself, {size}"))
 }
 
-/// A call site has a name and figures.
 impl Filterable for CallerRow<'_> {
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
         is_name.then(|| self.name()).flatten()
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
     }
 
     fn number(&self, column: usize) -> Option<f64> {

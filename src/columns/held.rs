@@ -3,15 +3,13 @@
 use super::{Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::{HeldFigures, HeldObject};
 
-/// An object, or the sum of some.
 #[derive(Clone, Copy, Debug)]
 pub enum HeldRow<'a> {
     Object(&'a HeldObject),
-    /// All that a process holds.
+    /// All objects of a process.
     Total(&'a HeldFigures),
 }
 
-/// The objects that a process holds.
 #[derive(Clone, Copy, Debug)]
 pub enum HeldObjects {}
 
@@ -27,7 +25,7 @@ impl TableKind for HeldObjects {
 
 type Entry = Column<HeldObjects>;
 
-/// Reads a value of an object; a sum has none.
+/// Returns a value of an object; blank for a sum.
 fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<'a> {
     match row {
         HeldRow::Object(object) => get(object),

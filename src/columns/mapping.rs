@@ -7,17 +7,16 @@ use super::{AppliesTo, Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::{Memory, Missing, Reading};
 
-/// A mapping, or the sum of some.
+/// A mapping, or a sum of mappings.
 #[derive(Clone, Copy, Debug)]
 pub struct MapRow<'a> {
-    /// Its name; a total has none.
+    /// Its name; `None` for a total.
     pub name: Option<&'a MappingName>,
-    /// The number of areas it stands for.
+    /// The number of its areas.
     pub areas: u64,
     pub memory: Reading<&'a Memory>,
-    /// Its size, and the figures that only `smaps` has.
     pub extent: Reading<&'a Extent>,
-    /// The area, if it is a single one.
+    /// The area, if the row is a single one.
     pub area: Option<&'a Area>,
 }
 
@@ -32,7 +31,6 @@ impl<'a> MapRow<'a> {
         }
     }
 
-    /// Returns the row of all areas of one name.
     pub fn of_mapping(mapping: &'a Mapping) -> Self {
         Self {
             name: Some(&mapping.name),
@@ -77,7 +75,7 @@ fn extent<'a>(row: &MapRow<'a>, get: fn(&Extent) -> Reading<u64>) -> Value<'a> {
     Value::bytes(row.extent.and_then(get))
 }
 
-/// Reads a value of a single area; blank if there are several.
+/// Returns a value of a single area; blank for several.
 fn area<'a>(row: &MapRow<'a>, get: fn(&'a Area) -> Value<'a>) -> Value<'a> {
     row.area.map_or(Value::Blank, get)
 }

@@ -27,15 +27,14 @@ impl TableKind for Processes {
     }
 }
 
-/// The column that orders rows that are equal in the one sorted by.
+/// The column that orders rows which are equal in the sort column.
 const PSS: ColumnId = ColumnId::named("pss");
 
 type Entry = Column<Processes>;
 
-/// Needs of changes, rates and judgements of memory.
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 
-/// Every column there is, in the order that the chooser offers them.
+/// All columns, in the order of the column chooser.
 pub static COLUMNS: &[Entry] = &[
     // The memory of a process, and how it changes.
     Entry::bytes("pss", "PSS", |r| match r.counted_rss {
@@ -85,7 +84,7 @@ pub static COLUMNS: &[Entry] = &[
         .metric("zmtop_uss_bytes"),
     Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
         (Some(rss), _) => Value::Bytes(rss),
-        // The kernel counts it of every process, whatever of the rest may be read.
+        // The kernel counts it for every process, readable or not.
         (None, Some(sum)) if !r.snapshot.is_partial() => {
             Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss)))
         }
@@ -106,7 +105,7 @@ pub static COLUMNS: &[Entry] = &[
     .additive(false)
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, ram(r)) {
+    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, r.snapshot.system.mem_total) {
         (Ok(m), _, Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
         (Err(_), Some(rss), Ok(ram)) => Value::ShareAtMost(rss as f64 / ram.max(1) as f64),
         (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
@@ -335,7 +334,7 @@ pub static COLUMNS: &[Entry] = &[
         });
         match (eta, r.trend) {
             (Value::Seconds(eta), _) => Value::Forecast(eta),
-            // What is known not to grow ends an alert that warned of it.
+            // A row that is known not to grow ends an alert about its growth.
             (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
             (eta, _) => eta,
         }
@@ -350,7 +349,7 @@ pub static COLUMNS: &[Entry] = &[
     // Identity, state, program and activity of a process.
     Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
         let read_at = match (r.group, r.sample) {
-            // Why none of its processes was read, if that is known.
+            // The reason why none of its processes was read, if known.
             (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
             (None, Some(sample)) => sample.walk.map(|walk| walk.at),
             (None, None) => return Value::Blank,
@@ -480,10 +479,7 @@ pub static COLUMNS: &[Entry] = &[
     .needs(Needs::CGROUP_PATH),
     Entry::text("family", "FAMILY", 20, |r| match (r.group, r.sample) {
         (Some(group), _) if group.key.by == GroupBy::Family => Value::Text(Cow::Borrowed(group.key.label())),
-        (None, Some(sample)) => {
-            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Family);
-            name.map_or(Value::Blank, Value::Text)
-        }
+        (None, Some(sample)) => name_of(r, sample, GroupBy::Family).map_or(Value::Blank, Value::Text),
         _ => Value::Blank,
     })
     .help(
@@ -600,10 +596,7 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP),
     Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
         (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
-        (None, Some(sample)) => {
-            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
-            name.map_or(Value::Blank, Value::Text)
-        }
+        (None, Some(sample)) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
         (None, None) => Value::Blank,
     })
     .help(
@@ -653,10 +646,10 @@ pub static COLUMNS: &[Entry] = &[
 pub struct ColumnId(pub usize);
 
 impl ColumnId {
-    /// Returns the column of an id that stands in the source.
+    /// Returns the column with this id.
     ///
     /// # Panics
-    /// If there is no such column: in a constant that is a compile error.
+    /// If there is none: in a constant that is a compile error.
     pub(super) const fn named(id: &str) -> Self {
         let mut at = 0;
         while at < COLUMNS.len() {
@@ -672,7 +665,6 @@ impl ColumnId {
         &COLUMNS[self.0]
     }
 
-    /// Returns every column, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..COLUMNS.len()).map(Self)
     }
@@ -682,12 +674,11 @@ pub fn find(id: &str) -> Option<ColumnId> {
     COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
 }
 
-/// Reads a figure of the memory.
 fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     Value::bytes(row.memory.and_then(get))
 }
 
-/// Reads a figure of the memory that comes after PSS where a fleet is large.
+/// Returns a figure of the memory; pending if only PSS of a large fleet has arrived yet.
 fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     if row.snapshot.is_partial() {
         return Value::Missing(Missing::Pending);
@@ -695,7 +686,7 @@ fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     memory(row, get)
 }
 
-/// Reads a figure of the whole subtree; outside tree view that of the process itself.
+/// Returns a figure of the whole subtree; outside of a tree, of the process.
 fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     match row.totals {
         Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
@@ -703,7 +694,7 @@ fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     }
 }
 
-/// Reads a change of memory, or of RSS where that stands for it; where neither can be read it is missing for the same reason.
+/// Returns a change of memory, or of RSS in its place; if neither is known, the reason why the memory is missing.
 fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     match row.memory {
         Err(e) if !row.is_counted => Value::Missing(e),
@@ -711,7 +702,7 @@ fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Va
     }
 }
 
-/// Reads a change of memory in bytes, beside the memory that the row has now.
+/// Returns a change of memory in bytes, beside the size now.
 fn delta<'a>(row: &Row<'a>, get: fn(&Change) -> Option<i64>) -> Value<'a> {
     match change(row, get, |by| Value::Delta(by, 0)) {
         Value::Delta(by, _) => Value::Delta(by, size(row)),
@@ -719,33 +710,37 @@ fn delta<'a>(row: &Row<'a>, get: fn(&Change) -> Option<i64>) -> Value<'a> {
     }
 }
 
-/// Returns the memory of a row in bytes, or its RSS where that stands for it.
+/// Returns the memory of a row in bytes, or RSS in its place.
 fn size(row: &Row<'_>) -> u64 {
     let footprint = |m: &Memory| m.pss.saturating_add(m.swap_pss.unwrap_or(0));
     row.memory.map_or(row.counted_rss.unwrap_or(0), footprint)
 }
 
-/// Reads a rate taken from `stat`, which every process has.
+/// Returns a rate from `stat`, which every process has.
 fn rate<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     row.change.and_then(get).map_or(Value::Missing(Missing::Pending), wrap)
 }
 
-/// Reads a value of the process itself; blank in a sum.
+/// Returns a value of the process; blank in a sum.
 fn process<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     row.sample.map_or(Value::Blank, get)
 }
 
-/// Reads a value of the process itself, or of equal siblings, which have it in common; blank in another sum.
+/// Returns a value of the process, or the common value of equal siblings; blank in another sum.
 fn common<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     row.sample.or_else(|| row.first_sibling()).map_or(Value::Blank, get)
 }
 
-/// Wraps a text that need not apply to a process at all.
 fn optional_text(text: Option<&[u8]>) -> Value<'_> {
     text.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
 }
 
-/// Reads the name of a group of that kind; else a value of the process itself.
+/// Returns the name of the group that a process is in.
+fn name_of<'a>(row: &Row<'a>, sample: &'a ProcessSample, by: GroupBy) -> Option<Cow<'a, [u8]>> {
+    GroupNames::new(row.snapshot.rows()).name_of(sample, by)
+}
+
+/// Returns the name of a group of that kind, else a value of the process.
 fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
         Some(group) if group.key.by == by => Value::text(Ok(group.key.label())),
@@ -753,7 +748,7 @@ fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Valu
     }
 }
 
-/// Reads the name of a group of any kind, marked if its program was replaced; else a value of the process.
+/// Returns the name of a group of any kind, marked if its program was replaced, else a value of the process.
 fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
         Some(group) => Value::Text(group.name_with_replaced()),
@@ -761,8 +756,8 @@ fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value
     }
 }
 
-/// Reads a figure of the cgroup that the row is, or that the process is in. `None` means no limit, and is
-/// written as the kernel writes it.
+/// Returns a figure of the cgroup that the row is, or that the process is in. `None` means no limit and is written as the
+/// kernel writes it: `max`.
 fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
     let sample = row.sample.or_else(|| row.first_sibling());
     let figures = match (row.group, sample) {
@@ -782,13 +777,13 @@ fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) ->
         Some(Ok(Some(bytes))) => Value::Bytes(bytes),
         Some(Ok(None)) => Value::text(Ok(b"max")),
         Some(Err(e)) => Value::Missing(e),
-        // Cgroup figures are read on demand: without any they were not asked for yet.
+        // Cgroup figures are read on demand: if there are none, they were not requested yet.
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
         None => Value::Missing(Missing::Unsupported),
     }
 }
 
-/// Reads a part of the judgement on the footprint; blank in a sum.
+/// Returns a part of the judgement on the footprint; blank in a sum.
 fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<'a> {
     match (row.memory, row.trend) {
         (Err(e), Some(_)) if !row.is_counted => Value::Missing(e),
@@ -798,7 +793,7 @@ fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<
     }
 }
 
-/// Reads a time in seconds that only a growing footprint has.
+/// Returns a time in seconds that only a growing footprint has.
 fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
     match row.trend {
         Some(t) if t.verdict >= Verdict::Warming => get(row, t).map_or(Value::Blank, Value::Seconds),
@@ -806,8 +801,8 @@ fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) 
     }
 }
 
-/// Reads a change since the mark, of the process itself even if its row shows the sum of its subtree; blank
-/// without a mark.
+/// Returns a change since the mark; blank without one. The change is of the process alone, even if its row shows the sum of
+/// its subtree.
 fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     let Some(mark) = row.mark else { return Value::Blank };
     let since = match (row.group, row.sample) {
@@ -818,7 +813,7 @@ fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     since.map_or_else(Value::Missing, |s| Value::Delta(get(&s), size(row)))
 }
 
-/// Reads what the process touched of its memory; where that cannot be read at all, for the same reason. Blank in a sum.
+/// Returns a figure of hot and cold memory; if the memory cannot be read, the reason. Blank in a sum.
 fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Value<'a> {
     match (row.sample, row.memory) {
         (None, _) => Value::Blank,
@@ -827,18 +822,12 @@ fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Valu
     }
 }
 
-/// Returns what is swapped out of a process whose memory is hidden, if that is known.
+/// Returns the swapped-out bytes of a process whose memory is hidden, if known.
 fn swapped(row: &Row<'_>) -> Option<u64> {
     row.sample.filter(|_| row.memory.is_err())?.counted.swap()
 }
 
-/// Returns the memory there is for processes.
-fn ram(row: &Row<'_>) -> Reading<u64> {
-    let system = &row.snapshot.system;
-    system.mem_total
-}
-
-/// Reads a figure of what a process holds, or the sum of what several do, of that kind or of all; mappings hold nothing.
+/// Returns a figure of held memory, of one kind or of all; of a group, the sum. Mappings hold nothing.
 fn held<'a>(row: &Row<'a>, kind: Option<HeldKind>, get: fn(&HeldFigures) -> u64) -> Value<'a> {
     held_figures(row, |figures| {
         let bytes = get(figures);
@@ -850,7 +839,6 @@ fn held<'a>(row: &Row<'a>, kind: Option<HeldKind>, get: fn(&HeldFigures) -> u64)
     })
 }
 
-/// Reads a value of the figures of a process, or of their sum.
 fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) -> Value<'a> {
     if row.group.is_some_and(|group| group.key.by == GroupBy::Mapping) {
         return Value::Blank;
@@ -863,11 +851,10 @@ fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) 
     figures.map_or_else(Value::Missing, |figures| get(&figures))
 }
 
-/// Needs of changes and judgements of what is held.
 const HELD_OVER_TIME: Needs = Needs::HELD.and(Needs::HISTORY);
 
-/// Reads a value of the past of what is held; `nothing` where nothing ever was. Without any past, blank; of more processes
-/// than have one it is unknown.
+/// Returns a value of the history of held memory; `nothing` if nothing was ever held. Blank without any history. Unknown for
+/// processes beyond the number that have a history.
 fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHistory) -> Value<'a>) -> Value<'a> {
     match (row.sample.map(ProcessSample::held), row.held) {
         (Some(Err(why)), _) => Value::Missing(why),
@@ -878,7 +865,7 @@ fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHist
     }
 }
 
-/// Returns what is held now in bytes, as far as it is known.
+/// Returns the held bytes, as far as they are known.
 fn held_total(row: &Row<'_>) -> u64 {
     match held(row, None, HeldFigures::total) {
         Value::Bytes(bytes) | Value::AtLeast(bytes) => bytes,
@@ -886,7 +873,7 @@ fn held_total(row: &Row<'_>) -> u64 {
     }
 }
 
-/// Reads a part of a judgement; pending while too little was seen.
+/// Returns a part of a judgement; pending while there is too little history.
 fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'a>) -> Value<'a> {
     let judged = history.trend();
     if judged.verdict == Verdict::Unknown {
@@ -895,23 +882,19 @@ fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'
     get(judged)
 }
 
-/// Figures of the cgroup that the path leads to.
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
 
 /// Sums the processes of rows that are groups on hosts; blank for none, as in a total.
 fn processes_of_hosts<'a>(row: &Row<'a>, places: &[usize]) -> Value<'a> {
-    let told = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
-    match (
-        places,
-        told.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0) + n)),
-    ) {
+    let known = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
+    match (places, known.reduce(|sum, n| sum + n)) {
         ([], _) => Value::Blank,
         (_, Some(sum)) => Value::Count(sum),
         (_, None) => Value::Missing(Missing::NotExported),
     }
 }
 
-/// Returns the data that must be read to tell which processes pass.
+/// Returns the data that must be read to evaluate a filter.
 pub fn needs_of_filter(filter: &Filter) -> Needs {
     let columns = filter.columns().into_iter().map(|at| ColumnId(at).get().needs);
     columns
@@ -946,14 +929,8 @@ impl Filterable for Row<'_> {
             TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             TextField::Container => Cow::Borrowed(facts.container.as_deref()?),
             TextField::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
-            TextField::Group => {
-                let names = GroupNames::new(self.snapshot.rows());
-                names.name_of(sample, GroupBy::Command)?
-            }
-            TextField::Family => {
-                let names = GroupNames::new(self.snapshot.rows());
-                names.name_of(sample, GroupBy::Family)?
-            }
+            TextField::Group => name_of(self, sample, GroupBy::Command)?,
+            TextField::Family => name_of(self, sample, GroupBy::Family)?,
             TextField::Host => Cow::Borrowed(facts.host.as_deref()?),
             TextField::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
@@ -983,7 +960,7 @@ fn first_word(facts: &Facts) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns the one text that a group has, its name, if the filter looks at that.
+/// Returns the name of a group, its only text, if the filter matches that.
 fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
     let named_by = match field {
         TextField::CommandLine | TextField::Comm => GroupBy::Command,

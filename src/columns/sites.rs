@@ -8,7 +8,7 @@ use crate::history::kernel::site_name;
 use crate::model::Missing;
 use crate::model::kernel::{AllocFigures, AllocSite};
 
-/// An allocation site, or the sum of some.
+/// An allocation site, or a sum of sites.
 pub type SiteRow<'a> = KernelRow<'a, Sites>;
 
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +84,11 @@ pub static OVER_TIME: &[Entry] = &over_time(
      called a leak, as the kernel does not say what of it would be taken back.",
 );
 
-/// The message where the account does not go on.
+/// The message for counting that was stopped.
 pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \
                            vm.mem_profiling=1 switches it on";
 
-/// Returns why there are no allocation sites to show, and what would grant them.
+/// Returns why there are no allocation sites to show, and how to get them.
 pub fn unread(why: Missing) -> String {
     match why {
         Missing::Denied => "the allocation sites can be read by root alone".into(),

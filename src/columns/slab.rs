@@ -8,7 +8,7 @@ use crate::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::units::{Units, bytes};
 
-/// A slab cache, or the sum of some.
+/// A slab cache, or a sum of caches.
 pub type SlabRow<'a> = KernelRow<'a, Slab>;
 
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +38,6 @@ impl KernelTable for Slab {
 
     fn key(cache: &SlabCache) -> Cow<'_, [u8]> {
         Cow::Borrowed(&cache.name)
-    }
-
-    fn names(cache: &SlabCache) -> Cow<'_, [u8]> {
-        Self::key(cache)
     }
 }
 
@@ -106,7 +102,7 @@ pub static OVER_TIME: &[Entry] = &over_time(
      up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
 );
 
-/// Returns why there are no caches to show, in words.
+/// Returns why there are no caches to show.
 pub fn unread(why: Missing) -> String {
     match why {
         Missing::Denied => "the slab caches can be read by root alone".into(),
@@ -115,8 +111,8 @@ pub fn unread(why: Missing) -> String {
     }
 }
 
-/// Returns the sums of `meminfo`, for the total to be compared with, and what of them is in none of the `caches`: requests
-/// above two pages, which the kernel takes from the page allocator and counts as slab (`___kmalloc_large_node` of
+/// Returns the sums of `meminfo`, to compare with the total, and the part of them that is in none of the `caches`: requests
+/// above two pages, which the kernel gets from the page allocator and counts as slab (`___kmalloc_large_node` of
 /// `mm/slub.c`).
 pub fn sums(system: &SystemSample, caches: Reading<&SlabCaches>, units: Units) -> Option<String> {
     let text = |reading: Reading<u64>| Some(bytes(reading.ok()?, units));

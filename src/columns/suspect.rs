@@ -1,4 +1,4 @@
-//! The columns of leak suspects: processes, programs, and processes that have ended.
+//! The columns of leak suspects: processes, including ended ones, programs, and parts of the RAM.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::units::{self, Units};
 #[derive(Clone, Copy, Debug)]
 pub enum Suspects {}
 
-/// A suspect at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct SuspectRow<'a> {
     pub suspect: &'a Suspect,
@@ -33,13 +32,12 @@ type Entry = Column<Suspects>;
 /// The time in seconds from which a limit counts as never reached: ten years.
 const NEVER: f64 = 3_650.0 * 86_400.0;
 
-/// Columns of a host's name that are told.
+/// Maximum width of a host's name, in columns.
 const MAX_HOST: usize = 40;
 
-/// Stands for a value that a suspect need not have.
+/// Written if a suspect lacks the value.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
-/// Every column, from left to right.
 pub static COLUMNS: &[Entry] = &[
     Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
         Value::Verdict(r.suspect.judgement.verdict)
@@ -100,7 +98,7 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::Highest),
 ];
 
-/// Writes a suspect's cell; `room` is the width of the column that grows.
+/// Writes a suspect's cell. `room` is the width of the column that grows.
 pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: usize) -> Cell {
     let value = (column.value)(row);
     let mut cell = match (&value, column.grows) {
@@ -113,28 +111,20 @@ pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: us
     cell
 }
 
-/// Writes the name and, after it, what became of the process or how many a group has, and what grows; a long name is cut.
+/// Writes the name, then the state of the process or the size of the group, and the cause. A long name is cut.
 fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let suspect = row.suspect;
     let host = suspect.facts.as_ref().and_then(|facts| facts.host.as_deref());
-    let mut after = match (&suspect.key, suspect.ended) {
-        (RowKey::Group(_), _) if suspect.hosts.is_some() => {
-            let (hosts, all) = suspect.hosts.unwrap_or_default();
-            format!(" on {hosts} of {all} hosts")
+    let ended = suspect.ended.map(|at| units::span(row.now.saturating_sub(at)));
+    let mut after = match (&suspect.key, suspect.hosts, host, ended) {
+        (RowKey::Group(_), Some((hosts, all)), ..) => format!(" on {hosts} of {all} hosts"),
+        (RowKey::Group(_), None, ..) => format!(" ({})", units::counted(suspect.count as u64, "process")),
+        (RowKey::Process(_), _, Some(host), _) => format!(" on {}", safe_prefix(host, MAX_HOST)),
+        (RowKey::Process(_), _, None, Some(ago)) if suspect.times > 1 => {
+            format!(" ({} times, ended {ago} ago)", suspect.times)
         }
-        (RowKey::Process(_), _) if host.is_some() => {
-            format!(" on {}", safe_prefix(host.unwrap_or_default(), MAX_HOST))
-        }
-        (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
-        (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
-        (RowKey::Part(_), _) | (RowKey::Process(_), None) => String::new(),
-        (RowKey::Process(_), Some(at)) => {
-            let ago = units::span(row.now.saturating_sub(at));
-            match suspect.times {
-                0 | 1 => format!(" (ended {ago} ago)"),
-                times => format!(" ({times} times, ended {ago} ago)"),
-            }
-        }
+        (RowKey::Process(_), _, None, Some(ago)) => format!(" (ended {ago} ago)"),
+        (RowKey::Process(_), _, None, None) | (RowKey::Part(_), ..) => String::new(),
     };
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());

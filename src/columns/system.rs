@@ -1,4 +1,4 @@
-//! The figures of the system that an alert rule can judge.
+//! The figures of the system that an alert rule can test.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use crate::history::History;
 use crate::model::system::Psi;
 use crate::model::{Missing, Reading, Snapshot};
 
-/// The system: a table of one row.
 #[derive(Clone, Copy, Debug)]
 pub enum System {}
 
@@ -150,13 +149,8 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_system_processes"),
 ];
 
-/// The system has figures alone.
 impl Filterable for SystemRow<'_> {
     fn text(&self, _: TextField) -> Option<Cow<'_, [u8]>> {
-        None
-    }
-
-    fn pid(&self) -> Option<u32> {
         None
     }
 
