@@ -8,7 +8,7 @@ use crate::text::{self, Align, nearest};
 use crate::trend::Verdict;
 use crate::units::{self, Unit};
 
-/// Builds the tree; `None` for an empty filter.
+/// Parses a filter; `None` for an empty one.
 pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
     let tokens = &tokens(text)?[..];
     if tokens.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, Fil
     }
 }
 
-/// Refuses what other languages write for the signs of this one, where it would stand for them.
+/// Refuses the words `or`, `and`, `not` and `pid` where they are meant as operators.
 fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
     let plain = |token: &Token| match token {
         Token::Bare(literal) if literal.style == Style::Plain => Some(literal.text.to_ascii_lowercase()),
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         Ok(Expr::any_of(any))
     }
 
-    /// Parses terms side by side; `after` is the `|` they follow.
+    /// Parses terms side by side, after the `|` at `after`.
     fn all_of(&mut self, depth: usize, after: Option<usize>) -> Result<Expr, FilterError> {
         let mut all = Vec::new();
         while let Some(token) = self.peek() {
@@ -263,7 +263,7 @@ fn states(value: &Literal) -> Result<Condition, FilterError> {
 }
 
 fn pattern(literal: &Literal) -> Result<Regex, FilterError> {
-    // The limits keep a hostile pattern from taking more than a mebibyte of memory or a deep stack.
+    // The limits keep a hostile pattern from using more than a mebibyte of memory or a deep stack.
     RegexBuilder::new(&literal.text)
         .case_insensitive(!has_upper(&literal.text))
         .dot_matches_new_line(true)
@@ -276,17 +276,15 @@ fn pattern(literal: &Literal) -> Result<Regex, FilterError> {
 
 /// Returns the regex crate's message as one short line.
 fn regex_error(error: &regex::Error) -> String {
-    match error {
-        regex::Error::CompiledTooBig(_) => "this regular expression is too large".into(),
-        other => {
-            let text = other.to_string();
-            let last = text.lines().last().unwrap_or_default();
-            format!("bad regular expression: {}", last.trim_start_matches("error: "))
-        }
+    if let regex::Error::CompiledTooBig(_) = error {
+        return "this regular expression is too large".into();
     }
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    format!("bad regular expression: {}", last.trim_start_matches("error: "))
 }
 
-/// Returns true if a pattern holds an upper-case letter that is not part of an escape such as `\S` or `\p{Lu}`.
+/// Returns true if a pattern contains an upper-case letter outside of escapes such as `\S` or `\p{Lu}`.
 fn has_upper(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
@@ -310,7 +308,7 @@ enum Style {
     Pattern,
 }
 
-/// A literal text without its quotes, and the character it begins at.
+/// A literal text without its quotes, and the position of its first character.
 #[derive(Clone, Debug)]
 struct Literal {
     text: String,
@@ -318,7 +316,7 @@ struct Literal {
     style: Style,
 }
 
-/// A token; an operator has the character it stands at.
+/// A token. An operator has its position in characters.
 #[derive(Clone, Debug)]
 enum Token {
     Open(usize),
@@ -333,7 +331,6 @@ enum Token {
 }
 
 impl Token {
-    /// Returns the character it begins at.
     const fn at(&self) -> usize {
         match self {
             Self::Open(at) | Self::Close(at) | Self::Or(at) | Self::Not(at) => *at,
@@ -342,7 +339,6 @@ impl Token {
     }
 }
 
-/// Splits a filter into tokens.
 fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let mut lexer = Lexer {
         chars: text.chars().collect(),
@@ -386,17 +382,15 @@ impl Lexer {
             ')' => Some(Token::Close(at)),
             '|' => Some(Token::Or(at)),
             '!' => Some(Token::Not(at)),
+            '>' | '<' | '=' => {
+                let what = format!("a column is missing before {c}: write pss>100M");
+                return Err(FilterError::new(at, what));
+            }
             _ => None,
         };
         if let Some(token) = single {
             self.at += 1;
             return Ok(Some(token));
-        }
-        if matches!(c, '>' | '<' | '=') {
-            return Err(FilterError::new(
-                at,
-                format!("a column is missing before {c}: write pss>100M"),
-            ));
         }
         if let Some(key) = self.key() {
             if self.take(':') {
@@ -423,19 +417,10 @@ impl Lexer {
         Ok(Some(Token::Bare(self.literal()?)))
     }
 
-    /// Reads a key if what stands here looks like one: a letter, then letters, digits, `_` or `-`.
+    /// Reads a key, if there is one here: a letter, then letters, digits, `_` or `-`.
     fn key(&mut self) -> Option<Literal> {
-        let at = self.at;
-        if !self.peek()?.is_alphabetic() {
-            return None;
-        }
-        while self
-            .peek()
-            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
-        {
-            self.at += 1;
-        }
-        Some(self.plain_from(at))
+        let is_start = self.peek()?.is_alphabetic();
+        is_start.then(|| self.plain_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {
@@ -461,8 +446,8 @@ impl Lexer {
         }
     }
 
-    /// Reads up to a space, a parenthesis or a `|`, and quotes as a shell does: `'…'` is literal, in `"…"` a backslash makes
-    /// a quote or a backslash ordinary, and pieces side by side are one word. May be empty where nothing is quoted.
+    /// Reads up to a space, a parenthesis or a `|`, with quotes as in a shell: `'…'` is literal, in `"…"` a backslash escapes
+    /// a quote or a backslash, and adjacent pieces are one word. May be empty unless quoted.
     fn word(&mut self) -> Result<Literal, FilterError> {
         let at = self.at;
         let mut word = self.plain();
@@ -479,17 +464,14 @@ impl Lexer {
 
     /// Reads up to a space, a parenthesis, a `|` or a quote; may be empty.
     fn plain(&mut self) -> Literal {
-        let at = self.at;
-        while self
-            .peek()
-            .is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '|' | '"' | '\''))
-        {
-            self.at += 1;
-        }
-        self.plain_from(at)
+        self.plain_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '|' | '"' | '\''))
     }
 
-    fn plain_from(&self, at: usize) -> Literal {
+    fn plain_while(&mut self, is_part: impl Fn(char) -> bool) -> Literal {
+        let at = self.at;
+        while self.peek().is_some_and(&is_part) {
+            self.at += 1;
+        }
         Literal {
             text: self.chars[at..self.at].iter().collect(),
             at,
@@ -497,7 +479,7 @@ impl Lexer {
         }
     }
 
-    /// Reads `"…"`, where `\"` and `\\` stand for a quote and a backslash, or `'…'`, where nothing does.
+    /// Reads `"…"`, with the escapes `\"` and `\\`, or `'…'`, without escapes.
     fn quoted(&mut self) -> Result<String, FilterError> {
         let is_literal = self.peek() == Some('\'');
         let unclosed = if is_literal {
@@ -512,8 +494,8 @@ impl Lexer {
         Ok(literal.text)
     }
 
-    /// Reads `/…/`, where `\/` stands for a slash and other escapes are the pattern's own. A space, a `)` or a `|`
-    /// must follow: an unquoted path is told to be quoted.
+    /// Reads `/…/`, in which `\/` is a slash and other escapes belong to the pattern. A space, a `)` or a `|` must follow: for
+    /// an unquoted path, the error says to quote it.
     fn pattern(&mut self) -> Result<Literal, FilterError> {
         let unclosed = "this regular expression is not closed: end it with /, or put a path in quotes";
         let literal = self.delimited(Style::Pattern, unclosed, |next| match next {
@@ -533,8 +515,8 @@ impl Lexer {
         Ok(literal)
     }
 
-    /// Reads up to the character it stands at. A backslash takes the next character into the text, after what
-    /// `escape` returns for it; if that is `None` it is an ordinary character.
+    /// Reads from a delimiter to the next one. After a backslash, the next character is added to the text, preceded by what
+    /// `escape` returns for it. If that is `None`, the backslash is an ordinary character.
     fn delimited(
         &mut self,
         style: Style,
@@ -562,11 +544,11 @@ impl Lexer {
     }
 }
 
-/// A key, which stands before a colon.
+/// A key before a colon.
 struct Key {
     name: &'static str,
     kind: KeyKind,
-    /// The value that must follow, for messages.
+    /// The value that must follow, for error texts.
     expects: &'static str,
 }
 
@@ -606,7 +588,6 @@ static KEYS: [Key; 17] = [
     key("state", KeyKind::State, "a letter"),
 ];
 
-/// Returns the key of that name, as typed.
 fn find_key(typed: &str) -> Option<&'static Key> {
     let name = normalized(typed);
     KEYS.iter().find(|key| key.name == name)
@@ -637,12 +618,9 @@ fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> Filter
 
 /// Reports `column>figure` with an unknown column, at character `at`.
 fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
+    let name = normalized(column);
     let what = if find_key(column).is_some() {
-        format!(
-            "{name} is a word: write {name}:{}",
-            shown(value),
-            name = normalized(column)
-        )
+        format!("{name} is a word: write {name}:{}", shown(value))
     } else {
         unknown(column, schema.figures())
     };
@@ -650,16 +628,14 @@ fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> 
 }
 
 fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let key = shown(typed);
     match nearest(&normalized(typed), known) {
-        Some(other) => format!("unknown key {}: did you mean {other}?", shown(typed)),
-        None => format!(
-            "unknown key {}: to look for the word itself, put it in quotes",
-            shown(typed)
-        ),
+        Some(other) => format!("unknown key {key}: did you mean {other}?"),
+        None => format!("unknown key {key}: to look for the word itself, put it in quotes"),
     }
 }
 
-/// Returns what a bound in that unit looks like, for messages.
+/// Returns what a bound in that unit looks like, for error texts.
 const fn example_of(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes | Unit::Delta => "a size such as 100M or 1.5G",
@@ -671,14 +647,17 @@ const fn example_of(unit: Unit) -> &'static str {
     }
 }
 
-/// Parses a bound with its sign; the result is in the unit of the column's figures.
+/// Parses a bound with its sign, in the unit of the column's figures.
 fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
     let (sign, size) = match text.strip_prefix(['-', '−']) {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
     let value = match unit {
-        Unit::Verdict => return rank(text),
+        Unit::Verdict => {
+            let verdict = Verdict::ALL.into_iter().find(|v| v.id() == text.to_lowercase());
+            return verdict?.rank();
+        }
         Unit::Bytes | Unit::Delta => units::parse_size(size)?,
         // Zero is the same in every unit of time, so it needs none.
         Unit::Growth | Unit::Chart | Unit::Trend if units::parse_size(size) == Some(0.0) => 0.0,
@@ -691,24 +670,16 @@ fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
     Some(sign * value)
 }
 
-/// Returns the rank of the verdict of that name.
-fn rank(name: &str) -> Option<f64> {
-    let name = name.to_lowercase();
-    Verdict::ALL.into_iter().find(|verdict| verdict.id() == name)?.rank()
-}
-
-/// Parses a plain number, or thousands and millions of them, as such columns are written.
+/// Parses a number with an optional suffix `k`, `M` or `G`, as columns write it.
 fn parse_number(text: &str) -> Option<f64> {
-    let at = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let scale = match &text[at..] {
+    let (number, suffix) = text.split_at(units::number_len(text));
+    let scale = match suffix {
         "" => 1.0,
         "k" | "K" => 1e3,
         "m" | "M" => 1e6,
         "g" | "G" => 1e9,
         _ => return None,
     };
-    let value = text[..at].parse::<f64>().ok()? * scale;
+    let value = number.parse::<f64>().ok()? * scale;
     value.is_finite().then_some(value)
 }
