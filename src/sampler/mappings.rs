@@ -53,7 +53,7 @@ pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>
         pid: f.pid,
         starttime: f.starttime,
         comm: f.comm,
-        what: f.what.finish(),
+        what: f.what.mappings,
     };
     found.map(|found| found.map(finish)).collect()
 }
@@ -131,9 +131,9 @@ pub fn scan(
         match found {
             Ok(found) => {
                 result.read += 1;
-                for mapping in found.what.finish() {
+                for mapping in found.what.mappings {
                     merge.mapping(&mapping);
-                    let slot = merge.last().unwrap_or_default();
+                    let slot = merge.last.unwrap_or_default();
                     members.resize_with(members.len().max(slot + 1), Vec::new);
                     members[slot].push(at);
                 }
@@ -148,7 +148,7 @@ pub fn scan(
     });
     result.missing.sort_unstable();
     result.shared = merge
-        .finish()
+        .mappings
         .into_iter()
         .zip(members)
         .map(|(mapping, mut members)| {
