@@ -214,7 +214,7 @@ impl Selection {
             }
             Cow::Owned(first)
         });
-        if let Some(folds) = query.folds.filter(|folds| !folds.is_empty()) {
+        if let Some(folds) = query.folds.filter(|folds| !folds.list.is_empty()) {
             let shown = shown.to_mut();
             (0..shown.len()).for_each(|i| shown[i] &= !folds.hides(i));
         }

@@ -19,7 +19,7 @@ pub fn rebuild(app: &mut App) {
     };
     app.rows.unfolded.clear();
     if folds(app) {
-        app.rows.siblings.take_in(&snapshot, app.engine.pushed);
+        app.rows.siblings.update(&snapshot, app.engine.pushed);
     }
     if reorder(app, &snapshot) {
         return;
@@ -101,7 +101,7 @@ pub(super) fn fold_kept(app: &mut App, snapshot: &Snapshot, kept: &Kept, pushed:
         Some(pushed) => before.update(siblings, &source, unfolded, pushed),
         None => Folds::new(siblings, &source, unfolded, |_| true),
     };
-    if !folds.is_empty() {
+    if !folds.list.is_empty() {
         let tables = app.tables.shown().iter().zip(&kept.keys);
         let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, (table.sort, table.descending)));
         let folded: Vec<_> = folded.collect();
@@ -300,7 +300,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     app.rows.subtrees.clear();
     app.rows.groups.clear();
     if folds(app) {
-        app.rows.siblings.take_in(snapshot, app.engine.pushed);
+        app.rows.siblings.update(snapshot, app.engine.pushed);
     }
     let pushed = app.engine.history.pushed().filter(|_| is_updated).map(<[u32]>::to_vec);
     fold_kept(app, snapshot, &kept, pushed.as_deref());
@@ -312,7 +312,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
 /// Looks at every row.
 fn build(plan: ListPlan, app: &mut App, snapshot: &Snapshot) -> Kept {
     let mut kept = Kept::new(plan);
-    kept.look(&app.row_source(snapshot), usize::MAX);
+    kept.extend(&app.row_source(snapshot), usize::MAX);
     set_rows(app, kept.tables(snapshot));
     kept
 }
