@@ -22,16 +22,18 @@
 mod cgroup;
 pub mod countdown;
 pub mod headroom;
-mod machine;
 pub mod overview;
 mod parts;
-mod processes;
 pub mod swap;
 
 pub use parts::{Growth, PARTS, PartKind, REST, SLAB};
-pub use processes::ProcessTotals;
 
-use crate::model::reading::Reading;
+use crate::group::Coverage;
+use crate::group::totals::Totals;
+use crate::model::memory::Memory;
+use crate::model::process::ProcessSample;
+use crate::model::reading::{Missing, Reading};
+use crate::model::snapshot::Snapshot;
 use crate::model::system::{AccountingInputs, SystemSample};
 
 /// The RAM in parts.
@@ -116,12 +118,20 @@ impl Bound {
     }
 }
 
+/// Makes a part. Its id must be in the registry: else this does not compile.
+macro_rules! part {
+    ($id:literal, $bytes:expr) => {{
+        const KIND: &PartKind = PartKind::named($id);
+        Part::new(KIND, KIND.help, $bytes)
+    }};
+}
+
 /// Divides the RAM into parts, or the memory of the cgroup that stands in for the machine.
 pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Account {
     if let Some(scope) = &s.scope {
         return cgroup::account(s, scope);
     }
-    let parts = machine::parts(s, inputs, processes);
+    let parts = parts(s, inputs, processes);
     Account {
         total: s.mem_total,
         total_title: "MemTotal",
@@ -130,6 +140,59 @@ pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessT
         reserved: less(inputs.zones.map(|z| z.present), s.mem_total),
         parts,
     }
+}
+
+fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
+    let files = less(s.cached, s.shmem);
+    // `Mapped` includes shared memory; only the processes show how much of that is mapped.
+    let mapped_shmem = processes.memory.and_then(|m| m.pss_shmem);
+    let mapped = less(s.mapped, mapped_shmem).and_then(|m| Ok(m.min(files?)));
+    let partial = |bound| processes.hidden.map(|_| bound);
+    let pools = sum_of(&inputs.huge, |pool| pool.total);
+    let unused_pools = sum_of(&inputs.huge, |pool| pool.free);
+    vec![
+        part!("anon", s.anon_pages).with([part!("anon_huge", s.anon_huge)]),
+        part!("swap_cache", swap_cache(s)),
+        part!("files", files).with([
+            part!("files_mapped", mapped).bound(partial(Bound::AtMost)),
+            part!("files_unmapped", less(files, mapped)).bound(partial(Bound::AtLeast)),
+        ]),
+        part!("shmem", s.shmem).with([part!("shmem_sysv", inputs.sysv.map(|sysv| sysv.resident))]),
+        part!("buffers", s.buffers),
+        part!("slab_reclaimable", s.sreclaimable),
+        part!(
+            "slab_unreclaimable",
+            s.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable))
+        ),
+        part!("kernel_reclaimable", less(s.kreclaimable, s.sreclaimable)),
+        part!("kernel_stacks", s.kernel_stack),
+        part!("page_tables", s.page_tables),
+        part!("sec_page_tables", s.sec_page_tables),
+        part!("percpu", s.percpu),
+        part!("vmalloc", less(s.vmalloc, s.kernel_stack)),
+        part!("gpu", s.gpu).with([part!("gpu_reclaim", s.gpu_reclaim)]),
+        part!("arc", s.arc()).with([part!("arc_reclaimable", s.arc_reclaimable())]),
+        part!("bounce", s.bounce),
+        part!("writeback_tmp", s.writeback_tmp),
+        part!("hugetlb", s.hugetlb.or(pools).or(s.huge_pool))
+            .with([part!("hugetlb_free", unused_pools.or(s.huge_free))]),
+        part!("zram", sum_of(&inputs.zram, |device| device.used)),
+        part!("zswap", s.zswap),
+        part!("corrupted", s.corrupted),
+        part!("free", s.mem_free),
+        part!("free_lists", inputs.zones.map(|z| z.free_lists)),
+    ]
+}
+
+/// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page
+/// once: these are their pages that are neither mapped anonymous memory nor page cache.
+fn swap_cache(s: &SystemSample) -> Reading<u64> {
+    let cached = s.swap_cached?;
+    if cached == 0 {
+        return Ok(0);
+    }
+    let others = s.anon_pages?.saturating_add(s.cached?).saturating_add(s.buffers?);
+    Ok(s.lru?.saturating_sub(others).min(cached))
 }
 
 /// Subtracts all known parts.
@@ -157,4 +220,62 @@ fn saturated(n: i128) -> i64 {
 /// Adds two figures. The sum is unknown if either is.
 pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     Ok(a?.saturating_add(b?))
+}
+
+/// The sums over all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessTotals {
+    /// The number of processes whose memory could be read.
+    pub readable: usize,
+    /// The number of processes that have memory.
+    pub total: usize,
+    /// The memory of the readable processes. An address space that several processes share counts once.
+    pub memory: Reading<Memory>,
+    /// Σ `VmSwap` of the unreadable processes.
+    pub swap_unreadable: Reading<u64>,
+    /// The reason why the first unreadable process could not be read.
+    pub hidden: Option<Missing>,
+}
+
+impl ProcessTotals {
+    /// Returns sums that are all unknown for one reason.
+    pub const fn missing(why: Missing) -> Self {
+        Self {
+            readable: 0,
+            total: 0,
+            memory: Err(why),
+            swap_unreadable: Err(why),
+            hidden: Some(why),
+        }
+    }
+
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let totals = Totals::of(snapshot.rows(), |_| None);
+        let coverage = Coverage::of(snapshot);
+        Self {
+            readable: coverage.readable,
+            total: coverage.total(),
+            memory: snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory),
+            swap_unreadable: swap_unreadable(snapshot),
+            hidden: hidden(snapshot).next().map(|(_, why)| why),
+        }
+    }
+
+    /// Returns true if some process could not be read and the sums are therefore too small.
+    pub const fn partial(&self) -> bool {
+        self.readable < self.total
+    }
+}
+
+/// Returns the processes whose memory is hidden, and why.
+fn hidden(snapshot: &Snapshot) -> impl Iterator<Item = (&ProcessSample, Missing)> {
+    let rows = snapshot.rows().iter();
+    rows.filter_map(|p| Some((p, p.walk.err().filter(|why| why.hides_memory())?)))
+}
+
+/// Sums `VmSwap` over the unreadable processes. The sum is unknown if one of them is.
+fn swap_unreadable(snapshot: &Snapshot) -> Reading<u64> {
+    hidden(snapshot).try_fold(0_u64, |sum, (process, why)| {
+        Ok(sum.saturating_add(process.counted.swap().ok_or(why)?))
+    })
 }

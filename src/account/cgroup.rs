@@ -3,8 +3,7 @@
 //! All parts except free memory and the memory of other cgroups below the same limit sum to `memory.current`, with a
 //! rest: the kernel charges for each CPU in advance, and updates some figures later than others.
 
-use crate::account::machine::swap_cache;
-use crate::account::{Account, Part, PartKind, REST, less, rest};
+use crate::account::{Account, Part, PartKind, REST, less, rest, swap_cache};
 use crate::model::Missing;
 use crate::model::system::{Scope, SystemSample};
 

@@ -74,7 +74,8 @@ pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_
     let used = s.swap_used();
     // If no swap is used, no process uses any, readable or not.
     let nobody = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
-    let processes = nobody(totals.swap_pss);
+    let swap_pss = totals.memory.and_then(|m| m.swap_pss);
+    let processes = nobody(swap_pss);
     let mut left = used.and_then(|used| Ok(used.saturating_sub(processes?)));
     // The figures are read one after another, so no part may exceed what the others leave.
     let mut take = |part: Reading<u64>| {
@@ -89,7 +90,7 @@ pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_
     let known = [unreadable, sysv, tmpfs, cache].into_iter().filter_map(Result::ok);
     let known: i128 = known.map(i128::from).sum();
     let rest = used.and_then(|used| Ok(saturated(i128::from(used) - i128::from(processes?) - known)));
-    let shared = nobody(less(totals.swap, totals.swap_pss));
+    let shared = nobody(less(totals.memory.map(|m| m.swap), swap_pss));
     SwapAccount {
         used,
         processes,

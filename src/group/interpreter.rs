@@ -102,7 +102,7 @@ impl Interpreter {
         // A file of arguments for Java may contain the class; then later arguments are not classes.
         let mut file_of_arguments = None;
         while let Some(argument) = arguments.next() {
-            let has = |list: &[&str]| list.iter().any(|option| option.as_bytes() == argument);
+            let has = |list: &str| list.split(' ').any(|option| option.as_bytes() == argument);
             let next = |arguments: &mut dyn Iterator<Item = &'a [u8]>| arguments.next().unwrap_or_default();
             match argument {
                 b"--" => return Runs::Script(next(&mut arguments)),
@@ -145,7 +145,7 @@ impl Interpreter {
     fn script_after_equals<'a>(&self, argument: &'a [u8]) -> Option<&'a [u8]> {
         let at = argument.iter().position(|b| *b == b'=')?;
         let option = &argument[..at];
-        let is_script = self.script.iter().any(|known| known.as_bytes() == option);
+        let is_script = self.script.split(' ').any(|known| known.as_bytes() == option);
         is_script.then(|| &argument[at + 1..])
     }
 }
@@ -255,18 +255,18 @@ fn cut(part: &[u8]) -> &[u8] {
     &part[..end]
 }
 
-/// The options of an interpreter that are needed to find the program it runs.
+/// The options of an interpreter that are needed to find the program it runs, separated by spaces.
 struct Interpreter {
     /// Options with a value in the next argument.
-    with_value: &'static [&'static str],
+    with_value: &'static str,
     /// Options before the program, which are part of the name.
-    target: &'static [&'static str],
+    target: &'static str,
     /// Options before a script, also with `=`.
-    script: &'static [&'static str],
+    script: &'static str,
     /// Options whose value is the program itself, or that no script follows.
-    code: &'static [&'static str],
+    code: &'static str,
     /// Words before the script.
-    subcommands: &'static [&'static str],
+    subcommands: &'static str,
     /// One-letter options, which can be combined: `-uc`.
     letters: Letters,
 }
@@ -311,17 +311,17 @@ const NO_LETTERS: Letters = Letters {
 };
 
 const PLAIN: Interpreter = Interpreter {
-    with_value: &[],
-    target: &[],
-    script: &[],
-    code: &[],
-    subcommands: &[],
+    with_value: "",
+    target: "",
+    script: "",
+    code: "",
+    subcommands: "",
     letters: NO_LETTERS,
 };
 
 static SHELL: Interpreter = Interpreter {
-    with_value: &["--rcfile", "--init-file", "--init-command"],
-    code: &["--command"],
+    with_value: "--rcfile --init-file --init-command",
+    code: "--command",
     letters: Letters {
         value: b"oOC",
         code: b"c",
@@ -332,29 +332,14 @@ static SHELL: Interpreter = Interpreter {
 };
 
 static JAVA: Interpreter = Interpreter {
-    with_value: &[
-        "-cp",
-        "-classpath",
-        "--class-path",
-        "-p",
-        "--module-path",
-        "--upgrade-module-path",
-        "--add-modules",
-        "--limit-modules",
-        "--add-opens",
-        "--add-exports",
-        "--add-reads",
-        "--patch-module",
-        "--source",
-        "-d",
-        "--describe-module",
-    ],
-    target: &["-jar", "-m", "--module"],
+    with_value: "-cp -classpath --class-path -p --module-path --upgrade-module-path --add-modules --limit-modules \
+                 --add-opens --add-exports --add-reads --patch-module --source -d --describe-module",
+    target: "-jar -m --module",
     ..PLAIN
 };
 
 static PYTHON: Interpreter = Interpreter {
-    with_value: &["--check-hash-based-pycs"],
+    with_value: "--check-hash-based-pycs",
     letters: Letters {
         value: b"WX",
         target: b"m",
@@ -365,48 +350,24 @@ static PYTHON: Interpreter = Interpreter {
 };
 
 static NODE: Interpreter = Interpreter {
-    with_value: &[
-        "-r",
-        "--require",
-        "--import",
-        "--loader",
-        "--experimental-loader",
-        "-C",
-        "--conditions",
-        "--env-file",
-        "--env-file-if-exists",
-        "--title",
-        "--input-type",
-        "--icu-data-dir",
-        "--openssl-config",
-        "--redirect-warnings",
-        "--diagnostic-dir",
-        "--watch-path",
-    ],
-    target: &["--run"],
-    code: &["-e", "--eval", "-p", "--print", "-pe"],
+    with_value: "-r --require --import --loader --experimental-loader -C --conditions --env-file --env-file-if-exists \
+                 --title --input-type --icu-data-dir --openssl-config --redirect-warnings --diagnostic-dir \
+                 --watch-path",
+    target: "--run",
+    code: "-e --eval -p --print -pe",
     ..PLAIN
 };
 
 static DENO: Interpreter = Interpreter {
-    with_value: &[
-        "-c",
-        "--config",
-        "--import-map",
-        "--lock",
-        "-L",
-        "--log-level",
-        "--cert",
-        "--location",
-    ],
-    subcommands: &["run"],
+    with_value: "-c --config --import-map --lock -L --log-level --cert --location",
+    subcommands: "run",
     ..PLAIN
 };
 
 static BUN: Interpreter = Interpreter {
-    with_value: &["-r", "--preload", "-c", "--config", "--cwd", "--env-file"],
-    code: &["-e", "--eval", "-p", "--print"],
-    subcommands: &["run"],
+    with_value: "-r --preload -c --config --cwd --env-file",
+    code: "-e --eval -p --print",
+    subcommands: "run",
     ..PLAIN
 };
 
@@ -431,9 +392,9 @@ static PERL: Interpreter = Interpreter {
 };
 
 static PHP: Interpreter = Interpreter {
-    with_value: &["--define", "--php-ini", "--server", "--docroot"],
-    script: &["--file", "--process-file"],
-    code: &["--run", "--process-code", "--process-begin", "--process-end"],
+    with_value: "--define --php-ini --server --docroot",
+    script: "--file --process-file",
+    code: "--run --process-code --process-begin --process-end",
     letters: Letters {
         value: b"dczSt",
         script: b"fF",
@@ -444,27 +405,20 @@ static PHP: Interpreter = Interpreter {
 };
 
 static R: Interpreter = Interpreter {
-    with_value: &["-g", "--gui", "-d", "--debugger"],
-    script: &["-f", "--file"],
-    code: &["-e", "--args"],
+    with_value: "-g --gui -d --debugger",
+    script: "-f --file",
+    code: "-e --args",
     ..PLAIN
 };
 
 static LUA: Interpreter = Interpreter {
-    with_value: &["-e", "-l", "-j"],
+    with_value: "-e -l -j",
     ..PLAIN
 };
 
 static DOTNET: Interpreter = Interpreter {
-    with_value: &[
-        "--config",
-        "--additionalprobingpath",
-        "--additional-deps",
-        "--depsfile",
-        "--runtimeconfig",
-        "--fx-version",
-        "--roll-forward",
-    ],
-    subcommands: &["exec"],
+    with_value: "--config --additionalprobingpath --additional-deps --depsfile --runtimeconfig --fx-version \
+                 --roll-forward",
+    subcommands: "exec",
     ..PLAIN
 };

@@ -387,11 +387,11 @@ described_object! {
         /// The sums are too small by those that could not be read.
         "partial": switch() => mem.processes.partial(),
         /// Sum of `pss`.
-        "pss": bytes().unread() => mem.processes.pss,
+        "pss": bytes().unread() => mem.processes.memory.map(|m| m.pss),
         /// Sum of `pss_file`.
-        "pss_file": bytes().unread() => mem.processes.pss_file,
+        "pss_file": bytes().unread() => mem.processes.memory.and_then(|m| m.pss_file),
         /// Sum of `uss`.
-        "uss": bytes().unread() => mem.processes.uss,
+        "uss": bytes().unread() => mem.processes.memory.map(|m| m.uss()),
         /// `AnonPages` + Mapped, by the kernel's own counters.
         "anon_and_mapped": bytes().unread() => sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
     }

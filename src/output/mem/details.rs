@@ -41,13 +41,17 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
     let mut figures = Figures::new("PROCESSES");
     let (readable, all, partial) = (userland.readable, userland.total, partial(mem));
     let count = format!("of {readable} of {all} processes{partial}");
-    figures.push("sum of PSS", mem.bytes(userland.pss), count);
+    figures.push("sum of PSS", mem.bytes(userland.memory.map(|m| m.pss)), count);
     // By this amount the sum exceeds what is used.
     let cache = "page cache, which USED above leaves out";
-    figures.push("  of it files", mem.bytes(userland.pss_file), cache);
+    figures.push(
+        "  of it files",
+        mem.bytes(userland.memory.and_then(|m| m.pss_file)),
+        cache,
+    );
     figures.push(
         "sum of USS",
-        mem.bytes(userland.uss),
+        mem.bytes(userland.memory.map(|m| m.uss())),
         "what ending each would free at once",
     );
     let mapped = sum(system.anon_pages, system.mapped);

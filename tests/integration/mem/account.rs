@@ -192,7 +192,7 @@ fn swap_is_accounted_for() {
     assert_eq!(kib(&userland(0, 98_000 * KB)), (Ok(100_000), Ok(2000), Ok(0)));
     assert_eq!(kib(&userland(0, 101_000 * KB)), (Ok(100_000), Ok(0), Ok(-1000)));
     let unread = ProcessTotals {
-        swap_pss: Err(Missing::Denied),
+        memory: Err(Missing::Denied),
         swap_unreadable: Err(Missing::Denied),
         ..userland(0, 0)
     };
