@@ -99,7 +99,8 @@ impl CompressedPool {
 
 /// Returns the RAM that zswap may use.
 pub(super) fn zswap_limit(s: &SystemSample, percent: Reading<u64>) -> Reading<u64> {
-    Ok((u128::from(s.mem_total?) * u128::from(percent?.min(100)) / 100) as u64)
+    let percent = percent?.min(100);
+    Ok((u128::from(s.mem_total?) * u128::from(percent) / 100) as u64)
 }
 
 /// Returns zswap and the zram devices.
