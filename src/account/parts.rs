@@ -69,13 +69,28 @@ impl PartKind {
         Self { cgroup_help, ..self }
     }
 
-    const fn grows(self, growth: Growth, label: &'static str, reason: &'static str) -> Self {
-        Self {
-            growth,
-            label,
-            reason,
-            ..self
-        }
+    const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    const fn grows(self, growth: Growth, reason: &'static str) -> Self {
+        Self { growth, reason, ..self }
+    }
+
+    const fn may_leak(self, reason: &'static str) -> Self {
+        self.grows(Leak, reason)
+    }
+
+    const fn of_processes(self, reason: &'static str) -> Self {
+        self.grows(Processes, reason)
+    }
+
+    const fn reclaimed(self, reason: &'static str) -> Self {
+        self.grows(Reclaimed, reason)
+    }
+
+    const fn not_judged(self, reason: &'static str) -> Self {
+        self.grows(Free, reason)
     }
 
     pub fn find(id: &str) -> Option<&'static Self> {
@@ -103,184 +118,196 @@ pub static PARTS: &[PartKind] = &[
     PartKind::new("anon", "anonymous memory of processes")
         .help("Heaps, stacks and private memory that processes map. Kernel: AnonPages in meminfo.")
         .in_cgroup("Heaps, stacks and private memory that processes map. Kernel: anon in memory.stat; rss in v1.")
-        .grows(Processes, "anonymous memory", "each process is judged by itself"),
+        .label("anonymous memory")
+        .of_processes("each process is judged by itself"),
     PartKind::new("anon_huge", "in huge pages")
         .help("The part of it in transparent huge pages. Kernel: AnonHugePages in meminfo.")
         .in_cgroup("The part of it in transparent huge pages. Kernel: anon_thp in memory.stat; rss_huge in v1."),
     PartKind::new("swap_cache", "swap cache beside it")
         .help(
-            "Pages read back from swap, or on their way there, that no process maps. Formula: Active and Inactive (anon and \
-             file) + Unevictable − AnonPages − Cached − Buffers of meminfo, at most SwapCached.",
+            "Pages read back from swap, or on their way there, that no process maps. Formula: Active and Inactive \
+             (anon and file) + Unevictable − AnonPages − Cached − Buffers of meminfo, at most SwapCached.",
         )
         .in_cgroup(
-            "Pages read back from swap, or on their way there, that no process maps. Formula: active and inactive (anon and \
-             file) + unevictable − anon − (file − swapcached) of memory.stat, at most swapcached.",
+            "Pages read back from swap, or on their way there, that no process maps. Formula: active and inactive \
+             (anon and file) + unevictable − anon − (file − swapcached) of memory.stat, at most swapcached.",
         )
-        .grows(Reclaimed, "swap cache", "the kernel drops it when memory is needed: it is in swap, too"),
+        .label("swap cache")
+        .reclaimed("the kernel drops it when memory is needed: it is in swap too"),
     PartKind::new("files", "file cache")
-        .help("Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of meminfo.")
-        .in_cgroup(
-            "Pages of files, given back when memory is needed once they are written. Formula: file − swapcached − shmem of \
-             memory.stat; cache − swapcached − shmem in v1.",
+        .help(
+            "Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of \
+             meminfo.",
         )
-        .grows(Reclaimed, "file cache", "it grows as files are read, and the kernel drops it when memory is needed"),
+        .in_cgroup(
+            "Pages of files, given back when memory is needed once they are written. Formula: file − swapcached − \
+             shmem of memory.stat; cache − swapcached − shmem in v1.",
+        )
+        .reclaimed("it grows as files are read, and the kernel drops it when memory is needed"),
     PartKind::new("files_mapped", "mapped by processes")
         .help(
-            "The part that processes map: programs, libraries and files. Formula: Mapped of meminfo − Σ Pss_Shmem of all \
-             processes; at most that where some could not be read.",
+            "The part that processes map: programs, libraries and files. Formula: Mapped of meminfo − Σ Pss_Shmem of \
+             all processes; an upper bound if some could not be read.",
         )
         .in_cgroup(
-            "The part that processes map; of shared memory, too. Formula: file_mapped of memory.stat, at most the file cache.",
+            "The part that processes map; of shared memory, too. Formula: file_mapped of memory.stat, at most the file \
+             cache.",
         ),
     PartKind::new("files_unmapped", "not mapped")
         .help("The rest of the file cache: files read or written. Formula: file cache − mapped by processes.")
         .in_cgroup("The rest of the file cache: files read or written. Formula: file cache − mapped by processes."),
     PartKind::new("shmem", "shared memory and tmpfs")
         .help(
-            "Files in tmpfs, memfd, System V and shared anonymous memory, buffers of graphics drivers in shared memory; what \
-             of it is swapped out is not counted. Kernel: Shmem in meminfo.",
+            "Files in tmpfs, memfd, System V and shared anonymous memory, buffers of graphics drivers in shared \
+             memory; without swapped-out data. Kernel: Shmem in meminfo.",
         )
         .in_cgroup("Files in tmpfs, memfd, System V and shared anonymous memory. Kernel: shmem in memory.stat.")
-        .grows(
-            Leak,
-            "shared memory and tmpfs",
-            "it stays until somebody deletes the file or the segment, whatever becomes of who made it",
-        ),
-    PartKind::new("shmem_sysv", "System V segments")
-        .help("Kernel: Σ rss of sysvipc/shm, of zmtop's IPC namespace."),
+        .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
+    PartKind::new("shmem_sysv", "System V segments").help("Kernel: Σ rss of sysvipc/shm, of zmtop's IPC namespace."),
     PartKind::new("buffers", "buffers of block devices")
         .help("Page cache of block devices: metadata of file systems. Kernel: Buffers in meminfo.")
-        .grows(Reclaimed, "buffers", "the kernel drops it when memory is needed"),
+        .label("buffers")
+        .reclaimed("the kernel drops it when memory is needed"),
     PartKind::new("slab_reclaimable", "slab, reclaimable")
-        .help("The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: SReclaimable in meminfo.")
+        .help(
+            "The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: SReclaimable in \
+             meminfo.",
+        )
         .in_cgroup(
             "The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: slab_reclaimable in \
              memory.stat.",
         )
-        .grows(
-            Reclaimed,
-            "kernel: reclaimable slab",
-            "caches of names and inodes grow as files are looked at, and shrink when memory is needed",
-        ),
+        .label("kernel: reclaimable slab")
+        .reclaimed("caches of names and inodes grow as files are accessed, and shrink when memory is needed"),
     PartKind::new(SLAB, "slab, unreclaimable")
         .help(
-            "The kernel's other objects; what grows here without end is a leak in the kernel. Kernel: SUnreclaim in meminfo.",
-        )
-        .in_cgroup("The kernel's other objects. Kernel: slab_unreclaimable in memory.stat.")
-        .grows(Leak, "kernel: unreclaimable slab", "only the code that took an object gives it back"),
-    PartKind::new("kernel_reclaimable", "other reclaimable kernel memory")
-        .help(
-            "Kernel memory outside of slab that it gives back when memory is needed. Formula: KReclaimable − SReclaimable of \
+            "The kernel's other objects; what grows here without end is a leak in the kernel. Kernel: SUnreclaim in \
              meminfo.",
         )
-        .grows(Reclaimed, "kernel: reclaimable memory", "the kernel gives it back when memory is needed"),
+        .in_cgroup("The kernel's other objects. Kernel: slab_unreclaimable in memory.stat.")
+        .label("kernel: unreclaimable slab")
+        .may_leak("only the code that allocated an object frees it"),
+    PartKind::new("kernel_reclaimable", "other reclaimable kernel memory")
+        .help(
+            "Kernel memory outside of slab that it gives back when memory is needed. Formula: KReclaimable − \
+             SReclaimable of meminfo.",
+        )
+        .label("kernel: reclaimable memory")
+        .reclaimed("the kernel gives it back when memory is needed"),
     PartKind::new("kernel_stacks", "kernel stacks")
         .help("A stack for each thread. Kernel: KernelStack in meminfo.")
         .in_cgroup("A stack for each thread. Kernel: kernel_stack in memory.stat.")
-        .grows(
-            Leak,
-            "kernel: stacks of threads",
-            "threads that are never ended keep theirs; what new processes explain is theirs",
-        ),
+        .label("kernel: stacks of threads")
+        .may_leak("threads that never end keep their stacks; growth that new processes explain is attributed to these"),
     PartKind::new("page_tables", "page tables")
         .help("Tables that map the memory of processes. Kernel: PageTables in meminfo.")
         .in_cgroup("Tables that map the memory of processes. Kernel: pagetables in memory.stat.")
-        .grows(
-            Leak,
-            "kernel: page tables",
-            "a process keeps them though the memory that they mapped is gone; what the growth of processes explains is theirs",
+        .label("kernel: page tables")
+        .may_leak(
+            "a process keeps them after the memory that they mapped is freed; growth that processes explain is \
+             attributed to these",
         ),
     PartKind::new("sec_page_tables", "page tables of guests and devices")
         .help("Page tables of virtual machines and of an IOMMU. Kernel: SecPageTables in meminfo.")
         .in_cgroup("Page tables of virtual machines and of an IOMMU. Kernel: sec_pagetables in memory.stat.")
-        .grows(
-            Leak,
-            "kernel: page tables of guests and devices",
-            "only the driver that took them gives them back",
-        ),
+        .label("kernel: page tables of guests and devices")
+        .may_leak("only the driver that allocated them frees them"),
     PartKind::new("percpu", "per-processor memory")
         .help("Memory that each processor has a copy of: counters, BPF maps. Kernel: Percpu in meminfo.")
         .in_cgroup("Memory that each processor has a copy of: counters, BPF maps. Kernel: percpu in memory.stat.")
-        .grows(
-            Leak,
-            "kernel: per-processor memory",
-            "only the code that took it gives it back: cgroups that are never freed, BPF maps",
-        ),
+        .label("kernel: per-processor memory")
+        .may_leak("only the code that allocated it frees it: cgroups that are never freed, BPF maps"),
     PartKind::new("vmalloc", "vmalloc: modules, BPF, tables")
-        .help("Larger tables of the kernel, its modules, BPF programs and maps. Formula: VmallocUsed − KernelStack of meminfo.")
+        .help(
+            "Larger tables of the kernel, its modules, BPF programs and maps. Formula: VmallocUsed − KernelStack of \
+             meminfo.",
+        )
         .in_cgroup("Larger tables of the kernel, BPF programs and maps. Kernel: vmalloc in memory.stat.")
-        .grows(Leak, "kernel: vmalloc", "only the code that took it gives it back"),
+        .label("kernel: vmalloc")
+        .may_leak("only the code that allocated it frees it"),
     PartKind::new("gpu", "graphics")
         .help("Memory held by graphics drivers. Formula: GPUActive + GPUReclaim of meminfo.")
-        .grows(Leak, "graphics memory", "only the program or driver that took a buffer gives it back"),
+        .label("graphics memory")
+        .may_leak("only the program or driver that allocated a buffer frees it"),
     PartKind::new("gpu_reclaim", "given back when needed")
         .help("The part of it that the driver keeps for later and gives back. Kernel: GPUReclaim in meminfo.")
-        .grows(Reclaimed, "graphics memory kept for later", "the driver gives it back when memory is needed"),
+        .label("graphics memory kept for later")
+        .reclaimed("the driver gives it back when memory is needed"),
     PartKind::new("arc", "ZFS cache (ARC)")
         .help(
-            "Pages of the cache of ZFS; its headers are in slab. Formula: data_size + metadata_size of arcstats, at most size.",
+            "Pages of the cache of ZFS; its headers are in slab. Formula: data_size + metadata_size of arcstats, at \
+             most size.",
         )
-        .grows(Reclaimed, "ZFS cache", "ZFS gives it back when memory is needed, down to c_min"),
+        .label("ZFS cache")
+        .reclaimed("ZFS gives it back when memory is needed, down to c_min"),
     PartKind::new("arc_reclaimable", "given back when needed")
         .help("What ZFS gives back when memory is needed. Formula: size − c_min of arcstats."),
     PartKind::new("bounce", "bounce buffers")
         .help("Copies for devices that cannot reach all of RAM. Kernel: Bounce in meminfo.")
-        .grows(Leak, "kernel: bounce buffers", "a copy is given back when its device is done"),
+        .label("kernel: bounce buffers")
+        .may_leak("a copy is freed when its device is done"),
     PartKind::new("writeback_tmp", "FUSE write-back copies")
         .help("Copies of pages that FUSE writes. Kernel: WritebackTmp in meminfo.")
-        .grows(Leak, "kernel: FUSE write-back copies", "a copy is given back when it is written"),
+        .label("kernel: FUSE write-back copies")
+        .may_leak("a copy is freed when it is written"),
     PartKind::new("hugetlb", "huge page pools")
         .help("Pools of huge pages of every size, used and free. Kernel: Hugetlb in meminfo.")
         .in_cgroup("Huge pages in use, where they are charged. Kernel: hugetlb in memory.stat.")
-        .grows(Leak, "huge page pools", "a pool keeps its pages until somebody makes it smaller"),
+        .may_leak("a pool keeps its pages until it is made smaller"),
     PartKind::new("hugetlb_free", "free")
-        .help("The part of the pools that nobody uses. Kernel: Σ free_hugepages × size of /sys/kernel/mm/hugepages."),
+        .help("The unused part of the pools. Kernel: Σ free_hugepages × size of /sys/kernel/mm/hugepages."),
     PartKind::new("zram", "zram, compressed")
         .help("RAM that zram devices take. Kernel: Σ mem_used_total of /sys/block/zram*/mm_stat.")
-        .grows(Processes, "zram", "it grows as processes are swapped out"),
+        .label("zram")
+        .of_processes("it grows as processes are swapped out"),
     PartKind::new("zswap", "zswap, compressed")
         .help("RAM that holds compressed pages before they go to swap. Kernel: Zswap in meminfo.")
         .in_cgroup("RAM that holds compressed pages before they go to swap. Kernel: zswap in memory.stat.")
-        .grows(Processes, "zswap", "it grows as processes are swapped out"),
+        .label("zswap")
+        .of_processes("it grows as processes are swapped out"),
     PartKind::new("kernel", "other kernel memory")
         .in_cgroup(
-            "Kernel memory without a figure of its own: pipes, memory charged in advance; in v1 all kernel memory. Formula: \
-             kernel − the parts of it above, of memory.stat. Kernel: memory.kmem.usage_in_bytes in v1.",
+            "Kernel memory without a figure of its own: pipes, memory charged in advance; in v1 all kernel memory. \
+             Formula: kernel − the parts of it above, of memory.stat. Kernel: memory.kmem.usage_in_bytes in v1.",
         )
-        .grows(Leak, "kernel: other memory", "only the code that took it gives it back"),
+        .label("kernel: other memory")
+        .may_leak("only the code that allocated it frees it"),
     PartKind::new("sockets", "buffers of sockets")
         .in_cgroup("Data that was received and not read, or sent and not acknowledged. Kernel: sock in memory.stat.")
-        .grows(Leak, "buffers of sockets", "what was received stays until it is read"),
+        .may_leak("received data stays until it is read"),
     PartKind::new("limit_others", "taken by others below the same limit")
         .in_cgroup(
             "What other cgroups take of the limit of one above this one. Formula: limit − free − memory.current.",
         )
-        .grows(Free, "memory of other cgroups", "others take it"),
+        .label("memory of other cgroups")
+        .not_judged("others take it"),
     PartKind::new("corrupted", "bad RAM")
-        .help("Pages with memory errors, which are used no more. Kernel: HardwareCorrupted in meminfo.")
-        .grows(Leak, "bad RAM", "bad pages never come back"),
+        .help("Pages with memory errors, which are no longer used. Kernel: HardwareCorrupted in meminfo.")
+        .may_leak("bad pages never come back"),
     PartKind::new("free", "free")
         .help("Pages that hold nothing. Kernel: MemFree in meminfo.")
         .in_cgroup(
-            "What may still be charged without anything being reclaimed. Formula: the least of memory.max − memory.current \
-             of this cgroup and those above it.",
+            "What may still be charged without anything being reclaimed. Formula: the least of memory.max − \
+             memory.current of this cgroup and those above it.",
         )
-        .grows(Free, "free memory", "it is free"),
+        .label("free memory")
+        .not_judged("it is free"),
     PartKind::new("free_lists", "free, on processors' lists")
-        .help("Free pages kept at hand for each processor, which MemFree leaves out. Kernel: Σ count of the pagesets in zoneinfo.")
-        .grows(Free, "free memory of processors", "it is free"),
+        .help(
+            "Free pages kept at hand for each processor, which MemFree leaves out. Kernel: Σ count of the pagesets in \
+             zoneinfo.",
+        )
+        .label("free memory of processors")
+        .not_judged("it is free"),
     PartKind::new(REST, "not accounted for")
         .help(
-            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what changed while the \
-             figures were read. Formula: MemTotal − Σ of all parts.",
+            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what changed \
+             while the figures were read. Formula: MemTotal − Σ of all parts.",
         )
         .in_cgroup(
-            "Memory charged that no counter shows: charged in advance for each processor, or changed while the figures were \
-             read. Formula: memory.current − Σ of all parts that are in it.",
+            "Memory charged that no counter shows: charged in advance for each processor, or changed while the figures \
+             were read. Formula: memory.current − Σ of all parts that are in it.",
         )
-        .grows(
-            Leak,
-            "memory not accounted for",
-            "a driver that takes pages and does not give them back shows nowhere else",
-        ),
+        .label("memory not accounted for")
+        .may_leak("a driver that allocates pages and does not free them shows nowhere else"),
 ];

@@ -104,19 +104,22 @@ const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
 }
 
 pub static COLUMNS: &[Entry] = &[
-    Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated))
-        .help("Memory taken by the allocations that were seen. Kernel: Σ bytes_alloc of the events kmem:kmalloc and kmem:kmem_cache_alloc."),
+    Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated)).help(
+        "Memory of the traced allocations. Kernel: Σ bytes_alloc of the events kmem:kmalloc and \
+             kmem:kmem_cache_alloc.",
+    ),
     Entry::bytes("requested", "REQ", |r| Value::Bytes(r.figures.requested))
-        .help("Memory asked for by them. Kernel: Σ bytes_req of the same events."),
-    Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted()))
-        .help("Memory taken and not asked for: objects have sizes of their own, and requests are rounded up. Formula: ALLOC − REQ."),
+        .help("Memory that they requested. Kernel: Σ bytes_req of the same events."),
+    Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted())).help(
+        "Memory allocated but not requested: requests are rounded up to the size of an object. Formula: ALLOC − \
+             REQ.",
+    ),
     Entry::figure("frag", "FRAG%", Unit::Share, 5, |r| match r.figures.allocated {
         0 => Value::Blank,
         allocated => Value::Share(r.figures.wasted() as f64 / allocated as f64),
     })
-    .help("Internal fragmentation, the part that is wasted. Formula: WASTE ÷ ALLOC."),
-    count("hits", "HITS", |r| Value::Count(r.figures.hits))
-        .help("Allocations that were seen."),
+    .help("Internal fragmentation: the wasted part. Formula: WASTE ÷ ALLOC."),
+    count("hits", "HITS", |r| Value::Count(r.figures.hits)).help("Traced allocations."),
     Entry::figure("rate", "HIT/S", Unit::PerSecond, 5, |r| {
         if r.seconds > 0.0 {
             Value::PerSecond(r.figures.hits as f64 / r.seconds)
@@ -127,24 +130,29 @@ pub static COLUMNS: &[Entry] = &[
     .help("Allocations a second. Formula: HITS ÷ the time traced.")
     .additive(true),
     count("request", "REQSZ", |r| r.each(r.figures.requested))
-        .help("Bytes that an allocation asks for, on average. Formula: REQ ÷ HITS.")
+        .help("Bytes that an allocation requests, on average. Formula: REQ ÷ HITS.")
         .additive(false),
     count("size", "SIZE", |r| r.each(r.figures.allocated))
         .help("Bytes that an allocation takes, on average. Formula: ALLOC ÷ HITS.")
         .additive(false),
     Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth(), 0))
-        .help("Growth: memory taken and not freed while it was traced. Each free is matched by its pointer; those that the kernel does not report, such as in bulk after an RCU grace period, count once the memory is taken again.")
+        .help(
+            "Growth: memory allocated and not freed during the trace. Each free is matched by its pointer. Frees that \
+             the kernel does not report, such as in bulk after an RCU grace period, count when the memory is allocated \
+             again.",
+        )
         .additive(true),
     count("frees", "FREES", |r| Value::Count(r.figures.frees))
-        .help("Allocations that were seen and freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
-    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed))
-        .help("Memory freed with them."),
-    count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu))
-        .help("Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, which is of NUMA nodes."),
+        .help("Traced allocations that were freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
+    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed)).help("Memory freed with them."),
+    count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu)).help(
+        "Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, \
+             which is of NUMA nodes.",
+    ),
     Entry::text("address", "ADDRESS", 18, |r| {
-        r.site()
-            .and_then(|site| site.address)
-            .map_or(Value::Blank, |address| Value::Text(format!("{address:#x}").into_bytes().into()))
+        r.site().and_then(|site| site.address).map_or(Value::Blank, |address| {
+            Value::Text(format!("{address:#x}").into_bytes().into())
+        })
     })
     .help("The address behind the call; of a function, of one call in it."),
     Entry::text("module", "MODULE", 8, |r| {
@@ -153,7 +161,10 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("The module of the kernel that it is in."),
     Entry::text("caller", "CALLER", 20, |r| r.name().map_or(Value::Blank, Value::Text))
-        .help("The function that takes the memory, with the offset of the call in it. Kernel: call_site of the events, by /proc/kallsyms.")
+        .help(
+            "The function that allocates, with the offset of the call in it. Kernel: call_site of the events, by \
+             /proc/kallsyms.",
+        )
         .label(Label::Group),
 ];
 

@@ -158,26 +158,29 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::High),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| chart_of(r.history, r.span))
         .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
-    .priority(Priority::Normal),
+        .priority(Priority::Normal),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
         r.judged(|history| Value::Trend(*history.trend(), history.change().pss))
     })
     .help(
-        "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms up; \
-         ▽ it falls. What the kernel takes back when memory is needed is never called a leak. Filter: trend>1M/min.",
+        "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms \
+         up; ▽ it falls. Memory that the kernel reclaims when needed is never called a leak. Filter: trend>1M/min.",
     )
     .priority(Priority::High),
     Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
         r.judged(|history| Value::Verdict(history.trend().verdict))
     })
-    .help("The word of that: leaking, growing, warming, steady or shrinking. Filter: verdict:leaking.")
+    .help("The verdict: leaking, growing, warming, steady or shrinking. Filter: verdict:leaking.")
     .priority(Priority::Low),
-    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| r.eta().map_or(Value::Blank, Value::Forecast))
-        .help(
-            "How long until growth at this pace has taken all memory there is, of what grows. Formula: room ÷ pace, room \
-             being mem_available + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what its limits leave.",
-        )
-        .priority(Priority::Normal),
+    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
+        r.eta().map_or(Value::Blank, Value::Forecast)
+    })
+    .help(
+        "How long until growth at this pace uses up all memory. Formula: room ÷ pace, room being mem_available + \
+             SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what \
+             its limits leave.",
+    )
+    .priority(Priority::Normal),
 ];
 
 impl Filterable for PartRow<'_> {

@@ -43,26 +43,30 @@ pub static COLUMNS: &[Entry] = &[
     })
         .help(
             "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
-             all processes counts every page once. Where it may not be read, ≤ stands before RSS. Kernel: Pss in smaps_rollup.",
+             all processes counts every page once. If it cannot be read, RSS is shown as an upper bound, with ≤. \
+             Kernel: Pss in smaps_rollup.",
         )
         .metric("zmtop_pss_bytes")
         .priority(Priority::High),
     Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| delta(r, |c| c.pss))
         .timed()
         .help(
-            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), or at that rate where figures are \
-             rarer; of RSS where PSS may not be read, which no sum counts. Coloured from 1 MiB and 1 % of the footprint on. \
-             Formula: PSS now − PSS then.",
+            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), extrapolated if figures \
+             are rarer; of RSS if PSS cannot be read, which sums leave out. Coloured from 1 MiB and 1 % of the \
+             footprint on. Formula: PSS now − PSS then.",
         )
         .additive(true)
         .needs(OVER_TIME),
-    Entry::bytes("swap", "SWAP", |r| match swapped(r) {
-        Some(bytes) => Value::Bytes(bytes),
-        None => after_pss(r, |m| Ok(m.swap)),
+    Entry::bytes("swap", "SWAP", |r| {
+        let hidden = r.sample.filter(|_| r.memory.is_err());
+        match hidden.and_then(|sample| sample.counted.swap()) {
+            Some(bytes) => Value::Bytes(bytes),
+            None => after_pss(r, |m| Ok(m.swap)),
+        }
     })
         .help(
-            "Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup; where that may \
-             not be read, VmSwap in status, which lacks shared memory.",
+            "Swapped-out memory, whole, shared memory included. Kernel: Swap in smaps_rollup; if that cannot be read, \
+             VmSwap in status, which excludes shared memory.",
         )
         .metric("zmtop_swap_bytes")
         .priority(Priority::High),
@@ -91,8 +95,8 @@ pub static COLUMNS: &[Entry] = &[
         (None, _) => after_pss(r, |m| Ok(m.rss)),
     })
         .help(
-            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
-             in smaps_rollup, read together with PSS; where that may not be read, field 24 of stat.",
+            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss in \
+             smaps_rollup, read together with PSS; if that cannot be read, field 24 of stat.",
         )
         .metric("zmtop_rss_bytes")
         .priority(Priority::Low),
@@ -111,8 +115,8 @@ pub static COLUMNS: &[Entry] = &[
         (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
     })
     .help(
-        "PSS in percent of the machine's memory, or of that which the container may use. Where PSS may not be read, ≤ stands before \
-         that of RSS. Formula: PSS ÷ MemTotal.",
+        "PSS in percent of the machine's memory, or of the container's limit. If PSS cannot be read, RSS as an upper \
+         bound, with ≤. Formula: PSS ÷ MemTotal.",
     )
     .additive(true)
     .priority(Priority::Low)
@@ -122,9 +126,9 @@ pub static COLUMNS: &[Entry] = &[
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(
-        "The footprint over the last five minutes, from its least to its greatest. Rows on the screen can be compared: what \
-         moved a quarter as much as another is drawn half as high, and what moved by less than a tenth of itself lower \
-         still. Where PSS may not be read, RSS and swap. Sorted by slope.",
+        "The footprint over the last five minutes, from its lowest to its highest value. Rows on the screen can be \
+         compared: a row that changed a quarter as much as another is drawn half as high, and one that changed by less \
+         than a tenth of its size lower still. RSS and swap if PSS cannot be read. Sorted by slope.",
     )
     .needs(OVER_TIME),
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
@@ -144,8 +148,9 @@ pub static COLUMNS: &[Entry] = &[
         .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss.")
     .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
-        "The most that PSS and SwapPss of smaps_rollup may be off by: 0 when they are read, more as the process, or others that share \
-         memory with it, change since. USS may be off by twice as much. Of a sum, that of its members together.",
+        "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 when they are read, more as the process, or \
+         others that share memory with it, change. The error of USS may be twice as large. For a sum, the sum of its \
+         members' bounds.",
     ),
     Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")
@@ -157,21 +162,21 @@ pub static COLUMNS: &[Entry] = &[
         None => memory(r, |m| m.pss_anon),
     })
     .help(
-        "The anonymous part of PSS: heap, stack, private writes. Where that may not be read, ≤ stands before the same part of RSS, \
-         which only a fork shares. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); resident − shared in statm.",
+        "The anonymous part of PSS: heap, stack, private writes. If it cannot be read, the same part of RSS, which \
+         only forked processes share, as an upper bound, with ≤. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); \
+         resident − shared in statm.",
     )
     .metric("zmtop_pss_anon_bytes"),
     Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
-        "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux \
-         5.4).",
+        "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux 5.4).",
     )
     .metric("zmtop_pss_file_bytes"),
     Entry::bytes("pss_shmem", "SHMEM", |r| memory(r, |m| m.pss_shmem))
         .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4).")
     .metric("zmtop_pss_shmem_bytes"),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty)).help(
-        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in \
-         smaps_rollup (Linux 6.0).",
+        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in smaps_rollup \
+         (Linux 6.0).",
     ),
     Entry::bytes("dirty", "DIRTY", |r| match r.snapshot.fleet {
         Some(_) => Value::Missing(Missing::NotExported),
@@ -188,9 +193,9 @@ pub static COLUMNS: &[Entry] = &[
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(
-            "Memory held through file descriptors, which is in nobody's PSS. What several processes hold is divided among \
-             them, so that sums count it once; ≥ where some of it could not be read. Formula: GPU + DMABUF + BPF + MEMFD + \
-             URING.",
+            "Memory held through file descriptors, which is in no process's PSS. Memory that several processes hold is \
+             divided among them, so that sums count it once; ≥ if some of it could not be read. Formula: GPU + DMABUF \
+             + BPF + MEMFD + URING.",
         )
         .metric("zmtop_held_bytes")
         .needs(Needs::HELD),
@@ -201,8 +206,8 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "How many kinds of what is held could not be read in part: HELD is the least that it is then. Formula: the number of GPU, \
-         DMABUF, BPF, MEMFD and URING that have a ≥.",
+        "How many kinds of held memory could not be read completely; HELD is then a lower bound. Formula: the number \
+         of GPU, DMABUF, BPF, MEMFD and URING that have a ≥.",
     )
     .additive(true)
     .needs(Needs::HELD),
@@ -219,15 +224,17 @@ pub static COLUMNS: &[Entry] = &[
         over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
     })
     .help(
-        "What HELD does, and how fast its lowest values move, judged as the footprint is. Blank where nothing was ever held. \
-         Filter: held_trend>1M/min.",
+        "The trend of HELD, and how fast its lowest values change, judged like the footprint. Blank if nothing was \
+         ever held. Filter: held_trend>1M/min.",
     )
     .needs(HELD_OVER_TIME),
     Entry::figure("held_verdict", "HVERDICT", Unit::Verdict, 9, |r| {
         over_time(r, Value::Blank, |history| known(history, |judged| Value::Verdict(judged.verdict)))
     })
-    .help("The word of that, as the footprint has one: leaking, growing, warming, steady or shrinking. Filter: \
-         held_verdict:leaking.")
+    .help(
+        "The verdict on HELD, as on the footprint: leaking, growing, warming, steady or shrinking. Filter: \
+         held_verdict:leaking.",
+    )
     .needs(HELD_OVER_TIME),
     Entry::figure("mark_held", "ΔMHELD", Unit::Delta, 6, |r| {
         let change = r.mark.and_then(|mark| match (r.group, r.sample) {
@@ -239,29 +246,30 @@ pub static COLUMNS: &[Entry] = &[
         change.map_or(Value::Blank, |change| change.map_or_else(Value::Missing, delta))
     })
     .help(
-        "Change of HELD since the mark that was set (b in the monitor). Blank where HELD was not read when it was. Formula: HELD \
-         now − HELD at the mark.",
+        "Change of HELD since the mark (b in the monitor). Blank if HELD was not read at that time. Formula: HELD now \
+         − HELD at the mark.",
     )
     .needs(HELD_OVER_TIME.and(Needs::MARK)),
     Entry::bytes("gpu", "GPU", |r| held(r, Some(HeldKind::Gpu), |f| f.of(HeldKind::Gpu)))
         .help(
-            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several processes hold \
-             is divided among them, and a buffer that two clients share counts in both. Kernel: drm-resident-memory, -system, \
-             -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are missing.",
+            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several \
+             processes hold is divided among them, and a buffer that two clients share counts in both. Kernel: \
+             drm-resident-memory, -system, -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are \
+             missing.",
         )
         .metric("zmtop_held_gpu_bytes")
         .needs(Needs::HELD),
     Entry::bytes("vram", "VRAM", |r| held(r, Some(HeldKind::Gpu), |f| f.vram))
         .help(
-            "Buffers in the own memory of a graphics or compute device, which is no RAM and not in HELD. Kernel: the other \
-             regions of drm-resident-* in fdinfo.",
+            "Buffers in the own memory of a graphics or compute device, which is neither RAM nor in HELD. Kernel: the \
+             other regions of drm-resident-* in fdinfo.",
         )
         .metric("zmtop_held_vram_bytes")
         .needs(Needs::HELD),
     Entry::bytes("dmabuf", "DMABUF", |r| held(r, Some(HeldKind::DmaBuf), |f| f.of(HeldKind::DmaBuf)))
         .help(
-            "Dma-bufs, each divided by the processes that hold it. Those of a graphics driver whose client the process is \
-             are in GPU. Kernel: size in fdinfo (Linux 5.3).",
+            "Dma-bufs, each divided by the processes that hold it. If the process is a client of a graphics driver, \
+             the driver's dma-bufs are in GPU. Kernel: size in fdinfo (Linux 5.3).",
         )
         .metric("zmtop_held_dmabuf_bytes")
         .needs(Needs::HELD),
@@ -271,24 +279,24 @@ pub static COLUMNS: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("memfd", "MEMFD", |r| held(r, Some(HeldKind::Memfd), |f| f.of(HeldKind::Memfd)))
         .help(
-            "Memfds and removed files on tmpfs, less what their holders map, each divided by those. Swapped-out pages \
-             count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
+            "Memfds and removed files on tmpfs, without what their holders map, each divided by its holders. \
+             Swapped-out pages count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
         )
         .metric("zmtop_held_memfd_bytes")
         .needs(Needs::HELD),
     Entry::bytes("uring", "URING", |r| held(r, Some(HeldKind::Uring), |f| f.of(HeldKind::Uring)))
         .help(
-            "Buffers registered with io_uring, and so pinned, that the process has unmapped since; those it maps are in its \
-             PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
+            "Buffers registered with io_uring, and so pinned, that the process has since unmapped; mapped ones are in \
+             its PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
         )
         .metric("zmtop_held_uring_bytes")
         .needs(Needs::HELD),
     // Judgements on the footprint, and the time until it reaches a limit.
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
-            "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
-             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. Where PSS may not be read, of RSS. \
-             Filter: trend>1M/min verdict:leaking.",
+            "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
+             it grows; ~ it warms up: its growth has only started, or slows down; ▽ it falls. Leaks sort first. Based \
+             on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
         .needs(OVER_TIME),
@@ -296,31 +304,32 @@ pub static COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "The verdict: leaking, growing, warming, steady or shrinking, on the lowest values of what the process holds: its \
-         anonymous, shared and swapped memory; pages of files are left out of the footprint. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
-         minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
+        "The verdict: leaking, growing, warming, steady or shrinking, based on the lowest values of the footprint \
+         without pages of files: anonymous, shared and swapped memory. Growth is reported within two minutes. A leak \
+         is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
+         verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_verdict"),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })
-    .help("How fast the lowest values of the footprint move, of what is not steady or paused. Filter: slope>1M/h.")
+    .help("How fast the lowest values of the footprint change; 0 if it is steady or paused. Filter: slope>1M/h.")
     .needs(OVER_TIME)
     .metric("zmtop_slope_bytes_per_second"),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))
     })
     .help(
-        "How sure it is that the lowest values of the footprint rise for good: a score, not a probability. Below 90 \
-         (trend.confidence) nothing is called a leak.",
+        "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. Below 90 \
+         (trend.confidence) no growth is called a leak.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_leak_confidence_ratio"),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
-    .help("How long the footprint has been growing, at least, of what grows. Time in which the machine was suspended does not count.")
+    .help("How long the footprint has been growing, at least. Time while the machine was suspended does not count.")
     .needs(OVER_TIME)
     .metric("zmtop_growing_for_seconds"),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
@@ -340,9 +349,10 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, that of \
-         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of mem_available (of the system) + \
-         SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take) and limit − what its processes hold.",
+        "How long until growth at this pace reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
+         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least \
+         of mem_available (of the system) + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may \
+         still take) and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
     .metric("zmtop_full_in_seconds"),
@@ -395,8 +405,8 @@ pub static COLUMNS: &[Entry] = &[
         process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state])))
     })
     .help(
-        "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. \
-         Field 3 of stat.",
+        "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. Field 3 \
+         of stat.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
@@ -412,15 +422,15 @@ pub static COLUMNS: &[Entry] = &[
         rate(r, |c| c.majflt, Value::PerSecond)
     })
     .help(
-        "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 \
-         of stat.",
+        "Major faults a second: the process waited for a page from disk or swap. A high rate together with swap means \
+         thrashing. Field 12 of stat.",
     )
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
         rate(r, |c| c.minflt, Value::PerSecond)
     })
-    .help("Minor faults a second: pages given without waiting. Field 10 of stat.")
+    .help("Minor faults a second: pages provided without waiting. Field 10 of stat.")
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
@@ -455,8 +465,8 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while \
-         this column is shown.",
+        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while this \
+         column is shown.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::OOM_SCORE),
@@ -483,14 +493,17 @@ pub static COLUMNS: &[Entry] = &[
         _ => Value::Blank,
     })
     .help(
-        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, \
-         a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, a \
+         supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
     )
     .needs(Needs::FAMILY),
     Entry::text("host", "HOST", 20, |r| {
         group_name(r, GroupBy::Host, |s| optional_text(s.facts.host.as_deref()))
     })
-    .help("The host, in zmtop fleet: the name that it gives itself, or its address where hosts have the same name. Kernel: nodename of uname.")
+    .help(
+        "The host, in zmtop fleet: its own name, or its address if several hosts have the same name. Kernel: nodename \
+         of uname.",
+    )
     .priority(Priority::High)
     .needs(Needs::STAT),
     Entry::text("comm", "NAME", 15, |r| {
@@ -510,8 +523,8 @@ pub static COLUMNS: &[Entry] = &[
         None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
     })
     .help(
-        "What became of the program's file since the start: updated or deleted. Such a process should be started \
-         anew. Of a group: deleted if that became of any of its files. Kernel: the link exe.",
+        "The state of the program's file: updated or deleted since the start. Such a process should be restarted. For \
+         a group, deleted if any of its files was. Kernel: the link exe.",
     )
     .needs(Needs::PROGRAM),
     Entry::text("unread", "UNREAD", 18, |r| match (r.sample, r.memory) {
@@ -524,17 +537,14 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("command", "COMMAND", 12, |r| {
         row_name(r, |s| Value::Text(s.facts.short_command()))
     })
-    .help(
-        "The command line without its program's directory; the kernel's short name in brackets where there is \
-         none.",
-    )
+    .help("The command line without its program's directory; the kernel's short name in brackets if there is none.")
     .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
     Entry::text("cmdline", "COMMAND LINE", 12, |r| {
         row_name(r, |s| Value::Text(s.facts.command()))
     })
-    .help("The whole command line; the kernel's short name in brackets where there is none.")
+    .help("The whole command line; the kernel's short name in brackets if there is none.")
     .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
@@ -549,8 +559,8 @@ pub static COLUMNS: &[Entry] = &[
         (None, None) => Value::Blank,
     })
     .help(
-        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map \
-         it. Formula: Σ 1.",
+        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map it. \
+         Formula: Σ 1.",
     )
     .additive(true)
     .priority(Priority::High)
@@ -573,8 +583,8 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::High),
     Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
         .help(
-            "What the cgroup itself says it holds: file cache, kernel memory and what ended processes left are in it \
-             too. Kernel: memory.current of the cgroup path.",
+            "The memory of the cgroup by its own account, with file cache, kernel memory and what ended processes \
+             left. Kernel: memory.current of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
@@ -582,15 +592,17 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP),
     Entry::bytes("cg_limit", "CGLIMIT", |r| cgroup(r, |c| c.limit))
         .help(
-            "The most that the cgroup may hold, by its own limit or one above it; max where there is none, a dash \
-             where that is not visible. Kernel: memory.max of the cgroup path.",
+            "The memory limit of the cgroup, its own or one above it; max if there is none, a dash if it is not \
+             visible. Kernel: memory.max of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .priority(Priority::High)
         .needs(CGROUP),
     Entry::bytes("cg_swap", "CGSWAP", |r| cgroup(r, |c| c.swap.map(Some)))
-        .help("What of the cgroup is swapped out, by its own account. Kernel: memory.swap.current of the cgroup path.")
+        .help(
+            "The swapped-out memory of the cgroup by its own account. Kernel: memory.swap.current of the cgroup path.",
+        )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP),
@@ -600,23 +612,23 @@ pub static COLUMNS: &[Entry] = &[
         (None, None) => Value::Blank,
     })
     .help(
-        "The group's name; of a process that of its program: a title in brackets from the command line, what an \
-         interpreter runs (python3 ingest.py), the file's name where the kernel's short name begins it or the parent \
-         runs the same, else the short name.",
+        "The group's name; for a process, the name of its program: a title in brackets from the command line, what an \
+         interpreter runs (python3 ingest.py), the file's name if it begins with the kernel's short name or the parent \
+         runs the same file, else the short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),
     // Changes since the mark.
     Entry::figure("mark_pss", "ΔMARK", Unit::Delta, 6, |r| since_mark(r, |s| s.pss))
         .help(
-            "Change of PSS since the mark that was set (b in the monitor). A process that started since counts from \
-             0; of a group, what ended since is taken off. Formula: PSS now − PSS at the mark.",
+            "Change of PSS since the mark (b in the monitor). A process that started later counts from 0; for a group, \
+             what ended since is subtracted. Formula: PSS now − PSS at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     Entry::figure("mark_swap", "ΔMSWAP", Unit::Delta, 6, |r| since_mark(r, |s| s.swap))
         .help(
-            "Change of swap since the mark that was set (b in the monitor). A process that started since counts from \
-             0; of a group, what ended since is taken off. Formula: SWAP now − SWAP at the mark.",
+            "Change of swap since the mark (b in the monitor). A process that started later counts from 0; for a \
+             group, what ended since is subtracted. Formula: SWAP now − SWAP at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     // Hot and cold memory, of processes that the user asked for.
@@ -629,15 +641,15 @@ pub static COLUMNS: &[Entry] = &[
         .applies_to(AppliesTo::Processes),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
-            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may have. \
-             Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may \
+             have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes),
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
-    .help("How long COLD was not touched: from c to the last look. Formula: time since clear_refs was written.")
+    .help("How long COLD was not touched: from c to the last read. Formula: time since clear_refs was written.")
     .applies_to(AppliesTo::Processes),
 ];
 
@@ -820,11 +832,6 @@ fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Valu
         (Some(_), Err(why)) => Value::Missing(why),
         (Some(_), Ok(_)) => row.coldness.and_then(get).unwrap_or_else(Value::Missing),
     }
-}
-
-/// Returns the swapped-out bytes of a process whose memory is hidden, if known.
-fn swapped(row: &Row<'_>) -> Option<u64> {
-    row.sample.filter(|_| row.memory.is_err())?.counted.swap()
 }
 
 /// Returns a figure of held memory, of one kind or of all; of a group, the sum. Mappings hold nothing.

@@ -65,7 +65,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("accurate", "EXACT", 5, |r| {
         text(r, |site| if site.inaccurate { b"no" } else { b"" })
     })
-    .help("`no` where the kernel itself marks the figures as inaccurate. Kernel: accurate:no in allocinfo."),
+    .help("`no` if the kernel itself marks the figures as inaccurate. Kernel: accurate:no in allocinfo."),
     Entry::text("module", "MODULE", 8, |r| {
         text(r, |site| site.module.as_deref().unwrap_or_default())
     })
@@ -79,9 +79,9 @@ pub static COLUMNS: &[Entry] = &[
 
 /// The columns that only the monitor has.
 pub static OVER_TIME: &[Entry] = &over_time(
-    "SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.",
-    "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \
-     called a leak, as the kernel does not say what of it would be taken back.",
+    "SIZE over the time that x and X choose, for sites of 64K or more. It is read while the page shows it.",
+    "Its trend, and how fast its lowest values change, judged like processes: △ it grows; ~ it warms up; ▽ it falls. \
+     None is called a leak, as the kernel does not say what of it can be reclaimed.",
 );
 
 /// The message for counting that was stopped.

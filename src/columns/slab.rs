@@ -55,7 +55,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::bytes("used", "USED", |r| Value::Bytes(r.figures.used))
         .help("The memory of the objects in use. Formula: active_objs × objsize of slabinfo."),
     Entry::bytes("waste", "WASTE", |r| Value::Bytes(r.figures.waste()))
-        .help("Memory in which no object in use is: free objects, and the rest of each slab. Formula: SIZE − USED."),
+        .help("Memory without objects in use: free objects, and the rest of each slab. Formula: SIZE − USED."),
     Entry::figure("use", "OBJ%", Unit::Share, 5, |r| match r.figures.objects {
         0 => Value::Blank,
         objects => Value::Share(r.figures.active as f64 / objects as f64),
@@ -65,7 +65,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("Objects in use; free ones in a slab that a CPU holds count too. Kernel: active_objs in slabinfo.")
         .additive(true),
     count("objects", "OBJS", |r| Value::Count(r.figures.objects))
-        .help("Objects that there is room for. Kernel: num_objs in slabinfo.")
+        .help("The number of objects that fit. Kernel: num_objs in slabinfo.")
         .additive(true),
     Entry::bytes("object_size", "OBJSZ", |r| {
         r.of_line(|cache| Value::Bytes(cache.object_size))
@@ -87,7 +87,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "`yes` where the kernel takes the objects back when memory is needed, as those of dentries and inodes. Kernel: \
+        "`yes` if the kernel reclaims the objects when memory is needed, such as dentries and inodes. Kernel: \
          reclaim_account in /sys/kernel/slab/NAME.",
     ),
     Entry::text("cache", "CACHE", 5, |r| r.of_line(|cache| Value::text(Ok(&cache.name))))
@@ -97,9 +97,10 @@ pub static COLUMNS: &[Entry] = &[
 
 /// The columns that only the monitor has.
 pub static OVER_TIME: &[Entry] = &over_time(
-    "SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a minute.",
-    "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \
-     up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
+    "SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a \
+     minute.",
+    "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms up; ▽ \
+     it falls. Only a cache that is not reclaimable is ever called a leak.",
 );
 
 /// Returns why there are no caches to show.

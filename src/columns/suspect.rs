@@ -51,13 +51,16 @@ pub static COLUMNS: &[Entry] = &[
         leak if leak.verdict == Verdict::Leaking => Value::Confidence(leak),
         _ => DASH,
     })
-    .help("The confidence that it leaks, of what is called a leak: growth is a fact and has none.")
+    .help("The confidence that it leaks. Growth is a fact and has none.")
     .priority(Priority::Low),
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
-    .help("How long it has been growing, at least: what grew before zmtop began is not known, and time in which the machine was suspended does not count.")
+    .help(
+        "How long it has been growing, at least: growth before zmtop started is unknown, and time while the machine \
+         was suspended does not count.",
+    )
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
         None => DASH,
@@ -67,7 +70,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("How long until a limit is reached.")
     .priority(Priority::High),
     Entry::bytes("footprint", "FOOTP", |r| Value::Bytes(r.suspect.footprint))
-        .help("The footprint, PSS + SwapPss; of what is held through descriptors, that."),
+        .help("The footprint, PSS + SwapPss; for memory held through descriptors, its size."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         let is_here = |_: &Identity| r.suspect.facts.as_ref().is_none_or(|facts| facts.host.is_none());
         r.suspect
