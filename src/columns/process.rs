@@ -206,7 +206,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "How many kinds of held memory could not be read completely; HELD is then a lower bound. Formula: the number \
+        "How many kinds of held memory could not be read completely. HELD is then a lower bound. Formula: the number \
          of GPU, DMABUF, BPF, MEMFD and URING that have a ≥.",
     )
     .additive(true)
