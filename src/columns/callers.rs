@@ -12,39 +12,27 @@ use crate::units::{Units, bytes, counted, delta};
 /// A call site, or a sum of call sites.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerRow<'a> {
-    pub place: Place<'a>,
+    /// The call site, or one of a function; `None` for a total.
+    site: Option<&'a CallSite>,
+    /// True if the row is the sum of all call sites in a function.
+    is_function: bool,
     pub figures: CallFigures,
     /// The traced time, in seconds.
     pub seconds: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
-    Site(&'a CallSite),
-    /// The function that contains this call site.
-    Function(&'a CallSite),
-    Total,
-}
-
 impl<'a> CallerRow<'a> {
-    const fn site(&self) -> Option<&'a CallSite> {
-        match self.place {
-            Place::Site(site) | Place::Function(site) => Some(site),
-            Place::Total => None,
-        }
-    }
-
     /// Returns its name: `function+0x1f [module]`, without the offset for a whole function; the address if the function is
     /// unknown.
     pub fn name(&self) -> Option<Cow<'a, [u8]>> {
-        let site = self.site()?;
+        let site = self.site?;
         let (symbol, address) = match (&site.symbol, site.address) {
             (Some(symbol), Some(address)) => (symbol, address),
             (_, Some(address)) => return Some(format!("{address:#x}").into_bytes().into()),
             (_, None) => return Some(Cow::Borrowed(b"(further call sites)")),
         };
         let mut name = symbol.name.to_vec();
-        if let Place::Site(_) = self.place {
+        if !self.is_function {
             name.extend_from_slice(format!("+{:#x}", address.saturating_sub(symbol.address)).as_bytes());
         }
         if let Some(module) = &symbol.module {
@@ -56,22 +44,29 @@ impl<'a> CallerRow<'a> {
     /// Returns the rows of a trace, for each call site or, if `by_symbol`, for each function.
     pub fn of(callers: &'a Callers, by_symbol: bool) -> Vec<Self> {
         let seconds = callers.trace.time.as_secs_f64();
-        let row = |(place, figures)| Self {
-            place,
-            figures,
-            seconds,
-        };
-        if by_symbol {
-            functions(callers).into_iter().map(row).collect()
-        } else {
-            let sites = callers.sites.iter();
-            sites.map(|site| row((Place::Site(site), site.figures))).collect()
+        let mut rows: Vec<Self> = Vec::new();
+        let mut places = HashMap::new();
+        for site in &callers.sites {
+            // A call site in an unknown function has its own row.
+            let symbol = site.symbol.as_ref().filter(|_| by_symbol);
+            let known = symbol.map(|symbol| *places.entry(symbol).or_insert(rows.len()));
+            match known.and_then(|at| rows.get_mut(at)) {
+                Some(row) => row.figures = [row.figures, site.figures].into_iter().sum(),
+                None => rows.push(Self {
+                    site: Some(site),
+                    is_function: by_symbol,
+                    figures: site.figures,
+                    seconds,
+                }),
+            }
         }
+        rows
     }
 
     pub fn total(rows: &[Self], seconds: f64) -> Self {
         Self {
-            place: Place::Total,
+            site: None,
+            is_function: false,
             figures: rows.iter().map(|row| row.figures).sum(),
             seconds,
         }
@@ -150,13 +145,13 @@ pub static COLUMNS: &[Entry] = &[
              which is of NUMA nodes.",
     ),
     Entry::text("address", "ADDRESS", 18, |r| {
-        r.site().and_then(|site| site.address).map_or(Value::Blank, |address| {
+        r.site.and_then(|site| site.address).map_or(Value::Blank, |address| {
             Value::Text(format!("{address:#x}").into_bytes().into())
         })
     })
     .help("The address behind the call; of a function, of one call in it."),
     Entry::text("module", "MODULE", 8, |r| {
-        let module = r.site().and_then(|site| site.symbol.as_ref()?.module.as_ref());
+        let module = r.site.and_then(|site| site.symbol.as_ref()?.module.as_ref());
         module.map_or(Value::Blank, |module| Value::text(Ok(module)))
     })
     .help("The module of the kernel that it is in."),
@@ -167,24 +162,6 @@ pub static COLUMNS: &[Entry] = &[
         )
         .label(Label::Group),
 ];
-
-/// Returns the sums of each function's call sites. A call site in an unknown function has its own row.
-fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
-    let mut rows: Vec<(Place<'_>, CallFigures)> = Vec::new();
-    let mut places = HashMap::new();
-    for site in &callers.sites {
-        let place = rows.len();
-        let known = site
-            .symbol
-            .as_ref()
-            .map(|symbol| *places.entry(symbol).or_insert(place));
-        match known.and_then(|at| rows.get_mut(at)) {
-            Some((_, sums)) => *sums = [*sums, site.figures].into_iter().sum(),
-            None => rows.push((Place::Function(site), site.figures)),
-        }
-    }
-    rows
-}
 
 /// Returns why the call sites have no names, and how to get them.
 pub fn unnamed(why: Missing) -> String {

@@ -107,23 +107,23 @@ impl<'a> Parser<'a> {
 
     fn negated(&mut self, depth: usize) -> Result<Expr, FilterError> {
         let mut negate = false;
-        let mut last = None;
+        let mut last = 0;
         while let Some(Token::Not(at)) = self.peek() {
             self.at += 1;
             negate = !negate;
-            last = Some(*at);
+            last = *at;
         }
-        let Some(token) = self.peek() else {
-            return Err(FilterError::new(last.unwrap_or(0), "a term is missing after !"));
-        };
+        let token = self.peek();
         self.at += 1;
         let expr = match token {
-            Token::Open(at) => self.group(*at, depth + 1)?,
-            Token::Bare(literal) => Expr::Condition(self.bare(literal)?),
-            Token::Keyed(key, value) => Expr::Condition(self.keyed(key, value)?),
-            Token::Figure(column, comparison, bound) => Expr::Condition(self.figure(column, *comparison, bound)?),
-            Token::Close(_) | Token::Or(_) | Token::Not(_) => {
-                return Err(FilterError::new(last.unwrap_or(0), "a term is missing after !"));
+            Some(Token::Open(at)) => self.group(*at, depth + 1)?,
+            Some(Token::Bare(literal)) => Expr::Condition(self.bare(literal)?),
+            Some(Token::Keyed(key, value)) => Expr::Condition(self.keyed(key, value)?),
+            Some(Token::Figure(column, comparison, bound)) => {
+                Expr::Condition(self.figure(column, *comparison, bound)?)
+            }
+            None | Some(Token::Close(_) | Token::Or(_) | Token::Not(_)) => {
+                return Err(FilterError::new(last, "a term is missing after !"));
             }
         };
         Ok(if negate { Expr::Not(Box::new(expr)) } else { expr })
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
     }
 
     fn keyed(&mut self, key: &Literal, value: &Literal) -> Result<Condition, FilterError> {
-        let Some(known) = find_key(&key.text) else {
+        let Some((name, kind, expects)) = find_key(&key.text) else {
             // `verdict:leaking` reads better than `verdict=leaking`, and means the same.
             return match self.schema.figure(&normalized(&key.text)) {
                 Some((_, Unit::Verdict)) => self.figure(key, Comparison::Equal, value),
@@ -164,10 +164,10 @@ impl<'a> Parser<'a> {
             };
         };
         if value.text.is_empty() {
-            let what = format!("{}: needs {}, without a space", known.name, known.expects);
+            let what = format!("{name}: needs {expects}, without a space");
             return Err(FilterError::new(value.at, what));
         }
-        match known.kind {
+        match *kind {
             KeyKind::Pid => pids(value),
             KeyKind::State => states(value),
             KeyKind::Text(TextField::User) if value.style != Style::Pattern => Ok(Condition::User(self.users(value))),
@@ -544,13 +544,8 @@ impl Lexer {
     }
 }
 
-/// A key before a colon.
-struct Key {
-    name: &'static str,
-    kind: KeyKind,
-    /// The value that must follow, for error texts.
-    expects: &'static str,
-}
+/// A key before a colon: its name, its kind, and the value that must follow, for error texts.
+type Key = (&'static str, KeyKind, &'static str);
 
 /// The text or number that a key's value is compared with.
 #[derive(Clone, Copy)]
@@ -560,12 +555,8 @@ enum KeyKind {
     State,
 }
 
-const fn key(name: &'static str, kind: KeyKind, expects: &'static str) -> Key {
-    Key { name, kind, expects }
-}
-
 const fn text(name: &'static str, field: TextField, expects: &'static str) -> Key {
-    key(name, KeyKind::Text(field), expects)
+    (name, KeyKind::Text(field), expects)
 }
 
 static KEYS: [Key; 17] = [
@@ -575,7 +566,7 @@ static KEYS: [Key; 17] = [
     text("cmdline", TextField::CommandLine, "a word"),
     text("name", TextField::Comm, "a word"),
     text("comm", TextField::Comm, "a word"),
-    key("pid", KeyKind::Pid, "a number"),
+    ("pid", KeyKind::Pid, "a number"),
     text("unit", TextField::Unit, "a name"),
     text("container", TextField::Container, "an id"),
     text("cgroup", TextField::Cgroup, "a path"),
@@ -585,12 +576,12 @@ static KEYS: [Key; 17] = [
     text("exe", TextField::Exe, "a path"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),
-    key("state", KeyKind::State, "a letter"),
+    ("state", KeyKind::State, "a letter"),
 ];
 
 fn find_key(typed: &str) -> Option<&'static Key> {
     let name = normalized(typed);
-    KEYS.iter().find(|key| key.name == name)
+    KEYS.iter().find(|(known, ..)| *known == name)
 }
 
 /// Converts a typed name to the form of ids: lower case, `-` as `_`.
@@ -611,7 +602,7 @@ fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> Filter
     let what = if schema.figure(&name).is_some() {
         format!("{name} is a figure: write {name}>{}", shown(value))
     } else {
-        unknown(key, KEYS.iter().map(|key| key.name))
+        unknown(key, KEYS.iter().map(|(name, ..)| *name))
     };
     FilterError::new(at, what)
 }

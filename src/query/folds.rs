@@ -282,7 +282,7 @@ impl Folds {
         touched.sort_unstable();
         touched.dedup();
         for same in touched.chunk_by(|a, b| a.0 == b.0) {
-            self.list[same[0].0 as usize].sum_anew(source, same.iter().map(|(_, chunk)| *chunk));
+            self.list[same[0].0 as usize].update_sums(source, same.iter().map(|(_, chunk)| *chunk));
         }
         self
     }
@@ -381,14 +381,14 @@ impl Fold {
             group,
         };
         if members.len() > MAX_WITH_PAST {
-            fold.name_anew(rows);
+            fold.update_name(rows);
         }
-        fold.sum_anew(source, 0..fold.chunks.len());
+        fold.update_sums(source, 0..fold.chunks.len());
         fold
     }
 
     /// Updates the common command line of the members.
-    fn name_anew(&mut self, rows: &[ProcessSample]) {
+    fn update_name(&mut self, rows: &[ProcessSample]) {
         let members = &self.group.members;
         let (line, first) = (|at: &usize| rows[*at].facts.cmdline.as_deref().ok(), members[0]);
         let mut command = rows[first].facts.short_command();
@@ -402,7 +402,7 @@ impl Fold {
     }
 
     /// Recomputes the sums of some chunks.
-    fn sum_anew(&mut self, source: &RowSource<'_>, chunks: impl Iterator<Item = usize>) {
+    fn update_sums(&mut self, source: &RowSource<'_>, chunks: impl Iterator<Item = usize>) {
         let rows = source.snapshot.rows();
         let members = &self.group.members;
         let change = |sample: &ProcessSample| source.change(sample);
@@ -426,7 +426,7 @@ impl Fold {
             self.group.readable = walks().count();
             self.group.walked = walks().map(|walk| walk.at).min();
             self.trend = judgement(self.pasts(source));
-            self.name_anew(rows);
+            self.update_name(rows);
         }
     }
 

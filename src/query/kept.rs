@@ -120,7 +120,7 @@ impl Kept {
     }
 
     /// Recomputes the blocks that contain these pids.
-    pub(crate) fn sum_anew(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
+    pub(crate) fn update_sums(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
         let rows = source.snapshot.rows();
         let place = |pid| self.blocks.partition_point(|block| block.from <= pid).saturating_sub(1);
         let mut stale: Vec<usize> = pids.map(place).collect();

@@ -339,7 +339,7 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
         return None;
     }
     let source = app.row_source(snapshot);
-    kept.sum_anew(
+    kept.update_sums(
         &source,
         moved
             .into_iter()
