@@ -86,33 +86,30 @@ where
     T: KernelTable + for<'a> TableKind<Row<'a> = KernelRow<'a, T>>,
 {
     [
-        Column::<T>::figure("change", "Δ", Unit::Delta, 6, change::<T>)
-            .timed()
-            .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
-            .priority(Priority::High),
-        Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, since_mark::<T>)
-            .help("The change of SIZE since the mark that b sets.")
-            .additive(true)
-            .needs(Needs::MARK)
-            .priority(Priority::High),
-        Column::<T>::figure("history", "5 MIN", Unit::Chart, 10, self::chart::<T>)
+        Column::<T>::figure("change", "Δ", Unit::Delta, 6, |r| {
+            change_of(r.history, T::size(&r.figures))
+        })
+        .timed()
+        .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+        .priority(Priority::High),
+        Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
+            let size = T::size(&r.figures);
+            r.since_mark.map_or(Value::Blank, |by| Value::Delta(by, size))
+        })
+        .help("The change of SIZE since the mark that b sets.")
+        .additive(true)
+        .needs(Needs::MARK)
+        .priority(Priority::High),
+        Column::<T>::figure("history", "5 MIN", Unit::Chart, 10, |r| chart_of(r.history, r.span))
             .help(chart)
             .priority(Priority::Low),
-        Column::<T>::figure("trend", "TREND", Unit::Trend, 16, trend_of::<T>).help(trend),
+        Column::<T>::figure("trend", "TREND", Unit::Trend, 16, |r| {
+            r.history.map_or(Value::Blank, |history| {
+                Value::Trend(*history.trend(), history.change().pss)
+            })
+        })
+        .help(trend),
     ]
-}
-
-fn change<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    change_of(row.history, T::size(&row.figures))
-}
-
-fn since_mark<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    let size = T::size(&row.figures);
-    row.since_mark.map_or(Value::Blank, |by| Value::Delta(by, size))
-}
-
-fn chart<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    chart_of(row.history, row.span)
 }
 
 /// Returns the recent change of a size, beside the size now.
@@ -124,12 +121,6 @@ pub(super) fn change_of<'a>(history: Option<&'a RowHistory>, size: u64) -> Value
 pub(super) fn chart_of(history: Option<&RowHistory>, span: Duration) -> Value<'_> {
     history.map_or(Value::Blank, |history| {
         Value::Chart(history.footprint().over(span), history.change().growth)
-    })
-}
-
-fn trend_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    row.history.map_or(Value::Blank, |history| {
-        Value::Trend(*history.trend(), history.change().pss)
     })
 }
 
