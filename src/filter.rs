@@ -18,9 +18,9 @@
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor `!swap>0`. A bare word
 //! matches only known texts.
 //!
-//! The arguments of zmtop itself contain the words of the filter. They are omitted from its own command line. Of a command line
-//! that repeats them, such as that of the shell which started it, only the first word is matched
-//! (see [`Snapshot::repeats`](crate::model::Snapshot::repeats)).
+//! The arguments of zmtop itself contain the words of the filter, so they are omitted from its own command line. A command line
+//! that repeats them, for example of the shell that started zmtop, is matched by its first word only (see
+//! [`Snapshot::repeats`](crate::model::Snapshot::repeats)).
 //!
 //! # Groups
 //! Words choose the processes that are summed, and figures are compared with the sums. This applies to `ps --by`, to the

@@ -9,7 +9,7 @@ pub struct PartKind {
     pub id: &'static str,
     /// The name in the account.
     pub title: &'static str,
-    /// The source and formula in the account of the machine, and in that of a cgroup.
+    /// The source and formula for the machine and for a cgroup.
     pub(super) help: &'static str,
     pub(super) cgroup_help: &'static str,
     pub growth: Growth,
@@ -189,11 +189,11 @@ pub static PARTS: &[PartKind] = &[
         .may_leak("only the code that allocated an object frees it"),
     PartKind::new("kernel_reclaimable", "other reclaimable kernel memory")
         .help(
-            "Kernel memory outside of slab that it gives back when memory is needed. Formula: KReclaimable − \
+            "Kernel memory outside of slab that is freed when memory is needed. Formula: KReclaimable − \
              SReclaimable of meminfo.",
         )
         .label("kernel: reclaimable memory")
-        .reclaimed("the kernel gives it back when memory is needed"),
+        .reclaimed("the kernel frees it when memory is needed"),
     PartKind::new("kernel_stacks", "kernel stacks")
         .help("A stack for each thread. Kernel: KernelStack in meminfo.")
         .in_cgroup("A stack for each thread. Kernel: kernel_stack in memory.stat.")
@@ -230,18 +230,18 @@ pub static PARTS: &[PartKind] = &[
         .label("graphics memory")
         .may_leak("only the program or driver that allocated a buffer frees it"),
     PartKind::new("gpu_reclaim", "given back when needed")
-        .help("The part of it that the driver keeps for later and gives back. Kernel: GPUReclaim in meminfo.")
+        .help("The part of it that the driver keeps for later and can free. Kernel: GPUReclaim in meminfo.")
         .label("graphics memory kept for later")
-        .reclaimed("the driver gives it back when memory is needed"),
+        .reclaimed("the driver frees it when memory is needed"),
     PartKind::new("arc", "ZFS cache (ARC)")
         .help(
             "Pages of the cache of ZFS; its headers are in slab. Formula: data_size + metadata_size of arcstats, at \
              most size.",
         )
         .label("ZFS cache")
-        .reclaimed("ZFS gives it back when memory is needed, down to c_min"),
+        .reclaimed("ZFS frees it when memory is needed, down to c_min"),
     PartKind::new("arc_reclaimable", "given back when needed")
-        .help("What ZFS gives back when memory is needed. Formula: size − c_min of arcstats."),
+        .help("What ZFS frees when memory is needed. Formula: size − c_min of arcstats."),
     PartKind::new("bounce", "bounce buffers")
         .help("Copies for devices that cannot reach all of RAM. Kernel: Bounce in meminfo.")
         .label("kernel: bounce buffers")
@@ -252,7 +252,7 @@ pub static PARTS: &[PartKind] = &[
         .may_leak("a copy is freed when it is written"),
     PartKind::new("hugetlb", "huge page pools")
         .help("Pools of huge pages of every size, used and free. Kernel: Hugetlb in meminfo.")
-        .in_cgroup("Huge pages in use, where they are charged. Kernel: hugetlb in memory.stat.")
+        .in_cgroup("Huge pages in use, if they are charged. Kernel: hugetlb in memory.stat.")
         .may_leak("a pool keeps its pages until it is made smaller"),
     PartKind::new("hugetlb_free", "free")
         .help("The unused part of the pools. Kernel: Σ free_hugepages × size of /sys/kernel/mm/hugepages."),

@@ -1,4 +1,4 @@
-//! The account of used swap, and that of shared memory by file system, whose swapped-out part it contains.
+//! The account of used swap, and of shared memory by file system, whose swapped-out part is in it.
 
 use crate::account::{ProcessTotals, less, saturated};
 use crate::model::Reading;
@@ -72,14 +72,14 @@ pub struct SwapAccount {
 
 pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_>) -> SwapAccount {
     let used = s.swap_used();
-    // If no swap is used, no process uses any, readable or not.
-    let nobody = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
+    // If no swap is used, every part is 0, even an unreadable one.
+    let part_of_used = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
     let swap_pss = totals.memory.and_then(|m| m.swap_pss);
-    let processes = nobody(swap_pss);
+    let processes = part_of_used(swap_pss);
     let mut left = used.and_then(|used| Ok(used.saturating_sub(processes?)));
     // The figures are read one after another, so no part may exceed what the others leave.
     let mut take = |part: Reading<u64>| {
-        let part = nobody(part)?.min(left?);
+        let part = part_of_used(part)?.min(left?);
         left = left.map(|left| left - part);
         Ok(part)
     };
@@ -90,7 +90,7 @@ pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_
     let known = [unreadable, sysv, tmpfs, cache].into_iter().filter_map(Result::ok);
     let known: i128 = known.map(i128::from).sum();
     let rest = used.and_then(|used| Ok(saturated(i128::from(used) - i128::from(processes?) - known)));
-    let shared = nobody(less(totals.memory.map(|m| m.swap), swap_pss));
+    let shared = part_of_used(less(totals.memory.map(|m| m.swap), swap_pss));
     SwapAccount {
         used,
         processes,

@@ -9,11 +9,11 @@ use super::{Column, ColumnId, TableKind};
 use crate::group::GroupBy;
 
 pub const PSS: ColumnId = ColumnId::named("pss");
-/// The memory columns that have a value if PSS may not be read: those of PSS then show RSS.
+/// The memory columns that have a value if PSS cannot be read: those of PSS then show RSS.
 pub const WITHOUT_PSS: &[ColumnId] = &named([
     "pss", "dpss", "pss_anon", "rss", "swap", "dswap", "history", "trend", "growth",
 ]);
-/// The best figure if PSS may not be read: RSS counts shared memory in each process.
+/// The best figure if PSS cannot be read: RSS counts shared memory in each process.
 pub const ANON: ColumnId = ColumnId::named("pss_anon");
 pub const RSS: ColumnId = ColumnId::named("rss");
 pub const MEM: ColumnId = ColumnId::named("mem");

@@ -392,7 +392,7 @@ pub static COLUMNS: &[Entry] = &[
             Value::text(s.facts.user.as_deref().map_err(|e| *e))
         })
     })
-    .help("The effective user's name, or the uid where it has none. Uid in status.")
+    .help("The effective user's name, or the uid if it has none. Uid in status.")
     .priority(Priority::High)
     .needs(Needs::USER),
     Entry::figure("uid", "UID", Unit::Count, 10, |r| {
@@ -485,7 +485,7 @@ pub static COLUMNS: &[Entry] = &[
             Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
         })
     })
-    .help("The cgroup path: the unified (v2) one, or that of the v1 memory controller.")
+    .help("The cgroup path: in the unified (v2) hierarchy, or in the v1 memory controller.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("family", "FAMILY", 20, |r| match (r.group, r.sample) {
         (Some(group), _) if group.key.by == GroupBy::Family => Value::Text(Cow::Borrowed(group.key.label())),
@@ -559,7 +559,7 @@ pub static COLUMNS: &[Entry] = &[
         (None, None) => Value::Blank,
     })
     .help(
-        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map it. \
+        "How many processes the row represents: the members of a group, 1 for a process, those that map a mapping. \
          Formula: Σ 1.",
     )
     .additive(true)

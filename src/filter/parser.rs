@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, Fil
     }
 }
 
-/// Refuses the words `or`, `and`, `not` and `pid` where they are meant as operators.
+/// Refuses the words `or`, `and`, `not` and `pid` if they are meant as operators.
 fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
     let plain = |token: &Token| match token {
         Token::Bare(literal) if literal.style == Style::Plain => Some(literal.text.to_ascii_lowercase()),
@@ -241,7 +241,7 @@ fn pids(value: &Literal) -> Result<Condition, FilterError> {
     Ok(Condition::Pid(pids))
 }
 
-/// The state letters of `fs/proc/array.c`, those of old kernels included.
+/// The state letters of `fs/proc/array.c`, old kernels included.
 const STATES: &str = "RSDTtZXxIPKW";
 
 /// Parses state letters in either case, but `t` (traced) and `T` (stopped) are two states.

@@ -168,7 +168,7 @@ impl Selection {
         }
     }
 
-    /// Returns the key of the row at this index, which may be that of equal siblings.
+    /// Returns the key of the row at this index, which may be a row of equal siblings.
     fn key_in(&self, query: &Query<'_>, snapshot: &Snapshot, index: usize) -> RowKey {
         fold_at(query, index).map_or_else(|| self.key(snapshot, index), Fold::key)
     }
