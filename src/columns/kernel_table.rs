@@ -113,7 +113,7 @@ where
 }
 
 /// Returns the recent change of a size, beside the size now.
-pub(super) fn change_of<'a>(history: Option<&'a RowHistory>, size: u64) -> Value<'a> {
+pub(super) fn change_of(history: Option<&RowHistory>, size: u64) -> Value<'_> {
     let change = history.and_then(|history| history.change().pss);
     change.map_or(Value::Blank, |by| Value::Delta(by, size))
 }
