@@ -19,27 +19,22 @@
 //! The rest consists of pages that drivers, graphics or a balloon took from the page allocator and that no counter
 //! shows. A small rest may also come from reading the figures one after another.
 
-pub mod arithmetic;
 mod cgroup;
 pub mod countdown;
 pub mod headroom;
 pub mod overview;
-mod part;
 mod parts;
-mod processes;
-pub mod shmem;
 pub mod swap;
 
-pub use part::{Bound, Part};
-pub use processes::ProcessTotals;
+pub use parts::{Growth, PARTS, PartKind, REST, SLAB};
 
-use crate::account::arithmetic::{less, saturated};
-use crate::model::reading::Reading;
+use crate::group::Coverage;
+use crate::group::totals::Totals;
+use crate::model::memory::Memory;
+use crate::model::process::ProcessSample;
+use crate::model::reading::{Missing, Reading};
+use crate::model::snapshot::Snapshot;
 use crate::model::system::{AccountingInputs, SystemSample};
-
-/// The source and formula of [`Account::rest`].
-const REST_HELP: &str = "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what \
-     changed while the figures were read. Formula: MemTotal − Σ of all parts.";
 
 /// The RAM in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,19 +53,229 @@ pub struct Account {
     pub reserved: Reading<u64>,
 }
 
+/// A part of the RAM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name in filters, JSON and CSV.
+    pub id: &'static str,
+    /// Its name in the table.
+    pub title: &'static str,
+    /// Its source and formula.
+    pub help: &'static str,
+    /// Its size in bytes. If unknown, the part is included in [`Account::rest`].
+    pub bytes: Reading<u64>,
+    /// The direction in which the true size may differ; `None` if the size is exact.
+    pub bound: Option<Bound>,
+    /// Subdivisions, which need not sum to it.
+    pub within: Vec<Self>,
+}
+
+impl Part {
+    const fn new(kind: &PartKind, help: &'static str, bytes: Reading<u64>) -> Self {
+        Self {
+            id: kind.id,
+            title: kind.title,
+            help,
+            bytes,
+            bound: None,
+            within: Vec::new(),
+        }
+    }
+
+    const fn bound(mut self, bound: Option<Bound>) -> Self {
+        self.bound = bound;
+        self
+    }
+
+    /// Adds subdivisions.
+    fn with(mut self, within: impl IntoIterator<Item = Self>) -> Self {
+        self.within.extend(within);
+        self
+    }
+}
+
+/// The direction in which the true size of a part may differ, if some process that counts in it could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    AtMost,
+    AtLeast,
+}
+
+impl Bound {
+    /// Returns the mark shown before the size.
+    pub const fn mark(self) -> char {
+        match self {
+            Self::AtMost => '≤',
+            Self::AtLeast => '≥',
+        }
+    }
+
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::AtMost => "at most",
+            Self::AtLeast => "at least",
+        }
+    }
+}
+
+/// Makes a part. Its id must be in the registry: else this does not compile.
+macro_rules! part {
+    ($id:literal, $bytes:expr) => {{
+        const KIND: &PartKind = PartKind::named($id);
+        Part::new(KIND, KIND.help, $bytes)
+    }};
+}
+
 /// Divides the RAM into parts, or the memory of the cgroup that stands in for the machine.
 pub fn account(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Account {
     if let Some(scope) = &s.scope {
         return cgroup::account(s, scope);
     }
-    let parts = parts::parts(s, inputs, processes);
-    let known: i128 = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from).sum();
+    let parts = parts(s, inputs, processes);
     Account {
         total: s.mem_total,
         total_title: "MemTotal",
-        rest_help: REST_HELP,
-        rest: s.mem_total.map(|total| saturated(i128::from(total) - known)),
+        rest_help: const { PartKind::named(REST).help },
+        rest: rest(s.mem_total, &parts),
         reserved: less(inputs.zones.map(|z| z.present), s.mem_total),
         parts,
     }
+}
+
+fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
+    let files = less(s.cached, s.shmem);
+    // `Mapped` includes shared memory; only the processes show how much of that is mapped.
+    let mapped_shmem = processes.memory.and_then(|m| m.pss_shmem);
+    let mapped = less(s.mapped, mapped_shmem).and_then(|m| Ok(m.min(files?)));
+    let partial = |bound| processes.hidden.map(|_| bound);
+    let pools = sum_of(&inputs.huge, |pool| pool.total);
+    let unused_pools = sum_of(&inputs.huge, |pool| pool.free);
+    vec![
+        part!("anon", s.anon_pages).with([part!("anon_huge", s.anon_huge)]),
+        part!("swap_cache", swap_cache(s)),
+        part!("files", files).with([
+            part!("files_mapped", mapped).bound(partial(Bound::AtMost)),
+            part!("files_unmapped", less(files, mapped)).bound(partial(Bound::AtLeast)),
+        ]),
+        part!("shmem", s.shmem).with([part!("shmem_sysv", inputs.sysv.map(|sysv| sysv.resident))]),
+        part!("buffers", s.buffers),
+        part!("slab_reclaimable", s.sreclaimable),
+        part!(
+            "slab_unreclaimable",
+            s.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable))
+        ),
+        part!("kernel_reclaimable", less(s.kreclaimable, s.sreclaimable)),
+        part!("kernel_stacks", s.kernel_stack),
+        part!("page_tables", s.page_tables),
+        part!("sec_page_tables", s.sec_page_tables),
+        part!("percpu", s.percpu),
+        part!("vmalloc", less(s.vmalloc, s.kernel_stack)),
+        part!("gpu", s.gpu).with([part!("gpu_reclaim", s.gpu_reclaim)]),
+        part!("arc", s.arc()).with([part!("arc_reclaimable", s.arc_reclaimable())]),
+        part!("bounce", s.bounce),
+        part!("writeback_tmp", s.writeback_tmp),
+        part!("hugetlb", s.hugetlb.or(pools).or(s.huge_pool))
+            .with([part!("hugetlb_free", unused_pools.or(s.huge_free))]),
+        part!("zram", sum_of(&inputs.zram, |device| device.used)),
+        part!("zswap", s.zswap),
+        part!("corrupted", s.corrupted),
+        part!("free", s.mem_free),
+        part!("free_lists", inputs.zones.map(|z| z.free_lists)),
+    ]
+}
+
+/// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page
+/// once: these are their pages that are neither mapped anonymous memory nor page cache.
+fn swap_cache(s: &SystemSample) -> Reading<u64> {
+    let cached = s.swap_cached?;
+    if cached == 0 {
+        return Ok(0);
+    }
+    let others = s.anon_pages?.saturating_add(s.cached?).saturating_add(s.buffers?);
+    Ok(s.lru?.saturating_sub(others).min(cached))
+}
+
+/// Subtracts all known parts.
+fn rest(total: Reading<u64>, parts: &[Part]) -> Reading<i64> {
+    let known: i128 = parts.iter().filter_map(|p| p.bytes.ok()).map(i128::from).sum();
+    Ok(saturated(i128::from(total?) - known))
+}
+
+/// Subtracts two figures. The difference is at least 0: since figures are read one after another, it could fall below.
+fn less(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+    Ok(a?.saturating_sub(b?))
+}
+
+/// Sums a figure over a list. The sum is unknown if the list is.
+fn sum_of<T>(all: &Reading<Vec<T>>, figure: impl Fn(&T) -> u64) -> Reading<u64> {
+    let all = all.as_deref().map_err(|e| *e)?;
+    Ok(all.iter().map(figure).fold(0, u64::saturating_add))
+}
+
+/// Converts to 64 bits, saturating.
+fn saturated(n: i128) -> i64 {
+    i64::try_from(n.clamp(i64::MIN.into(), i64::MAX.into())).unwrap_or_default()
+}
+
+/// Adds two figures. The sum is unknown if either is.
+pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+    Ok(a?.saturating_add(b?))
+}
+
+/// The sums over all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessTotals {
+    /// The number of processes whose memory could be read.
+    pub readable: usize,
+    /// The number of processes that have memory.
+    pub total: usize,
+    /// The memory of the readable processes. An address space that several processes share counts once.
+    pub memory: Reading<Memory>,
+    /// Σ `VmSwap` of the unreadable processes.
+    pub swap_unreadable: Reading<u64>,
+    /// The reason why the first unreadable process could not be read.
+    pub hidden: Option<Missing>,
+}
+
+impl ProcessTotals {
+    /// Returns sums that are all unknown for one reason.
+    pub const fn missing(why: Missing) -> Self {
+        Self {
+            readable: 0,
+            total: 0,
+            memory: Err(why),
+            swap_unreadable: Err(why),
+            hidden: Some(why),
+        }
+    }
+
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let totals = Totals::of(snapshot.rows(), |_| None);
+        let coverage = Coverage::of(snapshot);
+        Self {
+            readable: coverage.readable,
+            total: coverage.total(),
+            memory: snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory),
+            swap_unreadable: swap_unreadable(snapshot),
+            hidden: hidden(snapshot).next().map(|(_, why)| why),
+        }
+    }
+
+    /// Returns true if some process could not be read and the sums are therefore too small.
+    pub const fn partial(&self) -> bool {
+        self.readable < self.total
+    }
+}
+
+/// Returns the processes whose memory is hidden, and why.
+fn hidden(snapshot: &Snapshot) -> impl Iterator<Item = (&ProcessSample, Missing)> {
+    let rows = snapshot.rows().iter();
+    rows.filter_map(|p| Some((p, p.walk.err().filter(|why| why.hides_memory())?)))
+}
+
+/// Sums `VmSwap` over the unreadable processes. The sum is unknown if one of them is.
+fn swap_unreadable(snapshot: &Snapshot) -> Reading<u64> {
+    hidden(snapshot).try_fold(0_u64, |sum, (process, why)| {
+        Ok(sum.saturating_add(process.counted.swap().ok_or(why)?))
+    })
 }

@@ -240,7 +240,7 @@ fn take_in(state: &Mutex<State>, snapshot: &Arc<Snapshot>, is_wanted: impl Fn() 
 fn make_ready(state: &mut MutexGuard<'_, State>, snapshot: &Snapshot, rows: usize) -> Option<ReadyList> {
     let mut kept = Kept::new(state.plan.clone()?);
     kept.pushed = state.pushed + 1;
-    while kept.look(&RowSource::new(snapshot, Some(&state.history)), rows) {
+    while kept.extend(&RowSource::new(snapshot, Some(&state.history)), rows) {
         breathe(state);
     }
     Some(MutexGuard::unlocked(state, || ReadyList::new(kept, snapshot)))

@@ -9,52 +9,45 @@
 //!         | COLUMN ('>' | '>=' | '<' | '<=' | '=' | '!=') FIGURE, with spaces between or without
 //! ```
 //!
-//! A word is quoted as in a shell: `'…'` is literal, in `"…"` a backslash makes a quote or a backslash ordinary, and pieces side
-//! by side are one word. The words `or`, `and` and `not` between terms are errors that name the sign: in quotes they are words.
+//! A word is quoted as in a shell: `'…'` is literal, in `"…"` a backslash escapes a quote or a backslash, and adjacent pieces
+//! are one word. The unquoted words `or`, `and` and `not` between terms are errors that name the operator.
 //!
-//! Words are compared without regard to case, as parts of the text; `user:` wants the whole name or a uid.
-//! A regular expression disregards case unless it holds an upper-case letter.
+//! Words match parts of a text in any case; `user:` needs the whole name or a uid. A regular expression ignores case unless it
+//! contains an upper-case letter.
 //!
-//! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor
-//! `!swap>0`. A bare word looks only at what is known.
+//! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor `!swap>0`. A bare word
+//! matches only known texts.
 //!
-//! The arguments of zmtop itself hold the words that are looked for. They are left out of its own command line, and a command
-//! line that repeats them, as that of a shell which started it, counts with its first word only
-//! (see [`Snapshot::repeats`](crate::model::Snapshot::repeats)).
+//! The arguments of zmtop itself contain the words of the filter, so they are omitted from its own command line. A command line
+//! that repeats them, for example of the shell that started zmtop, is matched by its first word only (see
+//! [`Snapshot::repeats`](crate::model::Snapshot::repeats)).
 //!
 //! # Groups
-//! Words choose the processes that are summed, and figures judge the sums. This is so wherever processes are summed: in
-//! `ps --by`, in the monitor and in conditions of alerts, which ask at each snapshot, and in `leaks --by`, whose history
-//! is of the chosen processes alone ([`query::choose`](crate::query::choose)): so pace and verdict are theirs. There a process that was
-//! chosen stays so while it runs its program. A table has no trend of a group of which its filter hides a part, since
-//! the histories of the monitor are of whole groups.
+//! Words choose the processes that are summed, and figures are compared with the sums. This applies to `ps --by`, to the
+//! monitor and to conditions of alerts, each at every snapshot. In `leaks --by`, pace and verdict come from a history of the
+//! chosen processes only ([`query::choose`](crate::query::choose)), and a chosen process stays chosen while it runs its program. A
+//! table shows no trend of a group that its filter hides a part of, since the monitor's histories are of whole groups.
 //!
-//! Any module of a higher layer may parse a filter and match rows with it. This one knows neither rows nor columns: it asks a
-//! [`Schema`] and a [`Filterable`].
+//! This module knows neither rows nor columns: it uses a [`Schema`] and a [`Filterable`].
 
 mod expr;
 mod parser;
 
 use std::borrow::Cow;
 
-use expr::{Condition, Expr, Inputs, TruthSet};
+use expr::{Condition, Expr, Inputs};
 
 use crate::units::Unit;
 
-/// The texts of a process that a filter can look at.
+/// The texts of a process that a filter can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextField {
-    /// The whole command line.
     CommandLine,
     /// The kernel's short name.
     Comm,
-    /// The user's name.
     User,
-    /// The systemd unit.
     Unit,
-    /// The container id.
     Container,
-    /// The cgroup path.
     Cgroup,
     /// The name of its program, as in groups by command.
     Group,
@@ -66,7 +59,6 @@ pub enum TextField {
     Replaced,
     /// The reason why its memory could not be read.
     Unread,
-    /// The host.
     Host,
     /// The letter of its state.
     State,
@@ -86,32 +78,29 @@ pub trait Schema {
 
 /// A row that a filter can be matched with.
 pub trait Filterable {
-    /// Returns a text, raw; `None` if the row has none or it could not be read.
+    /// Returns a raw text; `None` if the row has none or it could not be read.
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>>;
-    /// Returns the pid.
-    fn pid(&self) -> Option<u32>;
+    fn pid(&self) -> Option<u32> {
+        None
+    }
     /// Returns a column's figure; `None` if it is unknown.
     fn number(&self, column: usize) -> Option<f64>;
-    /// Returns what grows in the row, raw, where the row does not say and it is known: `slab kmalloc-64`. No filter asks for
-    /// it; alerts tell of it.
+    /// Returns the raw name of what grows in the row, if known: `slab kmalloc-64`. Only alerts use it.
     fn cause(&self) -> Option<Cow<'_, [u8]>> {
         None
     }
-    /// Returns true if that column's figure belongs to a process alone, as the pid does, so that a group is asked
-    /// for it as it is asked for texts: by its members.
-    fn is_per_process(&self, column: usize) -> bool {
-        let _ = column;
+    /// Returns true if only processes have that column's figure, such as the pid. It is then compared, like texts, for the
+    /// members of a group.
+    fn is_per_process(&self, _column: usize) -> bool {
         false
     }
 }
 
-/// The reason why a filter does not parse, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at column {}", at + 1)]
 pub struct FilterError {
     /// The character, from 0.
     pub at: usize,
-    /// The message.
     pub what: String,
 }
 
@@ -133,13 +122,13 @@ impl Filter {
     pub const MAX_BYTES: usize = 4096;
     /// The depth to which parentheses may nest.
     pub const MAX_DEPTH: usize = 64;
-    /// The number of regular expressions in one filter: each may take a mebibyte.
+    /// The maximum number of regular expressions: each may need a mebibyte.
     pub const MAX_PATTERNS: usize = 16;
 
     /// Parses a filter; an empty one matches everything.
     ///
     /// # Errors
-    /// Says what is wrong, and at which character.
+    /// Has a message and the position of the error.
     pub fn parse(text: &str, schema: &dyn Schema) -> Result<Self, FilterError> {
         if text.len() > Self::MAX_BYTES {
             let before = text.char_indices().take_while(|(byte, _)| *byte < Self::MAX_BYTES);
@@ -151,17 +140,16 @@ impl Filter {
         Ok(Self { root, uses_text })
     }
 
-    /// Returns true if it matches everything.
     pub const fn is_empty(&self) -> bool {
         self.root.is_none()
     }
 
-    /// Returns true if some condition is about a text, the pid or the state: about what only a process has.
+    /// Returns true if some condition is about a text, the pid or the state, which only processes have.
     pub const fn uses_text(&self) -> bool {
         self.uses_text
     }
 
-    /// Returns the columns that it compares, in order and each once.
+    /// Returns the columns that it compares, sorted and without duplicates.
     pub fn columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         self.each_condition(|condition| {
@@ -174,7 +162,7 @@ impl Filter {
         columns
     }
 
-    /// Returns the texts that it looks at; a text may be there twice.
+    /// Returns the texts that it matches, possibly with duplicates.
     pub fn text_fields(&self) -> Vec<TextField> {
         let mut fields = Vec::new();
         self.each_condition(|condition| fields.extend_from_slice(condition.text_fields()));
@@ -190,16 +178,12 @@ impl Filter {
         }
     }
 
-    /// Returns true if the row passes.
     pub fn matches(&self, row: &dyn Filterable) -> bool {
-        let inputs = Inputs::new(Some(row), Some(row));
-        self.root
-            .as_ref()
-            .is_none_or(|root| root.evaluate(&inputs) == TruthSet::YES)
+        self.evaluate(row) == Some(true)
     }
 
-    /// Returns true if a process passes for some values of its figures: texts choose the processes of a group,
-    /// and figures, which judge the group's sums, exclude none.
+    /// Returns true if a process passes for some values of its figures. Texts choose the processes of a group; figures are
+    /// compared with the group's sums and exclude no process.
     pub fn matches_but_for_figures(&self, process: &dyn Filterable) -> bool {
         let inputs = Inputs::new(Some(process), None);
         self.root
@@ -207,19 +191,18 @@ impl Filter {
             .is_none_or(|root| root.evaluate(&inputs).may_be_yes())
     }
 
-    /// Returns true if a group passes: if one of its members would with the group's figures in place of its own.
-    /// A group without members, such as a mapping, passes if it would for some texts.
+    /// Returns true if a group passes: if one of its members would pass with the group's figures instead of its own. A group
+    /// without members, such as a mapping, passes if it would for some texts.
     pub fn matches_group<R: Filterable>(&self, sums: &dyn Filterable, members: impl IntoIterator<Item = R>) -> bool {
         let Some(root) = &self.root else { return true };
-        let mut members = members.into_iter();
-        let Some(first) = members.next() else {
+        let mut members = members.into_iter().peekable();
+        if members.peek().is_none() {
             return root.evaluate(&Inputs::new(None, Some(sums))).may_be_yes();
-        };
-        let passes = |member: &R| root.evaluate(&Inputs::new(Some(member), Some(sums))) == TruthSet::YES;
-        passes(&first) || root.uses_processes(&first) && members.any(|member| passes(&member))
+        }
+        self.evaluate_group(sums, members) == Some(true)
     }
 
-    /// Evaluates the filter on a row; `None` if the answer depends on something unknown.
+    /// Evaluates the filter on a row; `None` if the answer depends on an unknown value.
     pub fn evaluate(&self, row: &dyn Filterable) -> Option<bool> {
         let Some(root) = &self.root else { return Some(true) };
         if self.uses_text {
@@ -229,8 +212,8 @@ impl Filter {
         }
     }
 
-    /// Evaluates the filter on a group, as [`matches_group`](Self::matches_group) does; `None` if no member passes
-    /// and the answer for one depends on something unknown.
+    /// Evaluates the filter on a group, as [`matches_group`](Self::matches_group) does; `None` if no member passes and the
+    /// answer for one depends on an unknown value.
     pub fn evaluate_group<R: Filterable>(
         &self,
         sums: &dyn Filterable,
@@ -244,7 +227,7 @@ impl Filter {
                 Some(false) => {}
                 None => answer = None,
             }
-            // If nothing is asked of the members, the first stands for all.
+            // If no condition is about processes, the answer is the same for all members.
             if !root.uses_processes(&member) {
                 break;
             }
@@ -253,7 +236,7 @@ impl Filter {
     }
 }
 
-/// Returns `text` as a value that means just itself in a filter: in quotes if it needs them.
+/// Returns `text` as a word of a filter, quoted if necessary.
 pub fn quoted(text: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+');
     if !text.is_empty() && text.chars().all(plain) {
@@ -263,7 +246,7 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns examples, and what each lets through.
+/// Returns examples and their meanings.
 pub const fn help() -> &'static [(&'static str, &'static str)] {
     &[
         ("firefox", "firefox in the command line, the name or the user"),

@@ -1,7 +1,6 @@
-//! Processes together: groups, subtrees, and their sums.
+//! Groups and subtrees of processes, and their sums.
 //!
-//! Called by all that show or judge several processes as one: the history, the filter, the columns, the reports and
-//! the screen. It knows one snapshot at a time and nothing of what was before; it never reads anything itself.
+//! For one snapshot at a time, without any state. Nothing here reads files.
 
 mod interpreter;
 mod key;
@@ -28,32 +27,30 @@ use crate::model::snapshot::Snapshot;
 /// A group and its sums.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its identity.
     pub key: GroupKey,
-    /// Its sums. PSS and `SwapPss` divide shared pages among their sharers, so over all groups they never exceed what
-    /// the machine has; RSS, SWAP and SHARED count a page once for every process.
+    /// Its sums. PSS and `SwapPss` divide shared pages among their sharers, so over all groups they never exceed the memory
+    /// of the machine. RSS, SWAP and SHARED count a page once for every process.
     pub totals: Totals,
-    /// Its processes, by their places in [`Snapshot::rows`]; none for a mapping.
+    /// The indices of its processes in [`Snapshot::rows`]; none for a mapping.
     pub members: Vec<usize>,
     /// The number of processes whose memory could be read: the divisor of a mean.
     pub readable: usize,
-    /// The number of members that run a program whose file was replaced, so that they should be restarted. `Deleted` if
-    /// any of the files was.
+    /// The number of members whose program's file was replaced, so that they should be restarted. `Deleted` if any of the
+    /// files was.
     pub replaced: Option<(Replaced, usize)>,
-    /// The figures of the cgroup that the group is; `None` where it is not a single one, or nobody asked.
+    /// The figures of the cgroup that the group is; `None` if it is not a single cgroup, or if they were not requested.
     pub cgroup: Option<CgroupFigures>,
-    /// The command line that its processes have in common but for numbers, raw, where they are equal siblings.
+    /// For equal siblings, the raw command line that they have in common except for numbers.
     pub command: Option<Box<[u8]>>,
-    /// Every process that it could hold is a member, but for kernel threads, which have no memory.
+    /// True if no process of the group was left out, except kernel threads, which have no memory.
     pub whole: bool,
-    /// When the oldest walk of its members was made, on the snapshot's monotonic clock.
+    /// The time of the oldest walk of its members, on the snapshot's monotonic clock.
     pub walked: Option<Duration>,
     /// The start of its oldest member, in clock ticks after boot.
     pub started: Option<u64>,
 }
 
 impl Group {
-    /// Creates an empty group.
     pub fn new(key: GroupKey) -> Self {
         Self {
             key,
@@ -69,19 +66,19 @@ impl Group {
         }
     }
 
-    /// Returns the name to show, still raw: of equal siblings their command line.
+    /// Returns the raw name to show; for equal siblings, their command line.
     pub fn name(&self) -> &[u8] {
         self.command.as_deref().unwrap_or_else(|| self.key.label())
     }
 
-    /// Returns the name to show with [`Self::replaced_label`], still raw.
+    /// Returns the raw name to show, with [`Self::replaced_label`].
     pub fn name_with_replaced(&self) -> Cow<'_, [u8]> {
         let name = self.name();
         self.replaced_label()
             .map_or(Cow::Borrowed(name), |label| [name, label.as_bytes()].concat().into())
     }
 
-    /// Returns ` [updated]`, or ` [2 updated]` where only some members run a replaced program; `None` where none does.
+    /// Returns ` [updated]`, or ` [2 updated]` if only some members run a replaced program; `None` if none does.
     pub fn replaced_label(&self) -> Option<String> {
         let (replaced, count) = self.replaced?;
         let id = replaced.id();
@@ -92,7 +89,7 @@ impl Group {
         })
     }
 
-    /// Adds a member, but for the sums.
+    /// Adds a member, without changing the sums.
     pub(crate) fn add_member(&mut self, at: usize, sample: &ProcessSample) {
         self.members.push(at);
         if let Ok(walk) = &sample.walk {
@@ -108,12 +105,11 @@ impl Group {
     }
 }
 
-/// The place of a group, once a process of it is kept, and true if another was dropped.
+/// The index of a group, once a process of it is kept, and true if a process of it was dropped.
 type Place = (Option<usize>, bool);
 
-/// Groups the processes that `keep` lets through, in the order of their first members. Kernel threads are grouped like
-/// others if they are kept: they have no memory, so most callers drop them. By mapping there are no groups: that takes
-/// more than a snapshot.
+/// Groups the processes that `keep` accepts, in the order of their first members. Most callers drop kernel threads, which have
+/// no memory. There are no groups by mapping: they need more than a snapshot.
 pub fn groups<'a>(
     snapshot: &'a Snapshot,
     by: GroupBy,
@@ -127,7 +123,7 @@ pub fn groups<'a>(
     if by == GroupBy::Mapping {
         return groups;
     }
-    // Groups of which some share an address space.
+    // Groups with members that share an address space.
     let mut sharing = HashSet::new();
     for (at, sample) in rows.iter().enumerate() {
         let is_kept = keep(sample);
@@ -149,7 +145,7 @@ pub fn groups<'a>(
         match *place {
             Some(place) if is_kept => {
                 groups[place].add_member(at, sample);
-                // While the row is at hand: of many processes, reading them takes longer than to add them.
+                // Now, while the row is in the CPU's cache: reading many rows again takes longer than adding them.
                 groups[place].totals.add(&Totals::one(sample, change(sample).as_ref()));
                 if sample.shares_mm.is_some() {
                     sharing.insert(place);
@@ -173,8 +169,8 @@ pub fn groups<'a>(
     groups
 }
 
-/// Returns the figures of the one cgroup that a group is. A unit whose name is found in several places, such as one
-/// that two users each run, is not one cgroup.
+/// Returns the figures of the cgroup that a group is. A unit that exists in several places, such as one that two users
+/// each run, is not a single cgroup.
 fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Option<CgroupFigures> {
     if snapshot.cgroups.is_empty() {
         return None;
@@ -187,7 +183,7 @@ fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Op
     let mut common: Option<&[u8]> = None;
     for at in members {
         let path = snapshot.rows()[*at].facts.cgroup.as_ref().ok()?;
-        // Most members share one path, and one allocation of it.
+        // Most members share one allocation of the path.
         if last.is_some_and(|last| Arc::ptr_eq(last, path)) {
             continue;
         }
@@ -200,7 +196,7 @@ fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Op
     snapshot.cgroups.get(common?).copied()
 }
 
-/// Returns the path up to and with the innermost component that names the unit or the container.
+/// Returns the path up to and including the innermost component that names the unit or the container.
 fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8]> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let mut end = path.len();
@@ -210,13 +206,7 @@ fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8
         let is_named = match by {
             GroupBy::Unit => is_unit(component, name),
             GroupBy::Container => is_container(component, name),
-            GroupBy::Command
-            | GroupBy::User
-            | GroupBy::Cgroup
-            | GroupBy::Family
-            | GroupBy::Host
-            | GroupBy::Siblings
-            | GroupBy::Mapping => false,
+            _ => false,
         };
         if is_named {
             return Some(&path[..end]);
@@ -225,14 +215,13 @@ fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8
     }
 }
 
-/// Returns true if a component names the unit. systemd puts a `_` before a name that would clash with a file of the
-/// kernel's.
+/// Returns true if a component names the unit. systemd prefixes a name with `_` if it would clash with a kernel file.
 fn is_unit(component: &[u8], unit: &[u8]) -> bool {
     component == unit || component.strip_prefix(b"_") == Some(unit)
 }
 
-/// Returns true if a component names the container: by the first twelve digits of its id, at the start or after
-/// `docker-`, `cri-containerd:` and the like; by the whole name for LXC.
+/// Returns true if a component names the container: by the first 12 digits of its id, at the start or after `docker-`,
+/// `cri-containerd:` and the like; for LXC, by the whole name.
 fn is_container(component: &[u8], container: &[u8]) -> bool {
     const ID: usize = 12;
     if component == container || component.strip_prefix(b"lxc.payload.") == Some(container) {

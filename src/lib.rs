@@ -139,7 +139,8 @@
 //! ## A kernel figure
 //!
 //! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system.rs`. The field of
-//! [`SystemSample`](model::SystemSample), parsing, and the field of `zmtop/1`, in this order, follow.
+//! [`SystemSample`](model::SystemSample), parsing, and the field of `zmtop/1`, in this order, follow. If it is a part of
+//! the RAM, describe it in `src/account/parts.rs` and add it to `parts` of `src/account.rs`.
 //!
 //! ```text
 //! /// `KernelStack`.

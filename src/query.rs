@@ -1,10 +1,10 @@
 //! Selects the rows of a table: the processes or groups that pass, their order and their sums.
 //!
-//! The screen and `zmtop ps` use the same query. [`Selection`] decides what passes and computes the sums.
-//! [`Selection::order`] orders it for one table. [`Rows`] combines both, for a table that is printed once.
+//! The screen and `zmtop ps` use the same query. [`Selection`] decides which rows pass and computes the sums.
+//! [`Selection::order`] sorts them for one table. [`Rows`] combines both, for a table that is printed once.
 //!
-//! For the two frontends, `tui` and `output`. Nothing here draws or writes. Except for the [`Kept`] parts of a plain
-//! list, no state lasts from one snapshot to the next: the cursor, tags and a frozen order belong to the caller.
+//! Nothing here draws or writes. Except for [`Kept`], [`Siblings`] and [`Folds`], no state lasts from one snapshot to the next:
+//! the cursor, tags and a frozen order belong to the caller.
 
 mod folds;
 pub(crate) mod kept;
@@ -24,23 +24,22 @@ use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals,
 use crate::history::mappings::ColdnessTable;
 use crate::history::marks::Mark;
 use crate::history::{History, RowHistory};
-use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
+use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 
 /// A query over the processes of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The kind of group that rows are; `None` for one row per process. With groups, the filter's words select the
-    /// processes that are summed, and its figures apply to the sums.
+    /// The kind of group; `None` for one row per process. The filter's words then select the processes that are summed, and
+    /// its figures apply to the sums.
     pub by: Option<GroupBy>,
     /// True to list processes below their parents.
     pub tree: bool,
     /// List only members of this group.
     pub members_of: Option<&'a GroupKey>,
-    /// The filter that rows must pass.
     pub filter: &'a Filter,
     /// List only processes of this user.
     pub user: Option<&'a [u8]>,
-    /// List kernel threads too. They have no memory of their own, so they are in no group.
+    /// List kernel threads. They have no memory of their own, so they are in no group.
     pub kernel_threads: bool,
     /// List unreadable processes even if no filter asks for them.
     pub unseen: bool,
@@ -50,16 +49,16 @@ pub struct Query<'a> {
     pub descending: bool,
     /// Maximum number of rows, in a tree not counting ancestors. Totals include all rows that match.
     pub top: Option<usize>,
-    /// Processes whose descendants are collapsed in a tree.
+    /// Processes whose descendants are hidden in a tree.
     pub folded: Option<&'a HashSet<Identity>>,
-    /// The rows that each stand for several processes.
+    /// Equal siblings, each shown as one row.
     pub folds: Option<&'a Folds>,
     /// A frozen order: the positions of known rows. Other rows follow, in the order of `sort`.
     pub frozen: Option<&'a HashMap<&'a RowKey, usize>>,
 }
 
 impl<'a> Query<'a> {
-    /// Returns the query for all processes, greatest PSS first.
+    /// Creates the query for all processes, greatest PSS first.
     pub fn new(filter: &'a Filter) -> Self {
         Self {
             by: None,
@@ -82,13 +81,11 @@ impl<'a> Query<'a> {
 /// A snapshot and the other sources of row values.
 #[derive(Clone, Copy, Debug)]
 pub struct RowSource<'a> {
-    /// The snapshot.
     pub snapshot: &'a Snapshot,
-    /// The source of changes, rates and trends. Without it they are unknown.
+    /// The source of changes, rates and trends, which are unknown without it.
     pub history: Option<&'a History>,
-    /// The mark relative to which changes are shown.
     pub mark: Option<&'a Mark>,
-    /// Hot and cold memory of the processes that the user selected for it.
+    /// Hot and cold memory of the processes that were selected for it.
     pub coldness: Option<&'a ColdnessTable>,
     /// The time span of charts; `None` for the shortest.
     pub span: Option<Duration>,
@@ -105,8 +102,8 @@ impl<'a> RowSource<'a> {
         }
     }
 
-    /// Returns the source for sort keys. Finding a row's history takes longer than the rest of its key, and few columns
-    /// need it.
+    /// Returns the source for sort keys. Looking up a row's history takes longer than the rest of its key, and few columns need
+    /// it.
     fn for_order(&self, sort: ColumnId) -> Self {
         let history = self.history.filter(|_| sort.get().needs.contains(Needs::HISTORY));
         Self { history, ..*self }
@@ -134,13 +131,11 @@ impl<'a> RowSource<'a> {
 
     pub fn group(&self, group: &'a Group) -> Row<'a> {
         let series = self.history.and_then(|history| history.of_group(group, self.snapshot));
-        let held = self
-            .history
-            .and_then(|history| history.held_of_group(group, self.snapshot));
+        let held = self.history.and_then(|h| h.held_of_group(group, self.snapshot));
         self.with_mark(Row::of_group(group, series, self.snapshot).with_held(held))
     }
 
-    /// Returns the row of equal siblings. Their charts are drawn of all their pasts.
+    /// Returns the row of equal siblings. Their chart is drawn from the histories of all members.
     pub fn fold(&self, fold: &'a Fold) -> Row<'a> {
         let mut row = self.with_mark(Row::of_group(&fold.group, None, self.snapshot));
         row.is_counted = row.counted_rss.is_some();
@@ -149,14 +144,13 @@ impl<'a> RowSource<'a> {
     }
 
     fn with_mark(&self, row: Row<'a>) -> Row<'a> {
-        let row = row.with_mark(self.mark);
-        match self.span {
-            Some(span) => row.with_span(span),
-            None => row,
+        let mut row = row.with_mark(self.mark);
+        if let Some(span) = self.span {
+            row.footprint = row.footprint.map(|footprint| footprint.over(span));
         }
+        row
     }
 
-    /// Returns the recent change of one process.
     fn change(&self, sample: &ProcessSample) -> Option<Change> {
         self.history?.get(sample.id).map(RowHistory::change).copied()
     }
@@ -178,9 +172,9 @@ impl<'a> RowFilter<'a> {
         }
     }
 
-    /// Returns true if the process gets its own row.
+    /// Returns true if the process has its own row.
     fn lists(&self, sample: &'a ProcessSample) -> bool {
-        // An opened group shows the processes that it sums, and kernel threads are not among them.
+        // An opened group shows the processes that it sums, which kernel threads are not.
         let kernel_threads = self.query.kernel_threads && self.query.members_of.is_none();
         (kernel_threads || !sample.stat.is_kernel_thread()) && self.in_scope(sample) && {
             let filter = self.query.filter;
@@ -220,18 +214,17 @@ pub fn address_spaces(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity
 /// A row of a table: the process or group, and its position in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowRef {
-    /// The index of the process in the snapshot, or of the group in [`Selection::groups`]. For
-    /// folded siblings, the index of the first one.
+    /// The index of the process in the snapshot, or of the group in [`Selection::groups`]. For folded siblings, the index of
+    /// the first one.
     pub index: usize,
-    /// Its identity, which stays the same across snapshots.
     pub key: RowKey,
-    /// The lines drawn before its command in a tree: `│  ├─ `.
+    /// The guide lines before its command in a tree: `│  ├─ `.
     pub guide: String,
-    /// Number of its ancestors in a tree.
+    /// The number of its ancestors in a tree.
     pub depth: usize,
     /// True if it has visible children in a tree.
     pub parent: bool,
-    /// True if its children are collapsed, or its equal siblings folded into it. The row then shows the sum.
+    /// True if its children are hidden, or if it represents equal siblings. The row then shows the sum.
     pub folded: bool,
 }
 
@@ -263,17 +256,15 @@ pub fn choose(filter: &Filter, sample: &ProcessSample, snapshot: &Snapshot) -> O
 
 /// Returns true if the fact behind a text field has not been read yet.
 fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
-    fn waits<T>(fact: &Reading<T>) -> bool {
-        matches!(fact, Err(Missing::Pending))
-    }
     let facts = &sample.facts;
-    match field {
-        TextField::CommandLine | TextField::Group | TextField::Family => waits(&facts.cmdline),
-        TextField::User => waits(&facts.user),
-        TextField::Unit | TextField::Container | TextField::Cgroup => waits(&facts.cgroup),
-        TextField::Exe | TextField::Replaced => waits(&facts.exe),
-        TextField::Comm | TextField::Host | TextField::Unread | TextField::State => false,
-    }
+    let missing = match field {
+        TextField::CommandLine | TextField::Group | TextField::Family => facts.cmdline.as_ref().err(),
+        TextField::User => facts.user.as_ref().err(),
+        TextField::Unit | TextField::Container | TextField::Cgroup => facts.cgroup.as_ref().err(),
+        TextField::Exe | TextField::Replaced => facts.exe.as_ref().err(),
+        TextField::Comm | TextField::Host | TextField::Unread | TextField::State => None,
+    };
+    missing == Some(&Missing::Pending)
 }
 
 /// A history of selected processes, and the filter that selected them.
@@ -294,7 +285,7 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Returns true if a process passes. If the words that selected it no longer match, only the figures decide.
+    /// Returns true if a process passes. If the words that selected it no longer match, only the figures count.
     pub fn passes(&self, sample: &ProcessSample) -> bool {
         let row = self.source.process(sample);
         self.filter.matches(&row)
@@ -307,14 +298,13 @@ impl<'a> Chosen<'a> {
     pub fn passing_groups(&self, by: GroupBy) -> HashSet<GroupKey> {
         let is_chosen =
             |sample: &ProcessSample| !sample.stat.is_kernel_thread() && self.history.get(sample.id).is_some();
-        let change = |sample: &ProcessSample| self.history.get(sample.id).map(RowHistory::change).copied();
-        let mut groups = groups(self.source.snapshot, by, is_chosen, change);
-        // Their histories cover the same processes.
-        for group in &mut groups {
+        let mut groups = groups(self.source.snapshot, by, is_chosen, |sample| self.source.change(sample));
+        groups.retain_mut(|group| {
+            // Its history covers the same processes.
             group.whole = true;
-        }
-        let passing = groups.into_iter().filter(|group| self.group_passes(group));
-        passing.map(|group| group.key).collect()
+            self.group_passes(group)
+        });
+        groups.into_iter().map(|group| group.key).collect()
     }
 
     fn group_passes(&self, group: &Group) -> bool {

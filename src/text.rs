@@ -388,6 +388,16 @@ pub fn harmless(text: &str) -> (&str, Option<char>) {
     (text, None)
 }
 
+/// Compares two strings in a constant, in which `==` cannot be used.
+pub(crate) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
 /// Returns the known name most similar to `typed`, with at most one typing error in three letters.
 pub fn nearest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // The distance takes time proportional to the product of the lengths, and a file may contain a name of any length.

@@ -5,7 +5,6 @@ use std::time::Duration;
 /// The unit of a figure. It decides how the figure is written, compared and typed in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes.
     Bytes,
     /// A change in bytes.
     Delta,
@@ -17,9 +16,7 @@ pub enum Unit {
     Share,
     /// A number without a unit.
     Count,
-    /// Seconds.
     Seconds,
-    /// A text, not a figure.
     Text,
     /// A chart of values over time. Its figure is the slope in bytes per second.
     Chart,
@@ -42,13 +39,11 @@ pub enum Units {
     /// Automatic: the unit that leaves 2 to 4 digits, `4.0K`, `120M`, `2.1G`.
     #[default]
     Auto,
-    /// KiB.
     K,
     /// MiB, with one decimal below 10.
     M,
     /// GiB, with two decimals.
     G,
-    /// Whole bytes.
     Bytes,
 }
 
@@ -71,7 +66,6 @@ impl Units {
         Self::ALL.into_iter().find(|u| u.name() == name)
     }
 
-    /// Returns the next choice; the first follows the last.
     #[must_use]
     pub fn next(self) -> Self {
         let at = Self::ALL.iter().position(|u| *u == self).unwrap_or(0);
@@ -179,7 +173,7 @@ pub fn pace(per_second: f64) -> String {
     format!("{}/{unit}", auto(bytes as u64))
 }
 
-/// Returns a number with its noun: `1 process`, `12 processes`.
+/// Writes a number with its noun: `1 process`, `12 processes`.
 pub fn counted(count: u64, noun: &str) -> String {
     let plural = match count {
         1 => "",
@@ -268,7 +262,7 @@ pub fn parse_span(text: &str) -> Option<Duration> {
 }
 
 /// Returns the length of the unsigned number at the beginning of the text.
-fn number_len(text: &str) -> usize {
+pub(crate) fn number_len(text: &str) -> usize {
     text.find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(text.len())
 }

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::account::overview::zswap_limit;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::{SwapArea, SystemSample, Zram};
@@ -105,11 +106,10 @@ fn disk_adds(snapshot: &Snapshot, free: u64) -> u64 {
     let (system, inputs) = (&snapshot.system, &snapshot.accounting);
     let pool = system.zswap.unwrap_or(0);
     let is_on = inputs.zswap_on.unwrap_or(pool > 0);
-    let (true, Ok(total)) = (is_on, system.mem_total) else {
+    let limit = zswap_limit(system, inputs.zswap_percent.or(Ok(ZSWAP_PERCENT)));
+    let (true, Ok(most)) = (is_on, limit) else {
         return free;
     };
-    let percent = inputs.zswap_percent.unwrap_or(ZSWAP_PERCENT).min(100);
-    let most = (u128::from(total) * u128::from(percent) / 100) as u64;
     let ratio = ratio(system.zswapped.unwrap_or(0), pool);
     free - most.saturating_sub(pool).min((free as f64 / ratio) as u64)
 }
@@ -132,11 +132,11 @@ pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
         .filter(|path| path.len() > 1)
         // A limit that covers everything shown is the machine's limit.
         .filter(|path| {
-            !snapshot
+            snapshot
                 .system
                 .scope
                 .as_ref()
-                .is_some_and(|scope| is_within(&scope.path, path))
+                .is_none_or(|scope| !is_within(&scope.path, path))
         })
         .filter(|path| limit(path).is_some_and(|own| parent(path).and_then(limit) != Some(own)))
         .map(|path| (path, 0))

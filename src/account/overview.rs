@@ -1,7 +1,7 @@
 //! One line each for RAM and swap, and the pools of compressed pages.
 
-use crate::account::arithmetic::sum;
-use crate::model::system::{AccountingInputs, SwapArea, SystemSample};
+use crate::account::sum;
+use crate::model::system::{AccountingInputs, SystemSample};
 use crate::model::{Missing, Reading};
 
 /// A line of the overview, in bytes.
@@ -11,7 +11,6 @@ pub struct OverviewRow {
     pub total: Reading<u64>,
     /// In use. RAM: `MemTotal` − available. Swap: `SwapTotal − SwapFree`.
     pub used: Reading<u64>,
-    /// Empty.
     pub free: Reading<u64>,
     /// `Shmem`: shared memory and tmpfs.
     pub shared: Reading<u64>,
@@ -21,12 +20,11 @@ pub struct OverviewRow {
     pub available: Reading<u64>,
 }
 
-/// Returns the line for RAM.
 pub fn ram(s: &SystemSample) -> OverviewRow {
     let reclaimable_slab = match s.sreclaimable {
         // cgroup v1 does not distinguish kinds of slab.
         Err(Missing::Unsupported) if s.scope.is_some() => Ok(0),
-        told => told,
+        known => known,
     };
     OverviewRow {
         total: s.mem_total,
@@ -99,17 +97,19 @@ impl CompressedPool {
     }
 }
 
+/// Returns the RAM that zswap may use.
+pub(super) fn zswap_limit(s: &SystemSample, percent: Reading<u64>) -> Reading<u64> {
+    let percent = percent?.min(100);
+    Ok((u128::from(s.mem_total?) * u128::from(percent) / 100) as u64)
+}
+
 /// Returns zswap and the zram devices.
 pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<CompressedPool> {
     let mut all = vec![CompressedPool {
         name: "zswap".into(),
         stored: s.zswapped,
         same_filled: inputs.zswap_same_filled,
-        limit: inputs.zswap_percent.and_then(|percent| {
-            Ok(Some(
-                (u128::from(s.mem_total?) * u128::from(percent.min(100)) / 100) as u64,
-            ))
-        }),
+        limit: zswap_limit(s, inputs.zswap_percent).map(Some),
         in_ram: s.zswap,
         on_disk: swapped_to_disk(s),
         size: Err(Missing::Unsupported),
@@ -127,18 +127,18 @@ pub fn compressed(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Compressed
     all
 }
 
-/// Returns the used swap on disks, without zram and without pages that zswap still has in RAM.
+/// Returns the used swap on disks, without pages that zswap still has in RAM.
 pub fn swapped_to_disk(s: &SystemSample) -> Reading<u64> {
-    let areas = s.swaps.as_deref().map_err(|e| *e)?;
-    let used = areas.iter().filter(|a| !a.on_zram()).map(|a| a.used);
-    let used = used.fold(0, u64::saturating_add);
     // A kernel without zswap has no such pages.
-    Ok(used.saturating_sub(s.zswapped.unwrap_or(0)))
+    Ok(used_swap(s, false)?.saturating_sub(s.zswapped.unwrap_or(0)))
 }
 
-/// Returns the used swap on zram.
 pub fn swapped_to_zram(s: &SystemSample) -> Reading<u64> {
+    used_swap(s, true)
+}
+
+fn used_swap(s: &SystemSample, on_zram: bool) -> Reading<u64> {
     let areas = s.swaps.as_deref().map_err(|e| *e)?;
-    let used = areas.iter().filter(|a| SwapArea::on_zram(a)).map(|a| a.used);
+    let used = areas.iter().filter(|a| a.on_zram() == on_zram).map(|a| a.used);
     Ok(used.fold(0, u64::saturating_add))
 }

@@ -1,242 +1,313 @@
-//! The parts of the RAM, each with its source and formula.
+//! The registry of parts: each with its names, its source and formula, and the meaning of its growth.
 
-use crate::account::arithmetic::{less, sum_of};
-use crate::account::part::{Bound, Part};
-use crate::account::processes::ProcessTotals;
-use crate::model::Reading;
-use crate::model::system::{AccountingInputs, SystemSample};
+use Growth::{Free, Leak, Processes, Reclaimed};
 
-/// Returns all parts. Each page is in exactly one of them.
-pub(super) fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
-    [user(s, inputs, processes), kernel(s), pools(s, inputs), free(s, inputs)].concat()
+/// A kind of memory that an account has a part for.
+#[derive(Debug)]
+pub struct PartKind {
+    /// The name in filters, JSON and CSV.
+    pub id: &'static str,
+    /// The name in the account.
+    pub title: &'static str,
+    /// The source and formula for the machine and for a cgroup.
+    pub(super) help: &'static str,
+    pub(super) cgroup_help: &'static str,
+    pub growth: Growth,
+    /// The name beside processes and groups: `kernel: page tables`.
+    pub label: &'static str,
+    /// The reason for `growth`. Empty for a part of a part, which is not judged.
+    pub reason: &'static str,
 }
 
-/// Returns the memory of processes and files.
-fn user(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals) -> Vec<Part> {
-    let files = less(s.cached, s.shmem);
-    // `Mapped` includes shared memory; only the processes show how much of that is mapped.
-    let mapped = less(s.mapped, processes.pss_shmem).and_then(|m| Ok(m.min(files?)));
-    let unmapped = less(files, mapped);
-    let partial = |bound| processes.hidden.map(|_| bound);
-    vec![
-        Part::new(
-            "anon",
-            "anonymous memory of processes",
-            s.anon_pages,
-            "Heaps, stacks and private memory that processes map. Kernel: AnonPages in meminfo.",
-        )
-        .with([Part::new(
-            "anon_huge",
-            "in huge pages",
-            s.anon_huge,
-            "The part of it in transparent huge pages. Kernel: AnonHugePages in meminfo.",
-        )]),
-        Part::new(
-            "swap_cache",
-            "swap cache beside it",
-            swap_cache(s),
-            "Pages read back from swap, or on their way there, that no process maps. Formula: Active and Inactive (anon and \
-             file) + Unevictable − AnonPages − Cached − Buffers of meminfo, at most SwapCached.",
-        ),
-        Part::new(
-            "files",
-            "file cache",
-            files,
-            "Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of meminfo.",
-        )
-        .with([
-            Part::new(
-                "files_mapped",
-                "mapped by processes",
-                mapped,
-                "The part that processes map: programs, libraries and files. Formula: Mapped of meminfo − Σ Pss_Shmem of all \
-                 processes; at most that where some could not be read.",
-            )
-            .bound(partial(Bound::AtMost)),
-            Part::new(
-                "files_unmapped",
-                "not mapped",
-                unmapped,
-                "The rest of the file cache: files read or written. Formula: file cache − mapped by processes.",
-            )
-            .bound(partial(Bound::AtLeast)),
-        ]),
-        Part::new(
-            "shmem",
-            "shared memory and tmpfs",
-            s.shmem,
-            "Files in tmpfs, memfd, System V and shared anonymous memory, buffers of graphics drivers in shared memory; what \
-             of it is swapped out is not counted. Kernel: Shmem in meminfo.",
-        )
-        .with([Part::new(
-            "shmem_sysv",
-            "System V segments",
-            inputs.sysv.map(|sysv| sysv.resident),
-            "Kernel: Σ rss of sysvipc/shm, of zmtop's IPC namespace.",
-        )]),
-        Part::new(
-            "buffers",
-            "buffers of block devices",
-            s.buffers,
-            "Page cache of block devices: metadata of file systems. Kernel: Buffers in meminfo.",
-        ),
-    ]
+/// The meaning of a part's growth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It may be a leak.
+    Leak,
+    /// The processes explain it, and are judged themselves.
+    Processes,
+    /// The kernel reclaims it when memory is needed: never a leak.
+    Reclaimed,
+    /// It is no use of memory: not judged.
+    Free,
 }
 
-/// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page
-/// once: these are their pages that are neither mapped anonymous memory nor page cache.
-pub(super) fn swap_cache(s: &SystemSample) -> Reading<u64> {
-    let cached = s.swap_cached?;
-    if cached == 0 {
-        return Ok(0);
+impl Growth {
+    /// Returns the meaning of a part's growth. An unknown part may grow.
+    pub fn of(id: &str) -> Self {
+        PartKind::find(id).map_or(Free, |kind| kind.growth)
     }
-    let others = s.anon_pages?.saturating_add(s.cached?).saturating_add(s.buffers?);
-    Ok(s.lru?.saturating_sub(others).min(cached))
+
+    pub const fn is_judged(self) -> bool {
+        !matches!(self, Free)
+    }
 }
 
-/// Returns the kernel's own memory.
-fn kernel(s: &SystemSample) -> Vec<Part> {
-    let unreclaimable = s.sunreclaim.or_else(|_| less(s.slab, s.sreclaimable));
-    vec![
-        Part::new(
-            "slab_reclaimable",
-            "slab, reclaimable",
-            s.sreclaimable,
-            "The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: SReclaimable in meminfo.",
-        ),
-        Part::new(
-            "slab_unreclaimable",
-            "slab, unreclaimable",
-            unreclaimable,
-            "The kernel's other objects; what grows here without end is a leak in the kernel. Kernel: SUnreclaim in meminfo.",
-        ),
-        Part::new(
-            "kernel_reclaimable",
-            "other reclaimable kernel memory",
-            less(s.kreclaimable, s.sreclaimable),
-            "Kernel memory outside of slab that it gives back when memory is needed. Formula: KReclaimable − SReclaimable of \
+/// The id of unreclaimable slab, whose caches are judged too.
+pub const SLAB: &str = "slab_unreclaimable";
+/// The id of the memory that is not accounted for.
+pub const REST: &str = "unattributed";
+
+impl PartKind {
+    const fn new(id: &'static str, title: &'static str) -> Self {
+        Self {
+            id,
+            title,
+            help: "",
+            cgroup_help: "",
+            growth: Free,
+            label: title,
+            reason: "",
+        }
+    }
+
+    const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
+    }
+
+    const fn in_cgroup(self, cgroup_help: &'static str) -> Self {
+        Self { cgroup_help, ..self }
+    }
+
+    const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    const fn grows(self, growth: Growth, reason: &'static str) -> Self {
+        Self { growth, reason, ..self }
+    }
+
+    const fn may_leak(self, reason: &'static str) -> Self {
+        self.grows(Leak, reason)
+    }
+
+    const fn of_processes(self, reason: &'static str) -> Self {
+        self.grows(Processes, reason)
+    }
+
+    const fn reclaimed(self, reason: &'static str) -> Self {
+        self.grows(Reclaimed, reason)
+    }
+
+    const fn not_judged(self, reason: &'static str) -> Self {
+        self.grows(Free, reason)
+    }
+
+    pub fn find(id: &str) -> Option<&'static Self> {
+        PARTS.iter().find(|kind| kind.id == id)
+    }
+
+    /// Returns the kind with this id.
+    ///
+    /// # Panics
+    /// If there is none: in a constant that is a compile error.
+    pub(super) const fn named(id: &str) -> &'static Self {
+        let mut at = 0;
+        while at < PARTS.len() {
+            if crate::text::same(PARTS[at].id, id) {
+                return &PARTS[at];
+            }
+            at += 1;
+        }
+        panic!("no part has this id")
+    }
+}
+
+/// All kinds. Those in another kind have no reason: only the whole is judged.
+pub static PARTS: &[PartKind] = &[
+    PartKind::new("anon", "anonymous memory of processes")
+        .help("Heaps, stacks and private memory that processes map. Kernel: AnonPages in meminfo.")
+        .in_cgroup("Heaps, stacks and private memory that processes map. Kernel: anon in memory.stat; rss in v1.")
+        .label("anonymous memory")
+        .of_processes("each process is judged by itself"),
+    PartKind::new("anon_huge", "in huge pages")
+        .help("The part of it in transparent huge pages. Kernel: AnonHugePages in meminfo.")
+        .in_cgroup("The part of it in transparent huge pages. Kernel: anon_thp in memory.stat; rss_huge in v1."),
+    PartKind::new("swap_cache", "swap cache beside it")
+        .help(
+            "Pages read back from swap, or on their way there, that no process maps. Formula: Active and Inactive \
+             (anon and file) + Unevictable − AnonPages − Cached − Buffers of meminfo, at most SwapCached.",
+        )
+        .in_cgroup(
+            "Pages read back from swap, or on their way there, that no process maps. Formula: active and inactive \
+             (anon and file) + unevictable − anon − (file − swapcached) of memory.stat, at most swapcached.",
+        )
+        .label("swap cache")
+        .reclaimed("the kernel drops it when memory is needed: it is in swap too"),
+    PartKind::new("files", "file cache")
+        .help(
+            "Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of \
              meminfo.",
-        ),
-        Part::new(
-            "kernel_stacks",
-            "kernel stacks",
-            s.kernel_stack,
-            "A stack for each thread. Kernel: KernelStack in meminfo.",
-        ),
-        Part::new(
-            "page_tables",
-            "page tables",
-            s.page_tables,
-            "Tables that map the memory of processes. Kernel: PageTables in meminfo.",
-        ),
-        Part::new(
-            "sec_page_tables",
-            "page tables of guests and devices",
-            s.sec_page_tables,
-            "Page tables of virtual machines and of an IOMMU. Kernel: SecPageTables in meminfo.",
-        ),
-        Part::new(
-            "percpu",
-            "per-processor memory",
-            s.percpu,
-            "Memory that each processor has a copy of: counters, BPF maps. Kernel: Percpu in meminfo.",
-        ),
-        Part::new(
-            "vmalloc",
-            "vmalloc: modules, BPF, tables",
-            less(s.vmalloc, s.kernel_stack),
-            "Larger tables of the kernel, its modules, BPF programs and maps. Formula: VmallocUsed − KernelStack of meminfo.",
-        ),
-        Part::new(
-            "gpu",
-            "graphics",
-            s.gpu,
-            "Memory held by graphics drivers. Formula: GPUActive + GPUReclaim of meminfo.",
         )
-        .with([Part::new(
-            "gpu_reclaim",
-            "given back when needed",
-            s.gpu_reclaim,
-            "The part of it that the driver keeps for later and gives back. Kernel: GPUReclaim in meminfo.",
-        )]),
-        Part::new(
-            "arc",
-            "ZFS cache (ARC)",
-            s.arc(),
-            "Pages of the cache of ZFS; its headers are in slab. Formula: data_size + metadata_size of arcstats, at most size.",
+        .in_cgroup(
+            "Pages of files, given back when memory is needed once they are written. Formula: file − swapcached − \
+             shmem of memory.stat; cache − swapcached − shmem in v1.",
         )
-        .with([Part::new(
-            "arc_reclaimable",
-            "given back when needed",
-            s.arc_reclaimable(),
-            "What ZFS gives back when memory is needed. Formula: size − c_min of arcstats.",
-        )]),
-        Part::new(
-            "bounce",
-            "bounce buffers",
-            s.bounce,
-            "Copies for devices that cannot reach all of RAM. Kernel: Bounce in meminfo.",
-        ),
-        Part::new(
-            "writeback_tmp",
-            "FUSE write-back copies",
-            s.writeback_tmp,
-            "Copies of pages that FUSE writes. Kernel: WritebackTmp in meminfo.",
-        ),
-    ]
-}
-
-/// Returns the pools of reserved memory and of compressed pages.
-fn pools(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
-    let total = sum_of(&inputs.huge, |pool| pool.total);
-    let idle = sum_of(&inputs.huge, |pool| pool.free);
-    vec![
-        Part::new(
-            "hugetlb",
-            "huge page pools",
-            s.hugetlb.or(total).or(s.huge_pool),
-            "Pools of huge pages of every size, used and free. Kernel: Hugetlb in meminfo.",
+        .reclaimed("it grows as files are read, and the kernel drops it when memory is needed"),
+    PartKind::new("files_mapped", "mapped by processes")
+        .help(
+            "The part that processes map: programs, libraries and files. Formula: Mapped of meminfo − Σ Pss_Shmem of \
+             all processes; an upper bound if some could not be read.",
         )
-        .with([Part::new(
-            "hugetlb_free",
-            "free",
-            idle.or(s.huge_free),
-            "The part of the pools that nobody uses. Kernel: Σ free_hugepages × size of /sys/kernel/mm/hugepages.",
-        )]),
-        Part::new(
-            "zram",
-            "zram, compressed",
-            sum_of(&inputs.zram, |device| device.used),
-            "RAM that zram devices take. Kernel: Σ mem_used_total of /sys/block/zram*/mm_stat.",
+        .in_cgroup(
+            "The part that processes map; of shared memory, too. Formula: file_mapped of memory.stat, at most the file \
+             cache.",
         ),
-        Part::new(
-            "zswap",
-            "zswap, compressed",
-            s.zswap,
-            "RAM that holds compressed pages before they go to swap. Kernel: Zswap in meminfo.",
+    PartKind::new("files_unmapped", "not mapped")
+        .help("The rest of the file cache: files read or written. Formula: file cache − mapped by processes.")
+        .in_cgroup("The rest of the file cache: files read or written. Formula: file cache − mapped by processes."),
+    PartKind::new("shmem", "shared memory and tmpfs")
+        .help(
+            "Files in tmpfs, memfd, System V and shared anonymous memory, buffers of graphics drivers in shared \
+             memory; without swapped-out data. Kernel: Shmem in meminfo.",
+        )
+        .in_cgroup("Files in tmpfs, memfd, System V and shared anonymous memory. Kernel: shmem in memory.stat.")
+        .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
+    PartKind::new("shmem_sysv", "System V segments").help("Kernel: Σ rss of sysvipc/shm, of zmtop's IPC namespace."),
+    PartKind::new("buffers", "buffers of block devices")
+        .help("Page cache of block devices: metadata of file systems. Kernel: Buffers in meminfo.")
+        .label("buffers")
+        .reclaimed("the kernel drops it when memory is needed"),
+    PartKind::new("slab_reclaimable", "slab, reclaimable")
+        .help(
+            "The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: SReclaimable in \
+             meminfo.",
+        )
+        .in_cgroup(
+            "The kernel's caches that it shrinks when memory is needed: dentries, inodes. Kernel: slab_reclaimable in \
+             memory.stat.",
+        )
+        .label("kernel: reclaimable slab")
+        .reclaimed("caches of names and inodes grow as files are accessed, and shrink when memory is needed"),
+    PartKind::new(SLAB, "slab, unreclaimable")
+        .help(
+            "The kernel's other objects; what grows here without end is a leak in the kernel. Kernel: SUnreclaim in \
+             meminfo.",
+        )
+        .in_cgroup("The kernel's other objects. Kernel: slab_unreclaimable in memory.stat.")
+        .label("kernel: unreclaimable slab")
+        .may_leak("only the code that allocated an object frees it"),
+    PartKind::new("kernel_reclaimable", "other reclaimable kernel memory")
+        .help(
+            "Kernel memory outside of slab that is freed when memory is needed. Formula: KReclaimable − \
+             SReclaimable of meminfo.",
+        )
+        .label("kernel: reclaimable memory")
+        .reclaimed("the kernel frees it when memory is needed"),
+    PartKind::new("kernel_stacks", "kernel stacks")
+        .help("A stack for each thread. Kernel: KernelStack in meminfo.")
+        .in_cgroup("A stack for each thread. Kernel: kernel_stack in memory.stat.")
+        .label("kernel: stacks of threads")
+        .may_leak("threads that never end keep their stacks; growth that new processes explain is attributed to these"),
+    PartKind::new("page_tables", "page tables")
+        .help("Tables that map the memory of processes. Kernel: PageTables in meminfo.")
+        .in_cgroup("Tables that map the memory of processes. Kernel: pagetables in memory.stat.")
+        .label("kernel: page tables")
+        .may_leak(
+            "a process keeps them after the memory that they mapped is freed; growth that processes explain is \
+             attributed to these",
         ),
-        Part::new(
-            "corrupted",
-            "bad RAM",
-            s.corrupted,
-            "Pages with memory errors, which are used no more. Kernel: HardwareCorrupted in meminfo.",
-        ),
-    ]
-}
-
-fn free(s: &SystemSample, inputs: &AccountingInputs) -> Vec<Part> {
-    vec![
-        Part::new(
-            "free",
-            "free",
-            s.mem_free,
-            "Pages that hold nothing. Kernel: MemFree in meminfo.",
-        ),
-        Part::new(
-            "free_lists",
-            "free, on processors' lists",
-            inputs.zones.map(|z| z.free_lists),
-            "Free pages kept at hand for each processor, which MemFree leaves out. Kernel: Σ count of the pagesets in zoneinfo.",
-        ),
-    ]
-}
+    PartKind::new("sec_page_tables", "page tables of guests and devices")
+        .help("Page tables of virtual machines and of an IOMMU. Kernel: SecPageTables in meminfo.")
+        .in_cgroup("Page tables of virtual machines and of an IOMMU. Kernel: sec_pagetables in memory.stat.")
+        .label("kernel: page tables of guests and devices")
+        .may_leak("only the driver that allocated them frees them"),
+    PartKind::new("percpu", "per-processor memory")
+        .help("Memory that each processor has a copy of: counters, BPF maps. Kernel: Percpu in meminfo.")
+        .in_cgroup("Memory that each processor has a copy of: counters, BPF maps. Kernel: percpu in memory.stat.")
+        .label("kernel: per-processor memory")
+        .may_leak("only the code that allocated it frees it: cgroups that are never freed, BPF maps"),
+    PartKind::new("vmalloc", "vmalloc: modules, BPF, tables")
+        .help(
+            "Larger tables of the kernel, its modules, BPF programs and maps. Formula: VmallocUsed − KernelStack of \
+             meminfo.",
+        )
+        .in_cgroup("Larger tables of the kernel, BPF programs and maps. Kernel: vmalloc in memory.stat.")
+        .label("kernel: vmalloc")
+        .may_leak("only the code that allocated it frees it"),
+    PartKind::new("gpu", "graphics")
+        .help("Memory held by graphics drivers. Formula: GPUActive + GPUReclaim of meminfo.")
+        .label("graphics memory")
+        .may_leak("only the program or driver that allocated a buffer frees it"),
+    PartKind::new("gpu_reclaim", "given back when needed")
+        .help("The part of it that the driver keeps for later and can free. Kernel: GPUReclaim in meminfo.")
+        .label("graphics memory kept for later")
+        .reclaimed("the driver frees it when memory is needed"),
+    PartKind::new("arc", "ZFS cache (ARC)")
+        .help(
+            "Pages of the cache of ZFS; its headers are in slab. Formula: data_size + metadata_size of arcstats, at \
+             most size.",
+        )
+        .label("ZFS cache")
+        .reclaimed("ZFS frees it when memory is needed, down to c_min"),
+    PartKind::new("arc_reclaimable", "given back when needed")
+        .help("What ZFS frees when memory is needed. Formula: size − c_min of arcstats."),
+    PartKind::new("bounce", "bounce buffers")
+        .help("Copies for devices that cannot reach all of RAM. Kernel: Bounce in meminfo.")
+        .label("kernel: bounce buffers")
+        .may_leak("a copy is freed when its device is done"),
+    PartKind::new("writeback_tmp", "FUSE write-back copies")
+        .help("Copies of pages that FUSE writes. Kernel: WritebackTmp in meminfo.")
+        .label("kernel: FUSE write-back copies")
+        .may_leak("a copy is freed when it is written"),
+    PartKind::new("hugetlb", "huge page pools")
+        .help("Pools of huge pages of every size, used and free. Kernel: Hugetlb in meminfo.")
+        .in_cgroup("Huge pages in use, if they are charged. Kernel: hugetlb in memory.stat.")
+        .may_leak("a pool keeps its pages until it is made smaller"),
+    PartKind::new("hugetlb_free", "free")
+        .help("The unused part of the pools. Kernel: Σ free_hugepages × size of /sys/kernel/mm/hugepages."),
+    PartKind::new("zram", "zram, compressed")
+        .help("RAM that zram devices take. Kernel: Σ mem_used_total of /sys/block/zram*/mm_stat.")
+        .label("zram")
+        .of_processes("it grows as processes are swapped out"),
+    PartKind::new("zswap", "zswap, compressed")
+        .help("RAM that holds compressed pages before they go to swap. Kernel: Zswap in meminfo.")
+        .in_cgroup("RAM that holds compressed pages before they go to swap. Kernel: zswap in memory.stat.")
+        .label("zswap")
+        .of_processes("it grows as processes are swapped out"),
+    PartKind::new("kernel", "other kernel memory")
+        .in_cgroup(
+            "Kernel memory without a figure of its own: pipes, memory charged in advance; in v1 all kernel memory. \
+             Formula: kernel − the parts of it above, of memory.stat. Kernel: memory.kmem.usage_in_bytes in v1.",
+        )
+        .label("kernel: other memory")
+        .may_leak("only the code that allocated it frees it"),
+    PartKind::new("sockets", "buffers of sockets")
+        .in_cgroup("Data that was received and not read, or sent and not acknowledged. Kernel: sock in memory.stat.")
+        .may_leak("received data stays until it is read"),
+    PartKind::new("limit_others", "taken by others below the same limit")
+        .in_cgroup(
+            "What other cgroups take of the limit of one above this one. Formula: limit − free − memory.current.",
+        )
+        .label("memory of other cgroups")
+        .not_judged("others take it"),
+    PartKind::new("corrupted", "bad RAM")
+        .help("Pages with memory errors, which are no longer used. Kernel: HardwareCorrupted in meminfo.")
+        .may_leak("bad pages never come back"),
+    PartKind::new("free", "free")
+        .help("Pages that hold nothing. Kernel: MemFree in meminfo.")
+        .in_cgroup(
+            "What may still be charged without anything being reclaimed. Formula: the least of memory.max − \
+             memory.current of this cgroup and those above it.",
+        )
+        .label("free memory")
+        .not_judged("it is free"),
+    PartKind::new("free_lists", "free, on processors' lists")
+        .help(
+            "Free pages kept at hand for each processor, which MemFree leaves out. Kernel: Σ count of the pagesets in \
+             zoneinfo.",
+        )
+        .label("free memory of processors")
+        .not_judged("it is free"),
+    PartKind::new(REST, "not accounted for")
+        .help(
+            "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what changed \
+             while the figures were read. Formula: MemTotal − Σ of all parts.",
+        )
+        .in_cgroup(
+            "Memory charged that no counter shows: charged in advance for each processor, or changed while the figures \
+             were read. Formula: memory.current − Σ of all parts that are in it.",
+        )
+        .label("memory not accounted for")
+        .may_leak("a driver that allocates pages and does not free them shows nowhere else"),
+];

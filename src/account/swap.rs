@@ -1,9 +1,48 @@
-//! The account of used swap.
+//! The account of used swap, and of shared memory by file system, whose swapped-out part is in it.
 
-use crate::account::arithmetic::{less, saturated};
-use crate::account::processes::ProcessTotals;
-use crate::account::shmem::ShmemAccount;
-use crate::model::{Reading, SystemSample};
+use crate::account::{ProcessTotals, less, saturated};
+use crate::model::Reading;
+use crate::model::system::{AccountingInputs, MemoryMount, SystemSample, SysvShm};
+use crate::order;
+
+/// Shared memory in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShmemAccount<'a> {
+    /// `Shmem`: the part in RAM.
+    pub total: Reading<u64>,
+    /// The in-memory file systems that zmtop can reach, largest first. Their figures include swapped-out data.
+    pub mounts: Reading<Vec<&'a MemoryMount>>,
+    /// System V segments of zmtop's IPC namespace.
+    pub sysv: Reading<SysvShm>,
+    /// The rest in RAM: memfd, shared anonymous memory, buffers of graphics drivers, and file systems without a limit
+    /// or in other mount namespaces. Too small by the swapped-out data of the file systems.
+    pub elsewhere: Reading<u64>,
+    /// A lower bound on the file systems' swapped-out data: their contents beyond all shared memory in RAM.
+    pub swapped: Reading<u64>,
+}
+
+pub fn shmem<'a>(s: &SystemSample, inputs: &'a AccountingInputs) -> ShmemAccount<'a> {
+    let mounts = inputs.mounts.as_ref().map_err(|why| *why).map(|mounts| {
+        let mut mounts: Vec<_> = mounts.iter().collect();
+        order::sort_by_key(&mut mounts, |mount| std::cmp::Reverse(mount.used.unwrap_or(0)));
+        mounts
+    });
+    let held = mounts.as_ref().map_err(|why| *why).map(|mounts| {
+        let used = mounts.iter().filter_map(|mount| mount.used.ok());
+        used.fold(0, u64::saturating_add)
+    });
+    // Segments of huge pages do not count in `Shmem`.
+    let resident = inputs.sysv.and_then(|sysv| Ok(sysv.resident.min(s.shmem?)));
+    // `room` is what may belong to file systems; the next figure is what does.
+    let room = less(s.shmem, Ok(resident.unwrap_or(0)));
+    ShmemAccount {
+        total: s.shmem,
+        elsewhere: less(room, held),
+        swapped: less(held, room),
+        sysv: inputs.sysv,
+        mounts,
+    }
+}
 
 /// Used swap, in parts that sum to it.
 ///
@@ -31,16 +70,16 @@ pub struct SwapAccount {
     pub mapped: Reading<u64>,
 }
 
-/// Divides used swap into parts.
 pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_>) -> SwapAccount {
     let used = s.swap_used();
-    // If no swap is used, no process uses any, readable or not.
-    let nobody = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
-    let processes = nobody(totals.swap_pss);
+    // If no swap is used, every part is 0, even an unreadable one.
+    let part_of_used = |reading: Reading<u64>| if used == Ok(0) { Ok(0) } else { reading };
+    let swap_pss = totals.memory.and_then(|m| m.swap_pss);
+    let processes = part_of_used(swap_pss);
     let mut left = used.and_then(|used| Ok(used.saturating_sub(processes?)));
     // The figures are read one after another, so no part may exceed what the others leave.
     let mut take = |part: Reading<u64>| {
-        let part = nobody(part)?.min(left?);
+        let part = part_of_used(part)?.min(left?);
         left = left.map(|left| left - part);
         Ok(part)
     };
@@ -51,7 +90,7 @@ pub fn account(s: &SystemSample, totals: &ProcessTotals, shmem: &ShmemAccount<'_
     let known = [unreadable, sysv, tmpfs, cache].into_iter().filter_map(Result::ok);
     let known: i128 = known.map(i128::from).sum();
     let rest = used.and_then(|used| Ok(saturated(i128::from(used) - i128::from(processes?) - known)));
-    let shared = nobody(less(totals.swap, totals.swap_pss));
+    let shared = part_of_used(less(totals.memory.map(|m| m.swap), swap_pss));
     SwapAccount {
         used,
         processes,

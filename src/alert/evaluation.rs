@@ -4,13 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::account::SLAB;
 use crate::alert::event::{AlertEvent, Details, ResolveReason, Rule, Target, TargetKind, Transition};
 use crate::columns::Row;
 use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
 use crate::filter::Filterable;
 use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
-use crate::history::kernel::SLAB;
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::ProcessSample;
 use crate::model::snapshot::Snapshot;

@@ -9,43 +9,30 @@ use crate::model::Missing;
 use crate::model::kernel::{CallFigures, CallSite, Callers, Trace};
 use crate::units::{Units, bytes, counted, delta};
 
-/// A call site, or the sum of some.
+/// A call site, or a sum of call sites.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerRow<'a> {
-    pub place: Place<'a>,
+    /// The call site, or one of a function; `None` for a total.
+    site: Option<&'a CallSite>,
+    /// True if the row is the sum of all call sites in a function.
+    is_function: bool,
     pub figures: CallFigures,
-    /// The time that they are of, in seconds.
+    /// The traced time, in seconds.
     pub seconds: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
-    Site(&'a CallSite),
-    /// The function that this call site is in, with all others in it.
-    Function(&'a CallSite),
-    /// Several.
-    Total,
-}
-
 impl<'a> CallerRow<'a> {
-    const fn site(&self) -> Option<&'a CallSite> {
-        match self.place {
-            Place::Site(site) | Place::Function(site) => Some(site),
-            Place::Total => None,
-        }
-    }
-
-    /// Returns its name: `function+0x1f [module]`, and of a whole function without the offset; the address of an unknown
-    /// one.
+    /// Returns its name: `function+0x1f [module]`, without the offset for a whole function; the address if the function is
+    /// unknown.
     pub fn name(&self) -> Option<Cow<'a, [u8]>> {
-        let site = self.site()?;
+        let site = self.site?;
         let (symbol, address) = match (&site.symbol, site.address) {
             (Some(symbol), Some(address)) => (symbol, address),
             (_, Some(address)) => return Some(format!("{address:#x}").into_bytes().into()),
             (_, None) => return Some(Cow::Borrowed(b"(further call sites)")),
         };
         let mut name = symbol.name.to_vec();
-        if let Place::Site(_) = self.place {
+        if !self.is_function {
             name.extend_from_slice(format!("+{:#x}", address.saturating_sub(symbol.address)).as_bytes());
         }
         if let Some(module) = &symbol.module {
@@ -54,25 +41,32 @@ impl<'a> CallerRow<'a> {
         Some(name.into())
     }
 
-    /// Returns the rows of a trace: of each call site, or the sums of each function's where `by_symbol`.
+    /// Returns the rows of a trace, for each call site or, if `by_symbol`, for each function.
     pub fn of(callers: &'a Callers, by_symbol: bool) -> Vec<Self> {
         let seconds = callers.trace.time.as_secs_f64();
-        let row = |(place, figures)| Self {
-            place,
-            figures,
-            seconds,
-        };
-        if by_symbol {
-            functions(callers).into_iter().map(row).collect()
-        } else {
-            let sites = callers.sites.iter();
-            sites.map(|site| row((Place::Site(site), site.figures))).collect()
+        let mut rows: Vec<Self> = Vec::new();
+        let mut places = HashMap::new();
+        for site in &callers.sites {
+            // A call site in an unknown function has its own row.
+            let symbol = site.symbol.as_ref().filter(|_| by_symbol);
+            let known = symbol.map(|symbol| *places.entry(symbol).or_insert(rows.len()));
+            match known.and_then(|at| rows.get_mut(at)) {
+                Some(row) => row.figures = [row.figures, site.figures].into_iter().sum(),
+                None => rows.push(Self {
+                    site: Some(site),
+                    is_function: by_symbol,
+                    figures: site.figures,
+                    seconds,
+                }),
+            }
         }
+        rows
     }
 
     pub fn total(rows: &[Self], seconds: f64) -> Self {
         Self {
-            place: Place::Total,
+            site: None,
+            is_function: false,
             figures: rows.iter().map(|row| row.figures).sum(),
             seconds,
         }
@@ -105,19 +99,22 @@ const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
 }
 
 pub static COLUMNS: &[Entry] = &[
-    Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated))
-        .help("Memory taken by the allocations that were seen. Kernel: Σ bytes_alloc of the events kmem:kmalloc and kmem:kmem_cache_alloc."),
+    Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated)).help(
+        "Memory of the traced allocations. Kernel: Σ bytes_alloc of the events kmem:kmalloc and \
+             kmem:kmem_cache_alloc.",
+    ),
     Entry::bytes("requested", "REQ", |r| Value::Bytes(r.figures.requested))
-        .help("Memory asked for by them. Kernel: Σ bytes_req of the same events."),
-    Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted()))
-        .help("Memory taken and not asked for: objects have sizes of their own, and requests are rounded up. Formula: ALLOC − REQ."),
+        .help("Memory that they requested. Kernel: Σ bytes_req of the same events."),
+    Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted())).help(
+        "Memory allocated but not requested: requests are rounded up to the size of an object. Formula: ALLOC − \
+             REQ.",
+    ),
     Entry::figure("frag", "FRAG%", Unit::Share, 5, |r| match r.figures.allocated {
         0 => Value::Blank,
         allocated => Value::Share(r.figures.wasted() as f64 / allocated as f64),
     })
-    .help("Internal fragmentation, the part that is wasted. Formula: WASTE ÷ ALLOC."),
-    count("hits", "HITS", |r| Value::Count(r.figures.hits))
-        .help("Allocations that were seen."),
+    .help("Internal fragmentation: the wasted part. Formula: WASTE ÷ ALLOC."),
+    count("hits", "HITS", |r| Value::Count(r.figures.hits)).help("Traced allocations."),
     Entry::figure("rate", "HIT/S", Unit::PerSecond, 5, |r| {
         if r.seconds > 0.0 {
             Value::PerSecond(r.figures.hits as f64 / r.seconds)
@@ -128,55 +125,45 @@ pub static COLUMNS: &[Entry] = &[
     .help("Allocations a second. Formula: HITS ÷ the time traced.")
     .additive(true),
     count("request", "REQSZ", |r| r.each(r.figures.requested))
-        .help("Bytes that an allocation asks for, on average. Formula: REQ ÷ HITS.")
+        .help("Bytes that an allocation requests, on average. Formula: REQ ÷ HITS.")
         .additive(false),
     count("size", "SIZE", |r| r.each(r.figures.allocated))
         .help("Bytes that an allocation takes, on average. Formula: ALLOC ÷ HITS.")
         .additive(false),
     Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth(), 0))
-        .help("Growth: memory taken and not freed while it was traced. Each free is matched by its pointer; those that the kernel does not report, such as in bulk after an RCU grace period, count once the memory is taken again.")
+        .help(
+            "Growth: memory allocated and not freed during the trace. Each free is matched by its pointer. Frees that \
+             the kernel does not report, such as in bulk after an RCU grace period, count when the memory is allocated \
+             again.",
+        )
         .additive(true),
     count("frees", "FREES", |r| Value::Count(r.figures.frees))
-        .help("Allocations that were seen and freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
-    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed))
-        .help("Memory freed with them."),
-    count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu))
-        .help("Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, which is of NUMA nodes."),
+        .help("Traced allocations that were freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
+    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed)).help("Memory freed with them."),
+    count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu)).help(
+        "Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, \
+             which is of NUMA nodes.",
+    ),
     Entry::text("address", "ADDRESS", 18, |r| {
-        r.site()
-            .and_then(|site| site.address)
-            .map_or(Value::Blank, |address| Value::Text(format!("{address:#x}").into_bytes().into()))
+        r.site.and_then(|site| site.address).map_or(Value::Blank, |address| {
+            Value::Text(format!("{address:#x}").into_bytes().into())
+        })
     })
     .help("The address behind the call; of a function, of one call in it."),
     Entry::text("module", "MODULE", 8, |r| {
-        let module = r.site().and_then(|site| site.symbol.as_ref()?.module.as_ref());
+        let module = r.site.and_then(|site| site.symbol.as_ref()?.module.as_ref());
         module.map_or(Value::Blank, |module| Value::text(Ok(module)))
     })
     .help("The module of the kernel that it is in."),
     Entry::text("caller", "CALLER", 20, |r| r.name().map_or(Value::Blank, Value::Text))
-        .help("The function that takes the memory, with the offset of the call in it. Kernel: call_site of the events, by /proc/kallsyms.")
+        .help(
+            "The function that allocates, with the offset of the call in it. Kernel: call_site of the events, by \
+             /proc/kallsyms.",
+        )
         .label(Label::Group),
 ];
 
-/// Returns the sums of each function's call sites; what is in no known one stays by itself.
-fn functions(callers: &Callers) -> Vec<(Place<'_>, CallFigures)> {
-    let mut rows: Vec<(Place<'_>, CallFigures)> = Vec::new();
-    let mut places = HashMap::new();
-    for site in &callers.sites {
-        let place = rows.len();
-        let known = site
-            .symbol
-            .as_ref()
-            .map(|symbol| *places.entry(symbol).or_insert(place));
-        match known.and_then(|at| rows.get_mut(at)) {
-            Some((_, sums)) => *sums = [*sums, site.figures].into_iter().sum(),
-            None => rows.push((Place::Function(site), site.figures)),
-        }
-    }
-    rows
-}
-
-/// Returns why the call sites have no names, and what would grant them.
+/// Returns why the call sites have no names, and how to get them.
 pub fn unnamed(why: Missing) -> String {
     match why {
         Missing::Denied => {
@@ -187,7 +174,6 @@ pub fn unnamed(why: Missing) -> String {
     }
 }
 
-/// Returns sums of call sites in words.
 pub fn summary(sums: &CallFigures, units: Units) -> String {
     let share = sums.wasted() as f64 / (sums.allocated.max(1)) as f64 * 100.0;
     format!(
@@ -200,7 +186,7 @@ pub fn summary(sums: &CallFigures, units: Units) -> String {
     )
 }
 
-/// Returns how long it was traced, how many events were lost, and what that cost.
+/// Returns how long was traced, how many events were lost, and the cost, in words.
 pub fn cost(trace: &Trace, units: Units) -> String {
     let seconds = trace.time.as_secs_f64();
     let lost = match trace.lost {
@@ -219,22 +205,17 @@ pub fn cost(trace: &Trace, units: Units) -> String {
     text
 }
 
-/// Returns what zmtop took itself while it traced, in words; `None` where that was nothing.
+/// Returns zmtop's own allocations while it traced, in words; `None` if there were none.
 pub fn own(trace: &Trace, units: Units) -> Option<String> {
     let hits = Some(trace.own.hits).filter(|hits| *hits > 0)?;
     let (taken, size) = (counted(hits, "allocation"), bytes(trace.own.allocated, units));
     Some(format!("Without {taken} of zmtop itself, {size}"))
 }
 
-/// A call site has a name and figures.
 impl Filterable for CallerRow<'_> {
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
         is_name.then(|| self.name()).flatten()
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
     }
 
     fn number(&self, column: usize) -> Option<f64> {

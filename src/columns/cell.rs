@@ -9,29 +9,26 @@ use crate::text;
 use crate::trend::{Judgement, Verdict};
 use crate::units::{self, Units};
 
-/// The meaning of a cell, from which a theme's style is chosen.
+/// The meaning of a cell, for which the theme has a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellStyle {
-    /// A plain figure or text.
     Plain,
     /// A bound in place of an unknown figure.
     Estimate,
-    /// A zero, or something as unimportant.
+    /// A zero, or something equally unimportant.
     Zero,
-    /// An increase that is no noise.
+    /// An increase above the noise.
     Up,
-    /// A decrease that is no noise.
+    /// A decrease above the noise.
     Down,
     Chart,
     Leak,
-    /// Unknown.
     Missing,
 }
 
-/// A cell to draw: safe text, not yet padded.
+/// A cell to draw: text that is safe to print, not yet padded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Safe to print.
     pub text: String,
     pub style: CellStyle,
 }
@@ -45,7 +42,7 @@ impl Cell {
     }
 }
 
-/// Writes a value in at most about `width` columns; the caller pads or cuts with [`text::fit`].
+/// Writes a value in about `width` columns or fewer; the caller pads or cuts with [`text::fit`].
 pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     let plain = |text: String| Cell::new(text, CellStyle::Plain);
     let zero = || Cell::new("0", CellStyle::Zero);
@@ -65,11 +62,11 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Id(n) => plain(n.to_string()),
         Value::Count(n) if *n < 10_000_000 && width >= 7 => plain(n.to_string()),
         Value::Count(n) => plain(units::count(*n)),
-        // The kernel counts in KiB; less is the noise of an estimate.
+        // The kernel counts in KiB; a smaller change is the noise of an estimate.
         Value::Delta(n, _) if n.unsigned_abs() < 1024 && units != Units::Bytes => zero(),
         Value::Delta(n, of) => signed(units::delta(*n, units), *n as f64, tolerance(*of)),
         Value::Growth(x) => signed(units::growth(*x), *x, Walk::TOLERATED / 60),
-        // What would round to 0.0 is a zero; from 9.95 on a decimal would not fit.
+        // Below 0.05 it would round to 0.0; from 9.95 on a decimal would not fit.
         Value::PerSecond(x) if *x < 0.05 => zero(),
         Value::PerSecond(x) if *x < 9.95 => plain(format!("{x:.1}")),
         Value::PerSecond(x) => plain(units::count(*x as u64)),
@@ -82,7 +79,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
         Value::Forecast(x) => plain(units::about(Duration::try_from_secs_f64(*x).unwrap_or_default())),
         Value::Text(bytes) => plain(text::safe_prefix(bytes, width).into_owned()),
         Value::Chart(line, _) => Cell::new(sparkline(line, width), CellStyle::Chart),
-        // Where nothing moves, the column has no room for a word.
+        // If all rows are steady, the column is too narrow for a word.
         Value::Trend(t, _) if t.verdict == Verdict::Steady && width < 8 => Cell::new("·", CellStyle::Zero),
         Value::Trend(t, change) => Cell::new(trend(t, *change), style_of(t.verdict)),
         Value::Pace(t) => Cell::new(signed_pace(t), style_of(t.verdict)),
@@ -94,7 +91,7 @@ pub fn cell(value: &Value<'_>, units: Units, width: usize) -> Cell {
     }
 }
 
-/// Returns the style of a change: an increase or a decrease only from `noise` on.
+/// Returns the style of a change. A change below `noise` is plain.
 pub fn style_of_change(by: f64, noise: u64) -> CellStyle {
     match by {
         _ if by.abs() < noise as f64 => CellStyle::Plain,
@@ -103,7 +100,7 @@ pub fn style_of_change(by: f64, noise: u64) -> CellStyle {
     }
 }
 
-/// Writes an upper bound. Where there is no room for decimals it is rounded up, which is still one.
+/// Writes an upper bound. If decimals do not fit it is rounded up, which is still an upper bound.
 fn at_most(n: u64, units: Units, width: usize) -> String {
     let exact = units::bytes(n, units);
     if units != Units::Auto || exact.len() < width {
@@ -116,7 +113,7 @@ fn at_most(n: u64, units: Units, width: usize) -> String {
     }
 }
 
-/// Writes a lower bound. Where there is no room for decimals it is rounded down, which is still one.
+/// Writes a lower bound. If decimals do not fit it is rounded down, which is still a lower bound.
 fn at_least(n: u64, units: Units, width: usize) -> String {
     let exact = units::bytes(n, units);
     match (exact.split_once('.'), exact.chars().last()) {
@@ -138,12 +135,11 @@ const fn style_of(verdict: Verdict) -> CellStyle {
 
 /// The width of a trend without a pace.
 pub const WITHOUT_PACE: u16 = 9;
-/// A change that is less than that contradicts no slope: 1 MiB.
+/// The smallest change that can contradict a slope: 1 MiB.
 const MIN_CONTRARY: u64 = 1 << 20;
 
-/// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`. A warm-up slows down or has only
-/// started, so its slope is no pace to go by; nor is that of growth beside a contrary change, as it is over another time. A leak
-/// goes on all the same.
+/// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`. The slope is omitted for a warm-up,
+/// which slows down or has only started, and for growth with a recent change in the other direction. A leak always has it.
 fn trend(judged: &Judgement, change: Option<i64>) -> String {
     let is_contrary = change.is_some_and(|by| by as f64 * judged.slope < 0.0 && by.unsigned_abs() >= MIN_CONTRARY);
     let pace = match judged.flat_since {
@@ -161,7 +157,7 @@ fn trend(judged: &Judgement, change: Option<i64>) -> String {
     }
 }
 
-/// Writes a slope with a sign only if it falls.
+/// Writes a slope. Only a negative one has a sign.
 fn signed_pace(judged: &Judgement) -> String {
     match judged.slope {
         _ if judged.flat_since.is_some() => "paused".into(),
@@ -171,23 +167,22 @@ fn signed_pace(judged: &Judgement) -> String {
     }
 }
 
-/// Not up to the top, so that the charts of two rows do not flow together.
+/// The full block is not used: the charts of two rows would touch.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// Draws a series as bars, from its lowest value to its highest.
+/// Draws a series as bars, scaled from its lowest value to its highest.
 pub fn sparkline(line: &SeriesView<'_>, width: usize) -> String {
     bars(&newest_of(line, width), 0)
 }
 
-/// Draws the charts of a table, a text for each row, so that they can be compared: the row that moved most is drawn as high as
-/// there is room, one that moved a quarter as much half as high. What started meanwhile took all that it has, which is no
-/// measure for the others.
+/// Draws the charts of a table, a text for each row, so that they can be compared: the row that changed most has full height,
+/// a row that changed a quarter as much has half. Rows that started later do not set the scale, as they grew from nothing.
 pub fn sparklines<'a>(column: impl Iterator<Item = Value<'a>>, width: usize) -> Vec<String> {
     let rows: Vec<_> = column.map(|value| newest(&value, width)).collect();
     sparklines_of(&rows)
 }
 
-/// Draws the charts of a table, as [`sparklines`] does, of their values in each column.
+/// Draws the charts of a table, as [`sparklines`] does, from the values of each row.
 pub fn sparklines_of(rows: &[Vec<Option<u64>>]) -> Vec<String> {
     let start = |row: &Vec<Option<u64>>| row.iter().position(Option::is_some);
     let first = rows.iter().filter_map(start).min();
@@ -197,7 +192,7 @@ pub fn sparklines_of(rows: &[Vec<Option<u64>>]) -> Vec<String> {
     rows.iter().map(|row| bars(row, greatest)).collect()
 }
 
-/// Returns what a chart is drawn of in so many columns; nothing known of any other value.
+/// Returns the values that a chart draws in `width` columns; unknown for any other value.
 pub fn newest(value: &Value<'_>, width: usize) -> Vec<Option<u64>> {
     match value {
         Value::Chart(line, _) => newest_of(line, width),
@@ -215,14 +210,14 @@ fn range(values: &[Option<u64>]) -> Option<(u64, u64)> {
     Some((known().min()?, known().max()?))
 }
 
-/// Draws values as bars, beside others that moved by `greatest` at most. The scale spans at least a tenth of the highest value
+/// Draws values as bars, beside rows that changed by at most `greatest`. The scale spans at least a tenth of the highest value
 /// and 1 MiB, so that the noise of a steady process does not look like growth.
 fn bars(values: &[Option<u64>], greatest: u64) -> String {
     let Some((low, high)) = range(values) else {
         return " ".repeat(values.len());
     };
     let own = (high - low) as f64;
-    // The mean of the two on a scale of factors: heights go with the square root.
+    // The geometric mean: heights are proportional to the square root of the change.
     let among_others = (own * greatest as f64).sqrt();
     let span = own.max(among_others).max((high / 10).max(1 << 20) as f64);
     let bar = |value: u64| BARS[(((value - low) as f64 / span) * 6.0).round().clamp(0.0, 6.0) as usize];

@@ -3,15 +3,13 @@
 use super::{Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::{HeldFigures, HeldObject};
 
-/// An object, or the sum of some.
 #[derive(Clone, Copy, Debug)]
 pub enum HeldRow<'a> {
     Object(&'a HeldObject),
-    /// All that a process holds.
+    /// All objects of a process.
     Total(&'a HeldFigures),
 }
 
-/// The objects that a process holds.
 #[derive(Clone, Copy, Debug)]
 pub enum HeldObjects {}
 
@@ -27,7 +25,7 @@ impl TableKind for HeldObjects {
 
 type Entry = Column<HeldObjects>;
 
-/// Reads a value of an object; a sum has none.
+/// Returns a value of an object; blank for a sum.
 fn object<'a>(row: &HeldRow<'a>, get: fn(&'a HeldObject) -> Value<'a>) -> Value<'a> {
     match row {
         HeldRow::Object(object) => get(object),
@@ -41,9 +39,9 @@ pub static COLUMNS: &[Entry] = &[
         HeldRow::Total(figures) if figures.is_partial(None) => Value::AtLeast(figures.total()),
         HeldRow::Total(figures) => Value::Bytes(figures.total()),
     })
-    .help("The process's part of it. Formula: WHOLE ÷ BY."),
+    .help("The process's share of it. Formula: WHOLE ÷ BY."),
     Entry::bytes("bytes", "WHOLE", |r| object(r, |o| Value::bytes(o.bytes)))
-        .help("Bytes of RAM or swap of the whole object; of a memfd, what none of its holders maps.")
+        .help("Bytes of RAM or swap of the whole object; for a memfd, what none of its holders maps.")
         .additive(false),
     Entry::bytes("vram", "VRAM", |r| match r {
         HeldRow::Object(object) if object.vram == 0 => Value::Blank,
@@ -51,14 +49,23 @@ pub static COLUMNS: &[Entry] = &[
         HeldRow::Total(figures) => Value::Bytes(figures.vram),
     })
     .help("Bytes in the device's own memory."),
-    Entry::figure("holders", "BY", Unit::Count, 3, |r| object(r, |o| Value::Count(o.holders.into())))
-        .help("How many processes hold it, of those whose descriptors could be read."),
-    Entry::figure("fds", "FDS", Unit::Count, 3, |r| object(r, |o| Value::Count(o.fds.into())))
-        .help("How many descriptors of the process are of it.")
-        .additive(true),
-    Entry::text("kind", "KIND", 6, |r| object(r, |o| Value::text(Ok(o.kind.id().as_bytes()))))
-        .help("gpu, dmabuf, bpf, memfd (and removed files on tmpfs) or uring."),
+    Entry::figure("holders", "BY", Unit::Count, 3, |r| {
+        object(r, |o| Value::Count(o.holders.into()))
+    })
+    .help("How many processes hold it, of those whose descriptors could be read."),
+    Entry::figure("fds", "FDS", Unit::Count, 3, |r| {
+        object(r, |o| Value::Count(o.fds.into()))
+    })
+    .help("The number of the process's descriptors for it.")
+    .additive(true),
+    Entry::text("kind", "KIND", 6, |r| {
+        object(r, |o| Value::text(Ok(o.kind.id().as_bytes())))
+    })
+    .help("gpu, dmabuf, bpf, memfd (and removed files on tmpfs) or uring."),
     Entry::text("name", "NAME", 5, |r| object(r, |o| Value::text(Ok(&o.name))))
-        .help("Driver, device and number of a client; exporter and name of a dma-buf; type and number in BPF; the path of a file.")
+        .help(
+            "Driver, device and number of a client; exporter and name of a dma-buf; type and number in BPF; the path \
+             of a file.",
+        )
         .label(Label::Group),
 ];

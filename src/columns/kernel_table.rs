@@ -1,4 +1,4 @@
-//! Rows of the kernel's own tables, its slab caches and its allocation sites, and the columns that they have in common.
+//! Rows of the kernel's own tables (slab caches and allocation sites) and the columns that both have.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -10,39 +10,39 @@ use crate::filter::{Filterable, TextField};
 use crate::history::RowHistory;
 
 pub trait KernelTable: TableKind + Copy + Debug {
-    /// A line of it.
     type Line: Debug + 'static;
-    /// The figures of a line, or their sums over some.
     type Figures: Copy + Debug + Sum;
+
     fn figures(line: &Self::Line) -> Self::Figures;
 
     /// Returns the memory of a line in bytes.
     fn size(figures: &Self::Figures) -> u64;
 
-    /// Returns the name by which a line is known from one read to the next, raw.
+    /// Returns the name that identifies a line from one read to the next, raw.
     fn key(line: &Self::Line) -> Cow<'_, [u8]>;
 
-    /// Returns the names that a filter looks at, raw.
-    fn names(line: &Self::Line) -> Cow<'_, [u8]>;
+    /// Returns the names that a filter matches, raw.
+    fn names(line: &Self::Line) -> Cow<'_, [u8]> {
+        Self::key(line)
+    }
 }
 
-/// A line of a table, or the sum of some.
+/// A line of a table, or a sum of lines.
 #[derive(Debug)]
 pub struct KernelRow<'a, T: KernelTable> {
-    /// The line; a sum has none.
+    /// The line; `None` for a sum.
     pub line: Option<&'a T::Line>,
     pub figures: T::Figures,
-    /// Its past, as far as it is kept.
     pub history: Option<&'a RowHistory>,
-    /// The time that its sparkline spans.
+    /// The time span of its sparkline.
     pub span: Duration,
-    /// Its change since the mark in bytes, where there is one.
+    /// Its change in bytes since the mark, if there is one.
     pub since_mark: Option<i64>,
 }
 
 #[expect(
     clippy::expl_impl_clone_on_copy,
-    reason = "a derived implementation would ask that the lines be copied, too"
+    reason = "a derived implementation would require `T::Line: Copy`"
 )]
 impl<T: KernelTable> Clone for KernelRow<'_, T> {
     fn clone(&self) -> Self {
@@ -74,57 +74,56 @@ impl<'a, T: KernelTable> KernelRow<'a, T> {
         }
     }
 
-    /// Takes a value from the line; a sum has none.
+    /// Returns a value of the line; blank for a sum.
     pub(super) fn of_line(&self, value: impl FnOnce(&'a T::Line) -> Value<'a>) -> Value<'a> {
         self.line.map_or(Value::Blank, value)
     }
 }
 
-/// Returns the columns that only the monitor has, as they are of more than one moment. `chart` and `trend` are the help of those.
+/// Returns the columns that only the monitor has, since they need several snapshots. `chart` and `trend` are help texts.
 pub(super) const fn over_time<T>(chart: &'static str, trend: &'static str) -> [Column<T>; 4]
 where
     T: KernelTable + for<'a> TableKind<Row<'a> = KernelRow<'a, T>>,
 {
     [
-        Column::<T>::figure("change", "Δ", Unit::Delta, 6, change::<T>)
-            .timed()
-            .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
-            .priority(Priority::High),
-        Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, since_mark::<T>)
-            .help("The change of SIZE since the mark that b sets.")
-            .additive(true)
-            .needs(Needs::MARK)
-            .priority(Priority::High),
-        Column::<T>::figure("history", "5 MIN", Unit::Chart, 10, chart_of::<T>)
+        Column::<T>::figure("change", "Δ", Unit::Delta, 6, |r| {
+            change_of(r.history, T::size(&r.figures))
+        })
+        .timed()
+        .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+        .priority(Priority::High),
+        Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
+            let size = T::size(&r.figures);
+            r.since_mark.map_or(Value::Blank, |by| Value::Delta(by, size))
+        })
+        .help("The change of SIZE since the mark that b sets.")
+        .additive(true)
+        .needs(Needs::MARK)
+        .priority(Priority::High),
+        Column::<T>::figure("history", "5 MIN", Unit::Chart, 10, |r| chart_of(r.history, r.span))
             .help(chart)
             .priority(Priority::Low),
-        Column::<T>::figure("trend", "TREND", Unit::Trend, 16, trend_of::<T>).help(trend),
+        Column::<T>::figure("trend", "TREND", Unit::Trend, 16, |r| {
+            r.history.map_or(Value::Blank, |history| {
+                Value::Trend(*history.trend(), history.change().pss)
+            })
+        })
+        .help(trend),
     ]
 }
 
-fn change<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    let change = row.history.and_then(|history| history.change().pss);
-    change.map_or(Value::Blank, |by| Value::Delta(by, T::size(&row.figures)))
+/// Returns the recent change of a size, beside the size now.
+pub(super) fn change_of(history: Option<&RowHistory>, size: u64) -> Value<'_> {
+    let change = history.and_then(|history| history.change().pss);
+    change.map_or(Value::Blank, |by| Value::Delta(by, size))
 }
 
-fn since_mark<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    row.since_mark
-        .map_or(Value::Blank, |by| Value::Delta(by, T::size(&row.figures)))
-}
-
-fn chart_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    row.history.map_or(Value::Blank, |history| {
-        Value::Chart(history.footprint().over(row.span), history.change().growth)
+pub(super) fn chart_of(history: Option<&RowHistory>, span: Duration) -> Value<'_> {
+    history.map_or(Value::Blank, |history| {
+        Value::Chart(history.footprint().over(span), history.change().growth)
     })
 }
 
-fn trend_of<'a, T: KernelTable>(row: &'a KernelRow<'a, T>) -> Value<'a> {
-    row.history.map_or(Value::Blank, |history| {
-        Value::Trend(*history.trend(), history.change().pss)
-    })
-}
-
-/// A line has names and figures.
 impl<T> Filterable for KernelRow<'_, T>
 where
     T: KernelTable + for<'a> TableKind<Row<'a> = KernelRow<'a, T>>,
@@ -132,10 +131,6 @@ where
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         let is_name = matches!(field, TextField::CommandLine | TextField::Comm | TextField::Group);
         Some(T::names(self.line.filter(|_| is_name)?))
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
     }
 
     fn number(&self, column: usize) -> Option<f64> {

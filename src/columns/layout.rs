@@ -1,7 +1,5 @@
-//! The columns that each table shows unless others are chosen, from left to right, and those that the program
-//! itself asks for by id.
-//!
-//! Only the order stands here; everything else is said in the entry. An id without an entry does not compile.
+//! The default columns of each table, from left to right, and the columns that the program itself refers to. An id without
+//! an entry does not compile.
 
 use super::callers::CallSites;
 use super::held::HeldObjects;
@@ -10,50 +8,36 @@ use super::slab::Slab;
 use super::{Column, ColumnId, TableKind};
 use crate::group::GroupBy;
 
-/// The column that tables are sorted by unless another is chosen.
 pub const PSS: ColumnId = ColumnId::named("pss");
-/// The columns of memory that have a value where PSS may not be read. That of RSS says there what that of PSS does.
+/// The memory columns that have a value if PSS cannot be read: those of PSS then show RSS.
 pub const WITHOUT_PSS: &[ColumnId] = &named([
     "pss", "dpss", "pss_anon", "rss", "swap", "dswap", "history", "trend", "growth",
 ]);
-/// The anonymous memory, which tells who has it where PSS may not be read: RSS counts in each process what many share.
+/// The best figure if PSS cannot be read: RSS counts shared memory in each process.
 pub const ANON: ColumnId = ColumnId::named("pss_anon");
-/// The resident memory.
 pub const RSS: ColumnId = ColumnId::named("rss");
-/// The memory in percent of the machine's.
 pub const MEM: ColumnId = ColumnId::named("mem");
-/// The column that the right one of two tables is sorted by.
 pub const SWAP: ColumnId = ColumnId::named("swap");
-/// The column after which changes since a mark are shown.
 pub const DPSS: ColumnId = ColumnId::named("dpss");
-/// The column that is shown while there is a mark.
 pub const MARK_PSS: ColumnId = ColumnId::named("mark_pss");
-/// The sum that a tree shows first.
 pub const TREE_PSS: ColumnId = ColumnId::named("tree_pss");
-/// The column in which the monitor draws a tree's guides.
+/// The column in which the guides of a tree are drawn.
 pub const COMMAND: ColumnId = ColumnId::named("command");
-/// The time that a process has been running.
 pub const ELAPSED: ColumnId = ColumnId::named("elapsed");
-/// The processor time since the last snapshot.
 pub const CPU: ColumnId = ColumnId::named("cpu");
-/// The processor time since the start.
 pub const TIME: ColumnId = ColumnId::named("time");
-/// The process id.
 pub const PID: ColumnId = ColumnId::named("pid");
-/// The verdict on the footprint.
 pub const TREND: ColumnId = ColumnId::named("trend");
-/// The columns that are about swap alone.
+/// The columns that only concern swap.
 pub const OF_SWAP: &[ColumnId] = &named(["swap", "dswap", "swap_pss", "mark_swap", "tree_swap", "cg_swap"]);
-/// The time until a limit is reached.
 pub const ETA: ColumnId = ColumnId::named("eta");
-/// The reason why a process has no figures.
 pub const UNREAD: ColumnId = ColumnId::named("unread");
-/// The parent, which a tree as data has too.
+/// The parent, which a tree has as data.
 pub const PPID: ColumnId = ColumnId::named("ppid");
-/// The columns that show growth, the most telling first.
+/// The columns that show growth, the most informative first.
 pub const BY_GROWTH: &[ColumnId] = &named(["trend", "growth", "history"]);
 
-/// The figures of every alert, whatever its condition: what its reader asks for next.
+/// The figures that every alert contains, whatever its condition.
 pub const ALERT: &[ColumnId] = &named(["pss", "swap", "footprint", "growth", "rss", "count"]);
 
 /// The columns of `ps`.
@@ -62,38 +46,35 @@ pub const PS: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "rss", 
 pub const PS_TREE: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "tree_pss", "command"]);
 /// The columns of a group's processes, in its panel.
 pub const GROUP_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "pid", "command"]);
-/// The same of a program's groups on its hosts, or of a host's.
+/// The same for a program's groups on its hosts, or for a host's groups.
 pub const FLEET_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "count", "host", "command"]);
 /// The columns of mappings in the monitor.
 pub const MAPPINGS: &[ColumnId] = &named(["pss", "avg_pss", "uss", "rss", "swap", "count", "group"]);
 
-/// The columns of the left one of two tables, and of the right one.
+/// The columns of two tables side by side: the left one and the right one.
 pub type Pair = [&'static [ColumnId]; 2];
 
-/// Two tables of processes.
 pub const PROCESS_PAIR: Pair = [
     &named(["pss", "dpss", "uss", "history", "pid", "user", "command"]),
     &named(["swap", "dswap", "swap_pss", "majflt", "pid", "user", "command"]),
 ];
-/// Two tables of groups.
 pub const GROUP_PAIR: Pair = [
     &named(["pss", "dpss", "uss", "history", "count", "group"]),
     &named(["swap", "dswap", "swap_pss", "majflt", "count", "group"]),
 ];
-/// Two tables of mappings.
 pub const MAPPING_PAIR: Pair = [
     &named(["pss", "avg_pss", "uss", "count", "group"]),
     &named(["swap", "swap_pss", "count", "group"]),
 ];
 
-/// The columns of `fleet`: of the groups of each host, and of programs and hosts.
+/// The columns of `fleet`, whose rows are the groups of each host.
 pub const FLEET: &[ColumnId] = &named([
     "pss", "dpss", "swap", "uss", "rss", "history", "trend", "count", "host", "command",
 ]);
-/// The columns of `fleet` where its rows are summed.
+/// The columns of `fleet` if its rows are summed.
 pub const FLEET_SUMS: &[ColumnId] = &named(["pss", "dpss", "swap", "uss", "history", "trend", "count", "group"]);
 
-/// Returns the columns of `ps --by`; the last says what each group is.
+/// Returns the columns of `ps --by`. The last one names the group.
 pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
     match by {
         GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings => {
@@ -132,28 +113,25 @@ const fn named<const N: usize>(ids: [&str; N]) -> [ColumnId; N] {
     columns
 }
 
-/// Returns columns by their ids, which are separated by spaces.
+/// Returns columns by their ids, separated by spaces.
 fn chosen<T: TableKind>(ids: &str) -> Vec<&'static Column<T>> {
     ids.split(' ').filter_map(T::find).collect()
 }
 
-/// Returns the columns of `kernel slab`.
 pub fn slab() -> Vec<&'static Column<Slab>> {
     chosen("size used waste use active objects object_size slabs cache")
 }
 
-/// Returns the columns of `kernel callers`.
 pub fn callers() -> Vec<&'static Column<CallSites>> {
     chosen("allocated requested wasted hits rate request size growth caller")
 }
 
-/// Returns the columns of `maps`: of single areas, or of mappings merged by name.
+/// Returns the columns of `maps`, for single areas or for mappings merged by name.
 pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
     let first = if areas { "address perms" } else { "areas" };
     chosen(&format!("{first} size swap swap_pss dirty uss pss rss mapping"))
 }
 
-/// Returns the columns of `held`.
 pub fn held() -> Vec<&'static Column<HeldObjects>> {
     chosen("share bytes vram holders fds kind name")
 }

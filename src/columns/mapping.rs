@@ -7,17 +7,16 @@ use super::{AppliesTo, Column, Label, SortKey, TableKind, Unit, Value};
 use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::{Memory, Missing, Reading};
 
-/// A mapping, or the sum of some.
+/// A mapping, or a sum of mappings.
 #[derive(Clone, Copy, Debug)]
 pub struct MapRow<'a> {
-    /// Its name; a total has none.
+    /// Its name; `None` for a total.
     pub name: Option<&'a MappingName>,
-    /// The number of areas it stands for.
+    /// The number of its areas.
     pub areas: u64,
     pub memory: Reading<&'a Memory>,
-    /// Its size, and the figures that only `smaps` has.
     pub extent: Reading<&'a Extent>,
-    /// The area, if it is a single one.
+    /// The area, if the row is a single one.
     pub area: Option<&'a Area>,
 }
 
@@ -32,7 +31,6 @@ impl<'a> MapRow<'a> {
         }
     }
 
-    /// Returns the row of all areas of one name.
     pub fn of_mapping(mapping: &'a Mapping) -> Self {
         Self {
             name: Some(&mapping.name),
@@ -77,7 +75,7 @@ fn extent<'a>(row: &MapRow<'a>, get: fn(&Extent) -> Reading<u64>) -> Value<'a> {
     Value::bytes(row.extent.and_then(get))
 }
 
-/// Reads a value of a single area; blank if there are several.
+/// Returns a value of a single area; blank for several.
 fn area<'a>(row: &MapRow<'a>, get: fn(&'a Area) -> Value<'a>) -> Value<'a> {
     row.area.map_or(Value::Blank, get)
 }
@@ -93,7 +91,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("Pages that no other process maps. Formula: Private_Clean + Private_Dirty of smaps."),
     Entry::bytes("rss", "RSS", |r| memory(r, |m| Ok(m.rss))).help("Every resident page, whole. Kernel: Rss in smaps."),
     Entry::bytes("swap", "SWAP", |r| memory(r, |m| Ok(m.swap)))
-        .help("Swapped out, whole, shared memory with it. Kernel: Swap in smaps."),
+        .help("Swapped-out memory, whole, shared memory included. Kernel: Swap in smaps."),
     Entry::bytes("swap_pss", "SWPSS", |r| memory(r, |m| m.swap_pss)).help(
         "Swapped out, divided by the sharers of each slot; without shared memory. Kernel: SwapPss in smaps (Linux \
          4.3).",
@@ -107,18 +105,17 @@ pub static COLUMNS: &[Entry] = &[
     Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared())))
         .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps."),
     Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
-        "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \
-         smaps.",
+        "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of smaps.",
     ),
     Entry::bytes("size", "SIZE", |r| extent(r, |e| Ok(e.size)))
-        .help("How much of the address space it takes. Kernel: Size in smaps."),
+        .help("Its size in the address space. Kernel: Size in smaps."),
     Entry::bytes("locked", "LOCKED", |r| extent(r, |e| e.locked))
         .help("The part of PSS that may not be swapped out. Kernel: Locked in smaps."),
     Entry::bytes("thp", "THP", |r| extent(r, |e| e.huge))
         .help("Anonymous memory in transparent huge pages. Kernel: AnonHugePages in smaps."),
     Entry::bytes("referenced", "REFD", |r| extent(r, |e| e.referenced)).help(
-        "Resident pages, whole, that were touched since their referenced bits were last cleared, by zmtop leaks --prove or \
-         by c in the monitor; where that was never, since they were mapped. Kernel: Referenced in smaps.",
+        "Resident pages, whole, that were touched since their referenced bits were last cleared, by zmtop leaks \
+         --prove or by c in the monitor; if never, since they were mapped. Kernel: Referenced in smaps.",
     ),
     count("areas", "AREAS", |r| Value::Count(r.areas))
         .help("How many areas of the address space.")
@@ -150,7 +147,7 @@ pub static COLUMNS: &[Entry] = &[
             flags => Value::text(Ok(flags)),
         })
     })
-    .help("What the kernel notes of the area, two letters each. Kernel: VmFlags in smaps (Linux 3.8).")
+    .help("The kernel's flags of the area, two letters each. Kernel: VmFlags in smaps (Linux 3.8).")
     .applies_to(AppliesTo::Areas),
     text("kind", "KIND", |r| {
         r.name.map_or(Value::Blank, |n| Value::text(Ok(n.kind.id().as_bytes())))
@@ -160,7 +157,7 @@ pub static COLUMNS: &[Entry] = &[
         Some(n) if n.deleted => Value::text(Ok(b"deleted")),
         _ => Value::Blank,
     })
-    .help("`deleted` where the file was removed or replaced: who maps it runs the old one."),
+    .help("`deleted` if the file was removed or replaced: processes that map it use the old one."),
     text("mapping", "MAPPING", |r| match r.name {
         Some(n) => Value::text(Ok(&n.bytes)),
         None => Value::Blank,

@@ -1,15 +1,16 @@
-//! The columns of the parts of the RAM, of which the account of the system is made.
+//! The columns of the parts of the RAM.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, Bound, Part};
+use crate::account::{Account, Bound, Growth, Part, PartKind, REST};
+use crate::columns::kernel_table::{change_of, chart_of};
 use crate::columns::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
-use crate::history::kernel::{Growth, PartHistories, REST, REST_TITLE, rule};
+use crate::history::kernel::PartHistories;
 use crate::model::{Missing, Reading, Snapshot};
 
 #[derive(Clone, Copy, Debug)]
@@ -18,81 +19,74 @@ pub enum Parts {}
 /// A part of the RAM at one snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct PartRow<'a> {
-    /// Its name in filters, JSON and CSV.
     pub id: &'static str,
-    /// Its name on the screen.
     pub title: &'static str,
     /// Its source and formula.
     pub help: &'static str,
-    /// Its size; below zero where more was counted than there is.
+    /// Its size. Negative if the parts exceed the whole.
     pub bytes: Reading<i64>,
-    /// The side on which its true size is, where that is not known.
+    /// The direction in which the true size may differ; `None` if the size is exact.
     pub bound: Option<Bound>,
-    /// It is a part of the part above it.
+    /// True for a part of the part above it.
     pub is_within: bool,
     /// The whole RAM.
     pub total: Reading<u64>,
-    /// Its past, as far as it is kept.
     pub history: Option<&'a RowHistory>,
-    /// The time that its sparkline spans.
+    /// The time span of its sparkline.
     pub span: Duration,
-    /// The slab cache that grows in it, by its raw name.
+    /// The raw name of the slab cache that grows in it.
     pub cache: Option<&'a [u8]>,
     pub snapshot: &'a Snapshot,
 }
 
 impl<'a> PartRow<'a> {
-    /// Returns the rows of an account, each part followed by the parts of it; what is not accounted for is the last.
+    /// Returns the rows of an account: each part followed by its own parts, and the unaccounted rest last.
     pub fn of_account(
         account: &Account,
         histories: &'a PartHistories,
         snapshot: &'a Snapshot,
         span: Duration,
     ) -> Vec<Self> {
-        let row = |part: &Part, is_within| Self {
-            id: part.id,
-            title: part.title,
-            help: part.help,
-            bytes: part.bytes.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
-            bound: part.bound,
-            is_within,
+        let row = |id, title, help, bytes| Self {
+            id,
+            title,
+            help,
+            bytes,
+            bound: None,
+            is_within: false,
             total: account.total,
-            history: histories.get(part.id),
+            history: histories.get(id),
             span,
             cache: None,
             snapshot,
         };
-        let parts = account.parts.iter();
-        let mut rows: Vec<Self> = parts
-            .flat_map(|part| {
-                let within = part.within.iter().map(move |inner| row(inner, true));
-                std::iter::once(row(part, false)).chain(within)
-            })
-            .collect();
-        rows.push(Self {
-            id: REST,
-            title: REST_TITLE,
-            help: account.rest_help,
-            bytes: account.rest,
-            bound: None,
-            is_within: false,
-            total: account.total,
-            history: histories.get(REST),
-            span,
-            cache: None,
-            snapshot,
-        });
+        let of_part = |part: &Part, is_within| Self {
+            bound: part.bound,
+            is_within,
+            ..row(
+                part.id,
+                part.title,
+                part.help,
+                part.bytes.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
+            )
+        };
+        let mut rows = Vec::new();
+        for part in &account.parts {
+            rows.push(of_part(part, false));
+            rows.extend(part.within.iter().map(|inner| of_part(inner, true)));
+        }
+        rows.push(row(REST, "not accounted for", account.rest_help, account.rest));
         rows
     }
 
     pub fn key(&self) -> PartKey {
         PartKey {
             id: self.id,
-            label: rule(self.id).map_or(self.title, |(_, _, label, _)| label),
+            label: PartKind::find(self.id).map_or(self.title, |kind| kind.label),
         }
     }
 
-    /// Returns true if this kernel does not tell of it, or it is empty and was so all the time that its sparkline spans.
+    /// Returns true if this kernel does not report it, or if it was empty for the whole span of its sparkline.
     pub fn is_idle(&self) -> bool {
         let was_more = || {
             let bands = self.history?.footprint().over(self.span).recent(1);
@@ -102,14 +96,14 @@ impl<'a> PartRow<'a> {
         self.id != REST && (self.bytes == Err(Missing::Unsupported) || is_empty())
     }
 
-    /// Returns the seconds until it has taken all memory at its pace; `None` where it is no part that does.
+    /// Returns the seconds until it fills the memory at its pace; `None` if its growth cannot do so.
     pub fn eta(&self) -> Option<f64> {
         let may = matches!(Growth::of(self.id), Growth::Leak | Growth::Processes);
         let history = self.history.filter(|_| may && !self.is_within)?;
         history.trend().eta(machine_headroom(self.snapshot))
     }
 
-    /// Takes a value from what is judged of it; nothing where it is not judged.
+    /// Returns a value of the history; blank if the part is not judged.
     fn judged(&self, value: impl FnOnce(&'a RowHistory) -> Value<'a>) -> Value<'a> {
         match self.history {
             Some(history) if Growth::of(self.id).is_judged() && !self.is_within => value(history),
@@ -126,7 +120,7 @@ impl TableKind for Parts {
 
 type Entry = Column<Parts>;
 
-/// Bytes up to which an empty part counts as never used: figures that are read one after another differ by so much.
+/// The largest size at which a part still counts as unused: figures that are read one after another differ by this much.
 const MIN_SEEN: u64 = 1 << 20;
 
 fn share<'a>(row: &'a PartRow<'a>) -> Value<'a> {
@@ -137,7 +131,6 @@ fn share<'a>(row: &'a PartRow<'a>) -> Value<'a> {
     }
 }
 
-/// Every column, from left to right.
 pub static COLUMNS: &[Entry] = &[
     Entry::text("part", "PART", 31, |r| Value::Text(Cow::Borrowed(r.title.as_bytes())))
         .help("The part of the RAM; parts of a part stand below it, and need not sum to it.")
@@ -152,47 +145,44 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("share", "%", Unit::Share, 5, share)
         .help("Its share of the RAM. Formula: BYTES ÷ MemTotal. Filter: share>10%.")
         .priority(Priority::High),
-    // The page draws it.
+    // Drawn by the page.
     Entry::text("bar", "", 8, |_| Value::Blank)
         .help("Its share as a bar, on the page.")
         .grows()
         .priority(Priority::Normal),
     Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
-        let change = r.history.and_then(|history| history.change().pss);
-        change.map_or(Value::Blank, |by| Value::Delta(by, r.bytes.unwrap_or(0).unsigned_abs()))
+        change_of(r.history, r.bytes.unwrap_or(0).unsigned_abs())
     })
     .timed()
     .help("Its change over the time that ΔPSS is taken over (ui.delta).")
     .priority(Priority::High),
-    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| {
-        r.history.map_or(Value::Blank, |history| {
-            Value::Chart(history.footprint().over(r.span), history.change().growth)
-        })
-    })
-    .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
-    .priority(Priority::Normal),
+    Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| chart_of(r.history, r.span))
+        .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
+        .priority(Priority::Normal),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
         r.judged(|history| Value::Trend(*history.trend(), history.change().pss))
     })
     .help(
-        "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms up; \
-         ▽ it falls. What the kernel takes back when memory is needed is never called a leak. Filter: trend>1M/min.",
+        "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms \
+         up; ▽ it falls. Memory that the kernel reclaims when needed is never called a leak. Filter: trend>1M/min.",
     )
     .priority(Priority::High),
     Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
         r.judged(|history| Value::Verdict(history.trend().verdict))
     })
-    .help("The word of that: leaking, growing, warming, steady or shrinking. Filter: verdict:leaking.")
+    .help("The verdict: leaking, growing, warming, steady or shrinking. Filter: verdict:leaking.")
     .priority(Priority::Low),
-    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| r.eta().map_or(Value::Blank, Value::Forecast))
-        .help(
-            "How long until growth at this pace has taken all memory there is, of what grows. Formula: room ÷ pace, room \
-             being mem_available + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what its limits leave.",
-        )
-        .priority(Priority::Normal),
+    Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
+        r.eta().map_or(Value::Blank, Value::Forecast)
+    })
+    .help(
+        "How long until growth at this pace uses up all memory. Formula: room ÷ pace, room being mem_available + \
+             SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what \
+             its limits leave.",
+    )
+    .priority(Priority::Normal),
 ];
 
-/// A part has a name, by its id and as shown, and figures.
 impl Filterable for PartRow<'_> {
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         match field {
@@ -200,10 +190,6 @@ impl Filterable for PartRow<'_> {
             TextField::Comm => Some(Cow::Borrowed(self.title.as_bytes())),
             _ => None,
         }
-    }
-
-    fn pid(&self) -> Option<u32> {
-        None
     }
 
     fn cause(&self) -> Option<Cow<'_, [u8]>> {

@@ -10,6 +10,7 @@ use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
 use crate::model::{CgroupFigures, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading};
+use crate::text::same;
 use crate::trend::{Judgement, Metric, Verdict};
 
 /// Processes, groups, mappings of all processes, and totals.
@@ -26,18 +27,15 @@ impl TableKind for Processes {
     }
 }
 
-/// The column that orders rows that are equal in the one sorted by.
+/// The column that orders rows which are equal in the sort column.
 const PSS: ColumnId = ColumnId::named("pss");
 
 type Entry = Column<Processes>;
 
-/// Needs of changes, rates and judgements of memory.
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
 
-/// Every column there is, in the order that the chooser offers them.
-pub static COLUMNS: &[Entry] = ALL;
-
-const ALL: &[Entry] = &[
+/// All columns, in the order of the column chooser.
+pub static COLUMNS: &[Entry] = &[
     // The memory of a process, and how it changes.
     Entry::bytes("pss", "PSS", |r| match r.counted_rss {
         Some(rss) => Value::AtMost(rss),
@@ -45,26 +43,30 @@ const ALL: &[Entry] = &[
     })
         .help(
             "Proportional set size: each resident page divided by the number of processes that map it. The sum over \
-             all processes counts every page once. Where it may not be read, ≤ stands before RSS. Kernel: Pss in smaps_rollup.",
+             all processes counts every page once. If it cannot be read, RSS is shown as an upper bound, with ≤. \
+             Kernel: Pss in smaps_rollup.",
         )
         .metric("zmtop_pss_bytes")
         .priority(Priority::High),
     Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| delta(r, |c| c.pss))
         .timed()
         .help(
-            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), or at that rate where figures are \
-             rarer; of RSS where PSS may not be read, which no sum counts. Coloured from 1 MiB and 1 % of the footprint on. \
-             Formula: PSS now − PSS then.",
+            "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), extrapolated if figures \
+             are rarer; of RSS if PSS cannot be read, which sums leave out. Coloured from 1 MiB and 1 % of the \
+             footprint on. Formula: PSS now − PSS then.",
         )
         .additive(true)
         .needs(OVER_TIME),
-    Entry::bytes("swap", "SWAP", |r| match swapped(r) {
-        Some(bytes) => Value::Bytes(bytes),
-        None => after_pss(r, |m| Ok(m.swap)),
+    Entry::bytes("swap", "SWAP", |r| {
+        let hidden = r.sample.filter(|_| r.memory.is_err());
+        match hidden.and_then(|sample| sample.counted.swap()) {
+            Some(bytes) => Value::Bytes(bytes),
+            None => after_pss(r, |m| Ok(m.swap)),
+        }
     })
         .help(
-            "Swapped-out memory, whole, swapped-out shared memory with it. Kernel: Swap in smaps_rollup; where that may \
-             not be read, VmSwap in status, which lacks shared memory.",
+            "Swapped-out memory, whole, shared memory included. Kernel: Swap in smaps_rollup; if that cannot be read, \
+             VmSwap in status, which excludes shared memory.",
         )
         .metric("zmtop_swap_bytes")
         .priority(Priority::High),
@@ -86,15 +88,15 @@ const ALL: &[Entry] = &[
         .metric("zmtop_uss_bytes"),
     Entry::bytes("rss", "RSS", |r| match (r.counted_rss, r.totals.filter(|_| r.sample.is_none())) {
         (Some(rss), _) => Value::Bytes(rss),
-        // The kernel counts it of every process, whatever of the rest may be read.
+        // The kernel counts it for every process, readable or not.
         (None, Some(sum)) if !r.snapshot.is_partial() => {
             Value::bytes(r.memory.map(|m| m.rss.saturating_add(sum.counted_rss)))
         }
         (None, _) => after_pss(r, |m| Ok(m.rss)),
     })
         .help(
-            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss \
-             in smaps_rollup, read together with PSS; where that may not be read, field 24 of stat.",
+            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss in \
+             smaps_rollup, read together with PSS; if that cannot be read, field 24 of stat.",
         )
         .metric("zmtop_rss_bytes")
         .priority(Priority::Low),
@@ -107,14 +109,14 @@ const ALL: &[Entry] = &[
     .additive(false)
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
-    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, ram(r)) {
+    Entry::figure("mem", "MEM%", Unit::Share, 5, |r| match (r.memory, r.counted_rss, r.snapshot.system.mem_total) {
         (Ok(m), _, Ok(ram)) => Value::Share(m.pss as f64 / ram.max(1) as f64),
         (Err(_), Some(rss), Ok(ram)) => Value::ShareAtMost(rss as f64 / ram.max(1) as f64),
         (Err(why), ..) | (.., Err(why)) => Value::Missing(why),
     })
     .help(
-        "PSS in percent of the machine's memory, or of that which the container may use. Where PSS may not be read, ≤ stands before \
-         that of RSS. Formula: PSS ÷ MemTotal.",
+        "PSS in percent of the machine's memory, or of the container's limit. If PSS cannot be read, RSS as an upper \
+         bound, with ≤. Formula: PSS ÷ MemTotal.",
     )
     .additive(true)
     .priority(Priority::Low)
@@ -124,9 +126,9 @@ const ALL: &[Entry] = &[
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(
-        "The footprint over the last five minutes, from its least to its greatest. Rows on the screen can be compared: what \
-         moved a quarter as much as another is drawn half as high, and what moved by less than a tenth of itself lower \
-         still. Where PSS may not be read, RSS and swap. Sorted by slope.",
+        "The footprint over the last five minutes, from its lowest to its highest value. Rows on the screen can be \
+         compared: a row that changed a quarter as much as another is drawn half as high, and one that changed by less \
+         than a tenth of its size lower still. RSS and swap if PSS cannot be read. Sorted by slope.",
     )
     .needs(OVER_TIME),
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
@@ -146,8 +148,9 @@ const ALL: &[Entry] = &[
         .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss.")
     .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
-        "The most that PSS and SwapPss of smaps_rollup may be off by: 0 when they are read, more as the process, or others that share \
-         memory with it, change since. USS may be off by twice as much. Of a sum, that of its members together.",
+        "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 when they are read, more as the process, or \
+         others that share memory with it, change. The error of USS may be twice as large. For a sum, the sum of its \
+         members' bounds.",
     ),
     Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")
@@ -159,21 +162,21 @@ const ALL: &[Entry] = &[
         None => memory(r, |m| m.pss_anon),
     })
     .help(
-        "The anonymous part of PSS: heap, stack, private writes. Where that may not be read, ≤ stands before the same part of RSS, \
-         which only a fork shares. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); resident − shared in statm.",
+        "The anonymous part of PSS: heap, stack, private writes. If it cannot be read, the same part of RSS, which \
+         only forked processes share, as an upper bound, with ≤. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); \
+         resident − shared in statm.",
     )
     .metric("zmtop_pss_anon_bytes"),
     Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
-        "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux \
-         5.4).",
+        "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux 5.4).",
     )
     .metric("zmtop_pss_file_bytes"),
     Entry::bytes("pss_shmem", "SHMEM", |r| memory(r, |m| m.pss_shmem))
         .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4).")
     .metric("zmtop_pss_shmem_bytes"),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty)).help(
-        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in \
-         smaps_rollup (Linux 6.0).",
+        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in smaps_rollup \
+         (Linux 6.0).",
     ),
     Entry::bytes("dirty", "DIRTY", |r| match r.snapshot.fleet {
         Some(_) => Value::Missing(Missing::NotExported),
@@ -190,9 +193,9 @@ const ALL: &[Entry] = &[
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(
-            "Memory held through file descriptors, which is in nobody's PSS. What several processes hold is divided among \
-             them, so that sums count it once; ≥ where some of it could not be read. Formula: GPU + DMABUF + BPF + MEMFD + \
-             URING.",
+            "Memory held through file descriptors, which is in no process's PSS. Memory that several processes hold is \
+             divided among them, so that sums count it once; ≥ if some of it could not be read. Formula: GPU + DMABUF \
+             + BPF + MEMFD + URING.",
         )
         .metric("zmtop_held_bytes")
         .needs(Needs::HELD),
@@ -203,8 +206,8 @@ const ALL: &[Entry] = &[
         })
     })
     .help(
-        "How many kinds of what is held could not be read in part: HELD is the least that it is then. Formula: the number of GPU, \
-         DMABUF, BPF, MEMFD and URING that have a ≥.",
+        "How many kinds of held memory could not be read completely. HELD is then a lower bound. Formula: the number \
+         of GPU, DMABUF, BPF, MEMFD and URING that have a ≥.",
     )
     .additive(true)
     .needs(Needs::HELD),
@@ -221,15 +224,17 @@ const ALL: &[Entry] = &[
         over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
     })
     .help(
-        "What HELD does, and how fast its lowest values move, judged as the footprint is. Blank where nothing was ever held. \
-         Filter: held_trend>1M/min.",
+        "The trend of HELD, and how fast its lowest values change, judged like the footprint. Blank if nothing was \
+         ever held. Filter: held_trend>1M/min.",
     )
     .needs(HELD_OVER_TIME),
     Entry::figure("held_verdict", "HVERDICT", Unit::Verdict, 9, |r| {
         over_time(r, Value::Blank, |history| known(history, |judged| Value::Verdict(judged.verdict)))
     })
-    .help("The word of that, as the footprint has one: leaking, growing, warming, steady or shrinking. Filter: \
-         held_verdict:leaking.")
+    .help(
+        "The verdict on HELD, as on the footprint: leaking, growing, warming, steady or shrinking. Filter: \
+         held_verdict:leaking.",
+    )
     .needs(HELD_OVER_TIME),
     Entry::figure("mark_held", "ΔMHELD", Unit::Delta, 6, |r| {
         let change = r.mark.and_then(|mark| match (r.group, r.sample) {
@@ -241,29 +246,30 @@ const ALL: &[Entry] = &[
         change.map_or(Value::Blank, |change| change.map_or_else(Value::Missing, delta))
     })
     .help(
-        "Change of HELD since the mark that was set (b in the monitor). Blank where HELD was not read when it was. Formula: HELD \
-         now − HELD at the mark.",
+        "Change of HELD since the mark (b in the monitor). Blank if HELD was not read at that time. Formula: HELD now \
+         − HELD at the mark.",
     )
     .needs(HELD_OVER_TIME.and(Needs::MARK)),
     Entry::bytes("gpu", "GPU", |r| held(r, Some(HeldKind::Gpu), |f| f.of(HeldKind::Gpu)))
         .help(
-            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several processes hold \
-             is divided among them, and a buffer that two clients share counts in both. Kernel: drm-resident-memory, -system, \
-             -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are missing.",
+            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several \
+             processes hold is divided among them, and a buffer that two clients share counts in both. Kernel: \
+             drm-resident-memory, -system, -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are \
+             missing.",
         )
         .metric("zmtop_held_gpu_bytes")
         .needs(Needs::HELD),
     Entry::bytes("vram", "VRAM", |r| held(r, Some(HeldKind::Gpu), |f| f.vram))
         .help(
-            "Buffers in the own memory of a graphics or compute device, which is no RAM and not in HELD. Kernel: the other \
-             regions of drm-resident-* in fdinfo.",
+            "Buffers in the own memory of a graphics or compute device, which is neither RAM nor in HELD. Kernel: the \
+             other regions of drm-resident-* in fdinfo.",
         )
         .metric("zmtop_held_vram_bytes")
         .needs(Needs::HELD),
     Entry::bytes("dmabuf", "DMABUF", |r| held(r, Some(HeldKind::DmaBuf), |f| f.of(HeldKind::DmaBuf)))
         .help(
-            "Dma-bufs, each divided by the processes that hold it. Those of a graphics driver whose client the process is \
-             are in GPU. Kernel: size in fdinfo (Linux 5.3).",
+            "Dma-bufs, each divided by the processes that hold it. If the process is a client of a graphics driver, \
+             the driver's dma-bufs are in GPU. Kernel: size in fdinfo (Linux 5.3).",
         )
         .metric("zmtop_held_dmabuf_bytes")
         .needs(Needs::HELD),
@@ -273,24 +279,24 @@ const ALL: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("memfd", "MEMFD", |r| held(r, Some(HeldKind::Memfd), |f| f.of(HeldKind::Memfd)))
         .help(
-            "Memfds and removed files on tmpfs, less what their holders map, each divided by those. Swapped-out pages \
-             count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
+            "Memfds and removed files on tmpfs, without what their holders map, each divided by its holders. \
+             Swapped-out pages count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
         )
         .metric("zmtop_held_memfd_bytes")
         .needs(Needs::HELD),
     Entry::bytes("uring", "URING", |r| held(r, Some(HeldKind::Uring), |f| f.of(HeldKind::Uring)))
         .help(
-            "Buffers registered with io_uring, and so pinned, that the process has unmapped since; those it maps are in its \
-             PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
+            "Buffers registered with io_uring, and so pinned, that the process has since unmapped; mapped ones are in \
+             its PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
         )
         .metric("zmtop_held_uring_bytes")
         .needs(Needs::HELD),
     // Judgements on the footprint, and the time until it reaches a limit.
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
-            "What the footprint does, and how fast its lowest values move: ▲ it leaks, or that is paused; △ it grows; ~ it warms \
-             up: it grows but has only started or slows down; ▽ it falls. Leaks sort first. Where PSS may not be read, of RSS. \
-             Filter: trend>1M/min verdict:leaking.",
+            "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
+             it grows; ~ it warms up: its growth has only started, or slows down; ▽ it falls. Leaks sort first. Based \
+             on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
         .needs(OVER_TIME),
@@ -298,31 +304,32 @@ const ALL: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "The verdict: leaking, growing, warming, steady or shrinking, on the lowest values of what the process holds: its \
-         anonymous, shared and swapped memory; pages of files are left out of the footprint. Growth is told within two minutes; a leak is growth that outlasted a fill, a warm-up or a load, after 16 \
-         minutes at the soonest. Filter: verdict:leaking, verdict>=growing.",
+        "The verdict: leaking, growing, warming, steady or shrinking, based on the lowest values of the footprint \
+         without pages of files: anonymous, shared and swapped memory. Growth is reported within two minutes. A leak \
+         is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
+         verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_verdict"),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })
-    .help("How fast the lowest values of the footprint move, of what is not steady or paused. Filter: slope>1M/h.")
+    .help("How fast the lowest values of the footprint change; 0 if it is steady or paused. Filter: slope>1M/h.")
     .needs(OVER_TIME)
     .metric("zmtop_slope_bytes_per_second"),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))
     })
     .help(
-        "How sure it is that the lowest values of the footprint rise for good: a score, not a probability. Below 90 \
-         (trend.confidence) nothing is called a leak.",
+        "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. Below 90 \
+         (trend.confidence) no growth is called a leak.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_leak_confidence_ratio"),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
-    .help("How long the footprint has been growing, at least, of what grows. Time in which the machine was suspended does not count.")
+    .help("How long the footprint has been growing, at least. Time while the machine was suspended does not count.")
     .needs(OVER_TIME)
     .metric("zmtop_growing_for_seconds"),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| {
@@ -336,22 +343,23 @@ const ALL: &[Entry] = &[
         });
         match (eta, r.trend) {
             (Value::Seconds(eta), _) => Value::Forecast(eta),
-            // What is known not to grow ends an alert that warned of it.
+            // A row that is known not to grow ends an alert about its growth.
             (Value::Blank, Some(judged)) if judged.verdict != Verdict::Unknown => Value::Never,
             (eta, _) => eta,
         }
     })
     .help(
-        "How long until growth at this pace reaches the nearest wall, of what grows: its cgroup's limit, that of \
-         its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least of mem_available (of the system) + \
-         SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take) and limit − what its processes hold.",
+        "How long until growth at this pace reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
+         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least \
+         of mem_available (of the system) + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may \
+         still take) and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
     .metric("zmtop_full_in_seconds"),
     // Identity, state, program and activity of a process.
     Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
         let read_at = match (r.group, r.sample) {
-            // Why none of its processes was read, if that is known.
+            // The reason why none of its processes was read, if known.
             (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
             (None, Some(sample)) => sample.walk.map(|walk| walk.at),
             (None, None) => return Value::Blank,
@@ -384,7 +392,7 @@ const ALL: &[Entry] = &[
             Value::text(s.facts.user.as_deref().map_err(|e| *e))
         })
     })
-    .help("The effective user's name, or the uid where it has none. Uid in status.")
+    .help("The effective user's name, or the uid if it has none. Uid in status.")
     .priority(Priority::High)
     .needs(Needs::USER),
     Entry::figure("uid", "UID", Unit::Count, 10, |r| {
@@ -397,8 +405,8 @@ const ALL: &[Entry] = &[
         process(r, |s| Value::Text(Cow::Owned(vec![s.stat.state])))
     })
     .help(
-        "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. \
-         Field 3 of stat.",
+        "R running, S sleeping, D waiting for a device, T stopped, t traced, Z zombie, I idle kernel thread. Field 3 \
+         of stat.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::STAT),
@@ -414,15 +422,15 @@ const ALL: &[Entry] = &[
         rate(r, |c| c.majflt, Value::PerSecond)
     })
     .help(
-        "Major faults a second: pages waited for from disk or swap. High beside swap: it is thrashing. Field 12 \
-         of stat.",
+        "Major faults a second: the process waited for a page from disk or swap. A high rate together with swap means \
+         thrashing. Field 12 of stat.",
     )
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
         rate(r, |c| c.minflt, Value::PerSecond)
     })
-    .help("Minor faults a second: pages given without waiting. Field 10 of stat.")
+    .help("Minor faults a second: pages provided without waiting. Field 10 of stat.")
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
@@ -457,8 +465,8 @@ const ALL: &[Entry] = &[
         })
     })
     .help(
-        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while \
-         this column is shown.",
+        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while this \
+         column is shown.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::OOM_SCORE),
@@ -477,25 +485,25 @@ const ALL: &[Entry] = &[
             Value::text(s.facts.cgroup.as_deref().map_err(|e| *e))
         })
     })
-    .help("The cgroup path: the unified (v2) one, or that of the v1 memory controller.")
+    .help("The cgroup path: in the unified (v2) hierarchy, or in the v1 memory controller.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("family", "FAMILY", 20, |r| match (r.group, r.sample) {
         (Some(group), _) if group.key.by == GroupBy::Family => Value::Text(Cow::Borrowed(group.key.label())),
-        (None, Some(sample)) => {
-            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Family);
-            name.map_or(Value::Blank, Value::Text)
-        }
+        (None, Some(sample)) => name_of(r, sample, GroupBy::Family).map_or(Value::Blank, Value::Text),
         _ => Value::Blank,
     })
     .help(
-        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, \
-         a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, a \
+         supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
     )
     .needs(Needs::FAMILY),
     Entry::text("host", "HOST", 20, |r| {
         group_name(r, GroupBy::Host, |s| optional_text(s.facts.host.as_deref()))
     })
-    .help("The host, in zmtop fleet: the name that it gives itself, or its address where hosts have the same name. Kernel: nodename of uname.")
+    .help(
+        "The host, in zmtop fleet: its own name, or its address if several hosts have the same name. Kernel: nodename \
+         of uname.",
+    )
     .priority(Priority::High)
     .needs(Needs::STAT),
     Entry::text("comm", "NAME", 15, |r| {
@@ -515,8 +523,8 @@ const ALL: &[Entry] = &[
         None => process(r, |s| optional_text(s.facts.replaced.map(|what| what.id().as_bytes()))),
     })
     .help(
-        "What became of the program's file since the start: updated or deleted. Such a process should be started \
-         anew. Of a group: deleted if that became of any of its files. Kernel: the link exe.",
+        "The state of the program's file: updated or deleted since the start. Such a process should be restarted. For \
+         a group, deleted if any of its files was. Kernel: the link exe.",
     )
     .needs(Needs::PROGRAM),
     Entry::text("unread", "UNREAD", 18, |r| match (r.sample, r.memory) {
@@ -529,17 +537,14 @@ const ALL: &[Entry] = &[
     Entry::text("command", "COMMAND", 12, |r| {
         row_name(r, |s| Value::Text(s.facts.short_command()))
     })
-    .help(
-        "The command line without its program's directory; the kernel's short name in brackets where there is \
-         none.",
-    )
+    .help("The command line without its program's directory; the kernel's short name in brackets if there is none.")
     .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
     Entry::text("cmdline", "COMMAND LINE", 12, |r| {
         row_name(r, |s| Value::Text(s.facts.command()))
     })
-    .help("The whole command line; the kernel's short name in brackets where there is none.")
+    .help("The whole command line; the kernel's short name in brackets if there is none.")
     .grows()
     .label(Label::Process)
     .needs(Needs::COMMAND_LINE),
@@ -554,8 +559,8 @@ const ALL: &[Entry] = &[
         (None, None) => Value::Blank,
     })
     .help(
-        "How many processes the row stands for: those of a group, 1 for a process, for a mapping those that map \
-         it. Formula: Σ 1.",
+        "How many processes the row represents: the members of a group, 1 for a process, those that map a mapping. \
+         Formula: Σ 1.",
     )
     .additive(true)
     .priority(Priority::High)
@@ -578,8 +583,8 @@ const ALL: &[Entry] = &[
     .priority(Priority::High),
     Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
         .help(
-            "What the cgroup itself says it holds: file cache, kernel memory and what ended processes left are in it \
-             too. Kernel: memory.current of the cgroup path.",
+            "The memory of the cgroup by its own account, with file cache, kernel memory and what ended processes \
+             left. Kernel: memory.current of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
@@ -587,44 +592,43 @@ const ALL: &[Entry] = &[
         .needs(CGROUP),
     Entry::bytes("cg_limit", "CGLIMIT", |r| cgroup(r, |c| c.limit))
         .help(
-            "The most that the cgroup may hold, by its own limit or one above it; max where there is none, a dash \
-             where that is not visible. Kernel: memory.max of the cgroup path.",
+            "The memory limit of the cgroup, its own or one above it; max if there is none, a dash if it is not \
+             visible. Kernel: memory.max of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .priority(Priority::High)
         .needs(CGROUP),
     Entry::bytes("cg_swap", "CGSWAP", |r| cgroup(r, |c| c.swap.map(Some)))
-        .help("What of the cgroup is swapped out, by its own account. Kernel: memory.swap.current of the cgroup path.")
+        .help(
+            "The swapped-out memory of the cgroup by its own account. Kernel: memory.swap.current of the cgroup path.",
+        )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP),
     Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
         (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
-        (None, Some(sample)) => {
-            let name = GroupNames::new(r.snapshot.rows()).name_of(sample, GroupBy::Command);
-            name.map_or(Value::Blank, Value::Text)
-        }
+        (None, Some(sample)) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
         (None, None) => Value::Blank,
     })
     .help(
-        "The group's name; of a process that of its program: a title in brackets from the command line, what an \
-         interpreter runs (python3 ingest.py), the file's name where the kernel's short name begins it or the parent \
-         runs the same, else the short name.",
+        "The group's name; for a process, the name of its program: a title in brackets from the command line, what an \
+         interpreter runs (python3 ingest.py), the file's name if it begins with the kernel's short name or the parent \
+         runs the same file, else the short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),
     // Changes since the mark.
     Entry::figure("mark_pss", "ΔMARK", Unit::Delta, 6, |r| since_mark(r, |s| s.pss))
         .help(
-            "Change of PSS since the mark that was set (b in the monitor). A process that started since counts from \
-             0; of a group, what ended since is taken off. Formula: PSS now − PSS at the mark.",
+            "Change of PSS since the mark (b in the monitor). A process that started later counts from 0; for a group, \
+             what ended since is subtracted. Formula: PSS now − PSS at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     Entry::figure("mark_swap", "ΔMSWAP", Unit::Delta, 6, |r| since_mark(r, |s| s.swap))
         .help(
-            "Change of swap since the mark that was set (b in the monitor). A process that started since counts from \
-             0; of a group, what ended since is taken off. Formula: SWAP now − SWAP at the mark.",
+            "Change of swap since the mark (b in the monitor). A process that started later counts from 0; for a \
+             group, what ended since is subtracted. Formula: SWAP now − SWAP at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     // Hot and cold memory, of processes that the user asked for.
@@ -637,15 +641,15 @@ const ALL: &[Entry] = &[
         .applies_to(AppliesTo::Processes),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
-            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may have. \
-             Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may \
+             have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes),
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
-    .help("How long COLD was not touched: from c to the last look. Formula: time since clear_refs was written.")
+    .help("How long COLD was not touched: from c to the last read. Formula: time since clear_refs was written.")
     .applies_to(AppliesTo::Processes),
 ];
 
@@ -654,14 +658,14 @@ const ALL: &[Entry] = &[
 pub struct ColumnId(pub usize);
 
 impl ColumnId {
-    /// Returns the column of an id that stands in the source.
+    /// Returns the column with this id.
     ///
     /// # Panics
-    /// If there is no such column: in a constant that is a compile error.
+    /// If there is none: in a constant that is a compile error.
     pub(super) const fn named(id: &str) -> Self {
         let mut at = 0;
-        while at < ALL.len() {
-            if same(ALL[at].id.as_bytes(), id.as_bytes()) {
+        while at < COLUMNS.len() {
+            if same(COLUMNS[at].id, id) {
                 return Self(at);
             }
             at += 1;
@@ -673,7 +677,6 @@ impl ColumnId {
         &COLUMNS[self.0]
     }
 
-    /// Returns every column, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..COLUMNS.len()).map(Self)
     }
@@ -683,21 +686,11 @@ pub fn find(id: &str) -> Option<ColumnId> {
     COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
 }
 
-/// Compares two strings; `==` cannot be used in constants.
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
-}
-
-/// Reads a figure of the memory.
 fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     Value::bytes(row.memory.and_then(get))
 }
 
-/// Reads a figure of the memory that comes after PSS where a fleet is large.
+/// Returns a figure of the memory; pending if only PSS of a large fleet has arrived yet.
 fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     if row.snapshot.is_partial() {
         return Value::Missing(Missing::Pending);
@@ -705,7 +698,7 @@ fn after_pss<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     memory(row, get)
 }
 
-/// Reads a figure of the whole subtree; outside tree view that of the process itself.
+/// Returns a figure of the whole subtree; outside of a tree, of the process.
 fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     match row.totals {
         Some(tree) => Value::bytes(tree.memory.as_ref().map_err(|e| *e).and_then(get)),
@@ -713,7 +706,7 @@ fn subtree<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {
     }
 }
 
-/// Reads a change of memory, or of RSS where that stands for it; where neither can be read it is missing for the same reason.
+/// Returns a change of memory, or of RSS in its place; if neither is known, the reason why the memory is missing.
 fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     match row.memory {
         Err(e) if !row.is_counted => Value::Missing(e),
@@ -721,7 +714,7 @@ fn change<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Va
     }
 }
 
-/// Reads a change of memory in bytes, beside the memory that the row has now.
+/// Returns a change of memory in bytes, beside the size now.
 fn delta<'a>(row: &Row<'a>, get: fn(&Change) -> Option<i64>) -> Value<'a> {
     match change(row, get, |by| Value::Delta(by, 0)) {
         Value::Delta(by, _) => Value::Delta(by, size(row)),
@@ -729,33 +722,37 @@ fn delta<'a>(row: &Row<'a>, get: fn(&Change) -> Option<i64>) -> Value<'a> {
     }
 }
 
-/// Returns the memory of a row in bytes, or its RSS where that stands for it.
+/// Returns the memory of a row in bytes, or RSS in its place.
 fn size(row: &Row<'_>) -> u64 {
     let footprint = |m: &Memory| m.pss.saturating_add(m.swap_pss.unwrap_or(0));
     row.memory.map_or(row.counted_rss.unwrap_or(0), footprint)
 }
 
-/// Reads a rate taken from `stat`, which every process has.
+/// Returns a rate from `stat`, which every process has.
 fn rate<'a, T>(row: &Row<'a>, get: fn(&Change) -> Option<T>, wrap: fn(T) -> Value<'a>) -> Value<'a> {
     row.change.and_then(get).map_or(Value::Missing(Missing::Pending), wrap)
 }
 
-/// Reads a value of the process itself; blank in a sum.
+/// Returns a value of the process; blank in a sum.
 fn process<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     row.sample.map_or(Value::Blank, get)
 }
 
-/// Reads a value of the process itself, or of equal siblings, which have it in common; blank in another sum.
+/// Returns a value of the process, or the common value of equal siblings; blank in another sum.
 fn common<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     row.sample.or_else(|| row.first_sibling()).map_or(Value::Blank, get)
 }
 
-/// Wraps a text that need not apply to a process at all.
 fn optional_text(text: Option<&[u8]>) -> Value<'_> {
     text.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
 }
 
-/// Reads the name of a group of that kind; else a value of the process itself.
+/// Returns the name of the group that a process is in.
+fn name_of<'a>(row: &Row<'a>, sample: &'a ProcessSample, by: GroupBy) -> Option<Cow<'a, [u8]>> {
+    GroupNames::new(row.snapshot.rows()).name_of(sample, by)
+}
+
+/// Returns the name of a group of that kind, else a value of the process.
 fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
         Some(group) if group.key.by == by => Value::text(Ok(group.key.label())),
@@ -763,7 +760,7 @@ fn group_name<'a>(row: &Row<'a>, by: GroupBy, get: fn(&'a ProcessSample) -> Valu
     }
 }
 
-/// Reads the name of a group of any kind, marked if its program was replaced; else a value of the process.
+/// Returns the name of a group of any kind, marked if its program was replaced, else a value of the process.
 fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value<'a> {
     match row.group {
         Some(group) => Value::Text(group.name_with_replaced()),
@@ -771,8 +768,8 @@ fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value
     }
 }
 
-/// Reads a figure of the cgroup that the row is, or that the process is in. `None` means no limit, and is
-/// written as the kernel writes it.
+/// Returns a figure of the cgroup that the row is, or that the process is in. `None` means no limit and is written as the
+/// kernel writes it: `max`.
 fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
     let sample = row.sample.or_else(|| row.first_sibling());
     let figures = match (row.group, sample) {
@@ -792,13 +789,13 @@ fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) ->
         Some(Ok(Some(bytes))) => Value::Bytes(bytes),
         Some(Ok(None)) => Value::text(Ok(b"max")),
         Some(Err(e)) => Value::Missing(e),
-        // Cgroup figures are read on demand: without any they were not asked for yet.
+        // Cgroup figures are read on demand: if there are none, they were not requested yet.
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
         None => Value::Missing(Missing::Unsupported),
     }
 }
 
-/// Reads a part of the judgement on the footprint; blank in a sum.
+/// Returns a part of the judgement on the footprint; blank in a sum.
 fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<'a> {
     match (row.memory, row.trend) {
         (Err(e), Some(_)) if !row.is_counted => Value::Missing(e),
@@ -808,7 +805,7 @@ fn trend<'a>(row: &Row<'a>, get: impl FnOnce(&Judgement) -> Value<'a>) -> Value<
     }
 }
 
-/// Reads a time in seconds that only a growing footprint has.
+/// Returns a time in seconds that only a growing footprint has.
 fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) -> Value<'a> {
     match row.trend {
         Some(t) if t.verdict >= Verdict::Warming => get(row, t).map_or(Value::Blank, Value::Seconds),
@@ -816,8 +813,8 @@ fn growth_time<'a>(row: &Row<'a>, get: fn(&Row<'a>, &Judgement) -> Option<f64>) 
     }
 }
 
-/// Reads a change since the mark, of the process itself even if its row shows the sum of its subtree; blank
-/// without a mark.
+/// Returns a change since the mark; blank without one. The change is of the process alone, even if its row shows the sum of
+/// its subtree.
 fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     let Some(mark) = row.mark else { return Value::Blank };
     let since = match (row.group, row.sample) {
@@ -828,7 +825,7 @@ fn since_mark<'a>(row: &Row<'a>, get: fn(&MarkDelta) -> i64) -> Value<'a> {
     since.map_or_else(Value::Missing, |s| Value::Delta(get(&s), size(row)))
 }
 
-/// Reads what the process touched of its memory; where that cannot be read at all, for the same reason. Blank in a sum.
+/// Returns a figure of hot and cold memory; if the memory cannot be read, the reason. Blank in a sum.
 fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Value<'a> {
     match (row.sample, row.memory) {
         (None, _) => Value::Blank,
@@ -837,18 +834,7 @@ fn coldness<'a>(row: &Row<'a>, get: fn(&Coldness) -> Reading<Value<'a>>) -> Valu
     }
 }
 
-/// Returns what is swapped out of a process whose memory is hidden, if that is known.
-fn swapped(row: &Row<'_>) -> Option<u64> {
-    row.sample.filter(|_| row.memory.is_err())?.counted.swap()
-}
-
-/// Returns the memory there is for processes.
-fn ram(row: &Row<'_>) -> Reading<u64> {
-    let system = &row.snapshot.system;
-    system.mem_total
-}
-
-/// Reads a figure of what a process holds, or the sum of what several do, of that kind or of all; mappings hold nothing.
+/// Returns a figure of held memory, of one kind or of all; of a group, the sum. Mappings hold nothing.
 fn held<'a>(row: &Row<'a>, kind: Option<HeldKind>, get: fn(&HeldFigures) -> u64) -> Value<'a> {
     held_figures(row, |figures| {
         let bytes = get(figures);
@@ -860,7 +846,6 @@ fn held<'a>(row: &Row<'a>, kind: Option<HeldKind>, get: fn(&HeldFigures) -> u64)
     })
 }
 
-/// Reads a value of the figures of a process, or of their sum.
 fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) -> Value<'a> {
     if row.group.is_some_and(|group| group.key.by == GroupBy::Mapping) {
         return Value::Blank;
@@ -873,11 +858,10 @@ fn held_figures<'a>(row: &Row<'a>, get: impl FnOnce(&HeldFigures) -> Value<'a>) 
     figures.map_or_else(Value::Missing, |figures| get(&figures))
 }
 
-/// Needs of changes and judgements of what is held.
 const HELD_OVER_TIME: Needs = Needs::HELD.and(Needs::HISTORY);
 
-/// Reads a value of the past of what is held; `nothing` where nothing ever was. Without any past, blank; of more processes
-/// than have one it is unknown.
+/// Returns a value of the history of held memory; `nothing` if nothing was ever held. Blank without any history. Unknown for
+/// processes beyond the number that have a history.
 fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHistory) -> Value<'a>) -> Value<'a> {
     match (row.sample.map(ProcessSample::held), row.held) {
         (Some(Err(why)), _) => Value::Missing(why),
@@ -888,7 +872,7 @@ fn over_time<'a>(row: &Row<'a>, nothing: Value<'a>, get: impl FnOnce(&'a RowHist
     }
 }
 
-/// Returns what is held now in bytes, as far as it is known.
+/// Returns the held bytes, as far as they are known.
 fn held_total(row: &Row<'_>) -> u64 {
     match held(row, None, HeldFigures::total) {
         Value::Bytes(bytes) | Value::AtLeast(bytes) => bytes,
@@ -896,7 +880,7 @@ fn held_total(row: &Row<'_>) -> u64 {
     }
 }
 
-/// Reads a part of a judgement; pending while too little was seen.
+/// Returns a part of a judgement; pending while there is too little history.
 fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'a>) -> Value<'a> {
     let judged = history.trend();
     if judged.verdict == Verdict::Unknown {
@@ -905,23 +889,19 @@ fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'
     get(judged)
 }
 
-/// Figures of the cgroup that the path leads to.
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
 
 /// Sums the processes of rows that are groups on hosts; blank for none, as in a total.
 fn processes_of_hosts<'a>(row: &Row<'a>, places: &[usize]) -> Value<'a> {
-    let told = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
-    match (
-        places,
-        told.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0) + n)),
-    ) {
+    let known = places.iter().filter_map(|at| row.snapshot.fleet_row(*at)?.processes);
+    match (places, known.reduce(|sum, n| sum + n)) {
         ([], _) => Value::Blank,
         (_, Some(sum)) => Value::Count(sum),
         (_, None) => Value::Missing(Missing::NotExported),
     }
 }
 
-/// Returns the data that must be read to tell which processes pass.
+/// Returns the data that must be read to evaluate a filter.
 pub fn needs_of_filter(filter: &Filter) -> Needs {
     let columns = filter.columns().into_iter().map(|at| ColumnId(at).get().needs);
     columns
@@ -956,14 +936,8 @@ impl Filterable for Row<'_> {
             TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             TextField::Container => Cow::Borrowed(facts.container.as_deref()?),
             TextField::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
-            TextField::Group => {
-                let names = GroupNames::new(self.snapshot.rows());
-                names.name_of(sample, GroupBy::Command)?
-            }
-            TextField::Family => {
-                let names = GroupNames::new(self.snapshot.rows());
-                names.name_of(sample, GroupBy::Family)?
-            }
+            TextField::Group => name_of(self, sample, GroupBy::Command)?,
+            TextField::Family => name_of(self, sample, GroupBy::Family)?,
             TextField::Host => Cow::Borrowed(facts.host.as_deref()?),
             TextField::Exe => Cow::Borrowed(facts.exe.as_deref().ok()?),
             TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
@@ -993,7 +967,7 @@ fn first_word(facts: &Facts) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns the one text that a group has, its name, if the filter looks at that.
+/// Returns the name of a group, its only text, if the filter matches that.
 fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
     let named_by = match field {
         TextField::CommandLine | TextField::Comm => GroupBy::Command,

@@ -1,4 +1,4 @@
-//! A row of the table of processes: a process, a folded subtree, a group, a mapping, or a total.
+//! A row of the process table: a process, a folded subtree, a group, a mapping, or a total.
 
 use std::time::Duration;
 
@@ -10,36 +10,34 @@ use crate::history::{RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
 
-/// The inputs from which columns take the values of one row.
+/// The data from which columns derive the values of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The process; groups and totals have none.
+    /// The process; `None` for groups and totals.
     pub sample: Option<&'a ProcessSample>,
     /// The memory to show: the process's own, or a sum.
     pub memory: Reading<&'a Memory>,
-    /// RSS by the kernel's own counters, where the memory is hidden.
+    /// RSS by the kernel's own counters, if the memory is hidden.
     pub counted_rss: Option<u64>,
-    /// Resident anonymous memory by them, where the memory is hidden.
+    /// Resident anonymous memory by the same counters, if the memory is hidden.
     pub counted_anon: Option<u64>,
-    /// The changes, the footprint and the judgement are of that RSS.
+    /// True if the changes, the footprint and the judgement are based on that RSS.
     pub is_counted: bool,
     /// Bound on the error of its PSS and `SwapPss`, in bytes.
     pub error: u64,
-    /// The changes since a few seconds ago, own or summed.
+    /// The recent changes, its own or summed.
     pub change: Option<&'a Change>,
-    /// The footprint over time.
     pub footprint: Option<SeriesView<'a>>,
     /// The judgement on the footprint.
     pub trend: Option<&'a Judgement>,
-    /// The past of what is held through descriptors, of what held something.
+    /// The history of memory held through descriptors, if any was ever held.
     pub held: Option<&'a RowHistory>,
-    /// The sums of the process and its descendants in tree view; those of a group or of a total.
+    /// In a tree, the sums of the process and its descendants; else the sums of a group or total.
     pub totals: Option<&'a Totals>,
-    /// The group, if the row is one.
     pub group: Option<&'a Group>,
-    /// The mark since which changes are shown.
+    /// The mark relative to which changes are shown.
     pub mark: Option<&'a Mark>,
-    /// The hot and the cold memory of the process, if the user asked.
+    /// The hot and cold memory of the process, if requested.
     pub coldness: Reading<&'a Coldness>,
     pub snapshot: &'a Snapshot,
 }
@@ -65,8 +63,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the row of one group. Its history is that of the whole group: if a filter excludes some of its
-    /// processes, the changes are those of the others, and there is no footprint over time.
+    /// Returns the row of one group. `history` is the history of the whole group: if a filter excludes some of its
+    /// processes, only the changes of the others are shown, without a footprint over time.
     pub fn of_group(group: &'a Group, history: Option<&'a RowHistory>, snapshot: &'a Snapshot) -> Self {
         let history = history.filter(|_| group.whole);
         let sums = Self::of_totals(&group.totals, snapshot);
@@ -79,7 +77,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the row of the sums of a set of processes.
     pub fn of_totals(totals: &'a Totals, snapshot: &'a Snapshot) -> Self {
         Self {
             sample: None,
@@ -100,14 +97,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Sets the span of the footprint over time.
-    #[must_use]
-    pub fn with_span(mut self, span: Duration) -> Self {
-        self.footprint = self.footprint.map(|footprint| footprint.over(span));
-        self
-    }
-
-    /// Sets the past of what is held through descriptors; of a group whose processes a filter excludes there is none.
+    /// Sets the history of held memory. It is ignored for a group that a filter excludes processes from.
     #[must_use]
     pub fn with_held(mut self, held: Option<&'a HeldHistory>) -> Self {
         let is_whole = self.group.is_none_or(|group| group.whole);
@@ -115,14 +105,12 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Sets the mark since which changes are shown.
     #[must_use]
     pub const fn with_mark(mut self, mark: Option<&'a Mark>) -> Self {
         self.mark = mark;
         self
     }
 
-    /// Sets what the process touched of its memory.
     #[must_use]
     pub fn with_coldness(mut self, table: Option<&'a ColdnessTable>) -> Self {
         if let (Some(sample), Some(table)) = (self.sample, table) {
@@ -131,7 +119,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Returns the first of the equal siblings that the row is of.
+    /// Returns the first member of a row of equal siblings.
     pub fn first_sibling(&self) -> Option<&'a ProcessSample> {
         let group = self.group.filter(|group| group.key.by == GroupBy::Siblings)?;
         self.snapshot.rows().get(*group.members.first()?)
@@ -142,7 +130,7 @@ impl<'a> Row<'a> {
         self.snapshot.monotonic
     }
 
-    /// Returns the cgroup whose limit bounds the row: that of its process, or the one that all processes of a
+    /// Returns the cgroup whose limit applies to the row: the cgroup of its process, or the one that all processes of a
     /// group are in.
     pub fn limiting_cgroup(&self) -> Option<&'a [u8]> {
         let Some(group) = self.group else {

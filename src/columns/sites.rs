@@ -8,7 +8,7 @@ use crate::history::kernel::site_name;
 use crate::model::Missing;
 use crate::model::kernel::{AllocFigures, AllocSite};
 
-/// An allocation site, or the sum of some.
+/// An allocation site, or a sum of sites.
 pub type SiteRow<'a> = KernelRow<'a, Sites>;
 
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("accurate", "EXACT", 5, |r| {
         text(r, |site| if site.inaccurate { b"no" } else { b"" })
     })
-    .help("`no` where the kernel itself marks the figures as inaccurate. Kernel: accurate:no in allocinfo."),
+    .help("`no` if the kernel itself marks the figures as inaccurate. Kernel: accurate:no in allocinfo."),
     Entry::text("module", "MODULE", 8, |r| {
         text(r, |site| site.module.as_deref().unwrap_or_default())
     })
@@ -79,16 +79,16 @@ pub static COLUMNS: &[Entry] = &[
 
 /// The columns that only the monitor has.
 pub static OVER_TIME: &[Entry] = &over_time(
-    "SIZE over the time that x and X choose, of what holds 64K or more. It is read while the page shows it.",
-    "What it does, and how fast its lowest values move, judged as processes are: △ it grows; ~ it warms up; ▽ it falls. None is \
-     called a leak, as the kernel does not say what of it would be taken back.",
+    "SIZE over the time that x and X choose, for sites of 64K or more. It is read while the page shows it.",
+    "Its trend, and how fast its lowest values change, judged like processes: △ it grows; ~ it warms up; ▽ it falls. \
+     None is called a leak, as the kernel does not say what of it can be reclaimed.",
 );
 
-/// The message where the account does not go on.
+/// The message for counting that was stopped.
 pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \
                            vm.mem_profiling=1 switches it on";
 
-/// Returns why there are no allocation sites to show, and what would grant them.
+/// Returns why there are no allocation sites to show, and how to get them.
 pub fn unread(why: Missing) -> String {
     match why {
         Missing::Denied => "the allocation sites can be read by root alone".into(),

@@ -8,7 +8,7 @@ use crate::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::units::{Units, bytes};
 
-/// A slab cache, or the sum of some.
+/// A slab cache, or a sum of caches.
 pub type SlabRow<'a> = KernelRow<'a, Slab>;
 
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +39,6 @@ impl KernelTable for Slab {
     fn key(cache: &SlabCache) -> Cow<'_, [u8]> {
         Cow::Borrowed(&cache.name)
     }
-
-    fn names(cache: &SlabCache) -> Cow<'_, [u8]> {
-        Self::key(cache)
-    }
 }
 
 type Entry = Column<Slab>;
@@ -59,7 +55,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::bytes("used", "USED", |r| Value::Bytes(r.figures.used))
         .help("The memory of the objects in use. Formula: active_objs × objsize of slabinfo."),
     Entry::bytes("waste", "WASTE", |r| Value::Bytes(r.figures.waste()))
-        .help("Memory in which no object in use is: free objects, and the rest of each slab. Formula: SIZE − USED."),
+        .help("Memory without objects in use: free objects, and the rest of each slab. Formula: SIZE − USED."),
     Entry::figure("use", "OBJ%", Unit::Share, 5, |r| match r.figures.objects {
         0 => Value::Blank,
         objects => Value::Share(r.figures.active as f64 / objects as f64),
@@ -69,7 +65,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("Objects in use; free ones in a slab that a CPU holds count too. Kernel: active_objs in slabinfo.")
         .additive(true),
     count("objects", "OBJS", |r| Value::Count(r.figures.objects))
-        .help("Objects that there is room for. Kernel: num_objs in slabinfo.")
+        .help("The number of objects that fit. Kernel: num_objs in slabinfo.")
         .additive(true),
     Entry::bytes("object_size", "OBJSZ", |r| {
         r.of_line(|cache| Value::Bytes(cache.object_size))
@@ -91,7 +87,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "`yes` where the kernel takes the objects back when memory is needed, as those of dentries and inodes. Kernel: \
+        "`yes` if the kernel reclaims the objects when memory is needed, such as dentries and inodes. Kernel: \
          reclaim_account in /sys/kernel/slab/NAME.",
     ),
     Entry::text("cache", "CACHE", 5, |r| r.of_line(|cache| Value::text(Ok(&cache.name))))
@@ -101,12 +97,13 @@ pub static COLUMNS: &[Entry] = &[
 
 /// The columns that only the monitor has.
 pub static OVER_TIME: &[Entry] = &over_time(
-    "SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a minute.",
-    "What it does, and how fast its lowest values move, judged as processes are: ▲ it leaks; △ it grows; ~ it warms \
-     up; ▽ it falls. Only a cache that is not reclaimable is ever called a leak.",
+    "SIZE over the time that x and X choose, with one scale for all rows. While the page is closed it is read once a \
+     minute.",
+    "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms up; ▽ \
+     it falls. Only a cache that is not reclaimable is ever called a leak.",
 );
 
-/// Returns why there are no caches to show, in words.
+/// Returns why there are no caches to show.
 pub fn unread(why: Missing) -> String {
     match why {
         Missing::Denied => "the slab caches can be read by root alone".into(),
@@ -115,8 +112,8 @@ pub fn unread(why: Missing) -> String {
     }
 }
 
-/// Returns the sums of `meminfo`, for the total to be compared with, and what of them is in none of the `caches`: requests
-/// above two pages, which the kernel takes from the page allocator and counts as slab (`___kmalloc_large_node` of
+/// Returns the sums of `meminfo`, to compare with the total, and the part of them that is in none of the `caches`: requests
+/// above two pages, which the kernel gets from the page allocator and counts as slab (`___kmalloc_large_node` of
 /// `mm/slub.c`).
 pub fn sums(system: &SystemSample, caches: Reading<&SlabCaches>, units: Units) -> Option<String> {
     let text = |reading: Reading<u64>| Some(bytes(reading.ok()?, units));

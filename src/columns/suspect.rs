@@ -1,4 +1,4 @@
-//! The columns of leak suspects: processes, programs, and processes that have ended.
+//! The columns of leak suspects: processes, including ended ones, programs, and parts of the RAM.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::units::{self, Units};
 #[derive(Clone, Copy, Debug)]
 pub enum Suspects {}
 
-/// A suspect at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct SuspectRow<'a> {
     pub suspect: &'a Suspect,
@@ -33,13 +32,12 @@ type Entry = Column<Suspects>;
 /// The time in seconds from which a limit counts as never reached: ten years.
 const NEVER: f64 = 3_650.0 * 86_400.0;
 
-/// Columns of a host's name that are told.
+/// Maximum width of a host's name, in columns.
 const MAX_HOST: usize = 40;
 
-/// Stands for a value that a suspect need not have.
+/// Written if a suspect lacks the value.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
-/// Every column, from left to right.
 pub static COLUMNS: &[Entry] = &[
     Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
         Value::Verdict(r.suspect.judgement.verdict)
@@ -53,13 +51,16 @@ pub static COLUMNS: &[Entry] = &[
         leak if leak.verdict == Verdict::Leaking => Value::Confidence(leak),
         _ => DASH,
     })
-    .help("The confidence that it leaks, of what is called a leak: growth is a fact and has none.")
+    .help("The confidence that it leaks. Growth is a fact and has none.")
     .priority(Priority::Low),
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
-    .help("How long it has been growing, at least: what grew before zmtop began is not known, and time in which the machine was suspended does not count.")
+    .help(
+        "How long it has been growing, at least: growth before zmtop started is unknown, and time while the machine \
+         was suspended does not count.",
+    )
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
         None => DASH,
@@ -69,7 +70,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("How long until a limit is reached.")
     .priority(Priority::High),
     Entry::bytes("footprint", "FOOTP", |r| Value::Bytes(r.suspect.footprint))
-        .help("The footprint, PSS + SwapPss; of what is held through descriptors, that."),
+        .help("The footprint, PSS + SwapPss; for memory held through descriptors, its size."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         let is_here = |_: &Identity| r.suspect.facts.as_ref().is_none_or(|facts| facts.host.is_none());
         r.suspect
@@ -100,7 +101,7 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::Highest),
 ];
 
-/// Writes a suspect's cell; `room` is the width of the column that grows.
+/// Writes a suspect's cell. `room` is the width of the column that grows.
 pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: usize) -> Cell {
     let value = (column.value)(row);
     let mut cell = match (&value, column.grows) {
@@ -113,28 +114,20 @@ pub fn suspect_cell(column: &Entry, row: &SuspectRow<'_>, units: Units, room: us
     cell
 }
 
-/// Writes the name and, after it, what became of the process or how many a group has, and what grows; a long name is cut.
+/// Writes the name, then the state of the process or the size of the group, and the cause. A long name is cut.
 fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let suspect = row.suspect;
     let host = suspect.facts.as_ref().and_then(|facts| facts.host.as_deref());
-    let mut after = match (&suspect.key, suspect.ended) {
-        (RowKey::Group(_), _) if suspect.hosts.is_some() => {
-            let (hosts, all) = suspect.hosts.unwrap_or_default();
-            format!(" on {hosts} of {all} hosts")
+    let ended = suspect.ended.map(|at| units::span(row.now.saturating_sub(at)));
+    let mut after = match (&suspect.key, suspect.hosts, host, ended) {
+        (RowKey::Group(_), Some((hosts, all)), ..) => format!(" on {hosts} of {all} hosts"),
+        (RowKey::Group(_), None, ..) => format!(" ({})", units::counted(suspect.count as u64, "process")),
+        (RowKey::Process(_), _, Some(host), _) => format!(" on {}", safe_prefix(host, MAX_HOST)),
+        (RowKey::Process(_), _, None, Some(ago)) if suspect.times > 1 => {
+            format!(" ({} times, ended {ago} ago)", suspect.times)
         }
-        (RowKey::Process(_), _) if host.is_some() => {
-            format!(" on {}", safe_prefix(host.unwrap_or_default(), MAX_HOST))
-        }
-        (RowKey::Group(_), _) if suspect.count == 1 => " (1 process)".into(),
-        (RowKey::Group(_), _) => format!(" ({} processes)", suspect.count),
-        (RowKey::Part(_), _) | (RowKey::Process(_), None) => String::new(),
-        (RowKey::Process(_), Some(at)) => {
-            let ago = units::span(row.now.saturating_sub(at));
-            match suspect.times {
-                0 | 1 => format!(" (ended {ago} ago)"),
-                times => format!(" ({times} times, ended {ago} ago)"),
-            }
-        }
+        (RowKey::Process(_), _, None, Some(ago)) => format!(" (ended {ago} ago)"),
+        (RowKey::Process(_), _, None, None) | (RowKey::Part(_), ..) => String::new(),
     };
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());

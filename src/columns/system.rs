@@ -1,4 +1,4 @@
-//! The figures of the system that an alert rule can judge.
+//! The figures of the system that an alert rule can test.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use crate::history::History;
 use crate::model::system::Psi;
 use crate::model::{Missing, Reading, Snapshot};
 
-/// The system: a table of one row.
 #[derive(Clone, Copy, Debug)]
 pub enum System {}
 
@@ -59,13 +58,16 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
 }
 
 pub static COLUMNS: &[Entry] = &[
-    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help("Kernel: MemTotal in meminfo; in a container, and with --cgroup, its limit, and the figures below are its own, too.")
+    bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help(
+        "Kernel: MemTotal in meminfo; in a container, and with --cgroup, its limit; the figures below are then its \
+         own.",
+    )
     .metric("zmtop_system_memory_total_bytes"),
     bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo.")
     .metric("zmtop_system_memory_free_bytes"),
     bytes("mem_available", |r| Value::bytes(r.snapshot.system.available())).help(
-        "What programs could still have without swapping. Formula: MemAvailable + GPUReclaim of meminfo + size − c_min of \
-         ZFS's arcstats, as far as they are there, at most MemTotal.",
+        "Memory that programs can still get without swapping. Formula: MemAvailable + GPUReclaim of meminfo + size − \
+         c_min of ZFS's arcstats, as far as they exist, at most MemTotal.",
     )
     .metric("zmtop_system_memory_available_bytes"),
     bytes("mem_used", |r| Value::bytes(r.snapshot.system.used()))
@@ -138,8 +140,8 @@ pub static COLUMNS: &[Entry] = &[
         soonest.map_or(Value::Never, Value::Forecast)
     })
     .help(
-        "The time until a limit is reached at the present pace, that of the machine's memory or of a cgroup, while it is \
-         told as a danger: within trend.danger. Filter: full_in<10m.",
+        "The time until the limit of the machine's memory or of a cgroup is reached at the present pace, while that is \
+         reported as a danger: within trend.danger. Filter: full_in<10m.",
     )
     .metric("zmtop_system_full_in_seconds"),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
@@ -150,13 +152,8 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_system_processes"),
 ];
 
-/// The system has figures alone.
 impl Filterable for SystemRow<'_> {
     fn text(&self, _: TextField) -> Option<Cow<'_, [u8]>> {
-        None
-    }
-
-    fn pid(&self) -> Option<u32> {
         None
     }
 

@@ -13,41 +13,40 @@ use crate::trend::{Judgement, Verdict};
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
     Bytes(u64),
-    /// Unknown, but no more than so many bytes: sorted by that, and for a filter and as data unknown.
+    /// Unknown, but at most this many bytes: the sort key. Unknown to filters and as data.
     AtMost(u64),
-    /// As many bytes as are known: there are more that could not be read.
+    /// The known bytes. There are more that could not be read.
     AtLeast(u64),
-    /// A change in bytes, and the bytes that what changed has now.
+    /// A change in bytes, and the size now.
     Delta(i64, u64),
     /// Bytes a second.
     Growth(f64),
     /// Events a second.
     PerSecond(f64),
-    /// A fraction, 1.0 being the whole.
+    /// A fraction; 1.0 is the whole.
     Share(f64),
-    /// Unknown, but no more than that fraction, as [`AtMost`](Self::AtMost).
+    /// Unknown, but at most this fraction, as [`AtMost`](Self::AtMost).
     ShareAtMost(f64),
-    /// A plain number.
     Count(u64),
     /// A number that names something: never shortened.
     Id(u64),
     Seconds(f64),
-    /// Seconds until something comes, as things are.
+    /// Seconds until something is expected to happen.
     Forecast(f64),
-    /// A time that does not come as things are: for a filter later than any, on the screen and as data nothing.
+    /// A time that is not expected to come: infinite for filters, empty on the screen and as data.
     Never,
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
     Chart(SeriesView<'a>, Option<f64>),
-    /// A verdict on a footprint, with its slope and its confidence, and the last change of it, which stands beside them.
+    /// A verdict on a footprint with its slope, and the footprint's last change.
     Trend(Judgement, Option<i64>),
-    /// The slope of such a verdict.
+    /// The slope of a verdict.
     Pace(Judgement),
-    /// The confidence of such a verdict, in whole percent.
+    /// The confidence of a verdict, in whole percent.
     Confidence(Judgement),
     Verdict(Verdict),
-    /// Unknown, and why.
+    /// Unknown, with the reason.
     Missing(Missing),
     /// Not applicable, such as the pid of a total.
     Blank,
@@ -57,17 +56,15 @@ impl<'a> Value<'a> {
     /// The number of values of a chart as data.
     const CHART_POINTS: usize = 60;
 
-    /// Wraps a byte reading.
     pub fn bytes(reading: Reading<u64>) -> Self {
         reading.map_or_else(Self::Missing, Self::Bytes)
     }
 
-    /// Wraps borrowed foreign bytes.
     pub fn text(reading: Reading<&'a [u8]>) -> Self {
         reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
     }
 
-    /// Returns the number that filters compare and rows are sorted by.
+    /// Returns the number for filters and sorting.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => Some(*n as f64),
@@ -84,7 +81,7 @@ impl<'a> Value<'a> {
 
     pub fn sort_key(&self) -> SortKey {
         match self {
-            // Leaks first, the fastest of them first: a rank outweighs every slope, which is cut below it.
+            // The worst verdict first, then the fastest: slopes are clamped so that a rank outweighs them.
             Self::Trend(t, _) => {
                 let rank = t.verdict.rank().filter(|_| t.slope.is_finite());
                 rank.map_or(SortKey::Missing, |rank| {
@@ -94,7 +91,7 @@ impl<'a> Value<'a> {
             Self::Text(bytes) => SortKey::Text(String::from_utf8_lossy(bytes).to_lowercase()),
             Self::AtMost(n) => SortKey::Number(*n as f64),
             Self::ShareAtMost(x) => SortKey::Number(*x),
-            // Below the soonest in one direction, it would stand above them in the other.
+            // As infinity it would come first in descending order.
             Self::Never => SortKey::Missing,
             other => other
                 .number()
@@ -103,7 +100,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Converts to data. The reason why a value is unknown is not in it: see [`Value::Missing`].
+    /// Converts to data, without the reason of [`Value::Missing`].
     pub fn into_data(self) -> DataValue<'a> {
         match self {
             Self::Bytes(n) | Self::AtLeast(n) | Self::Count(n) | Self::Id(n) => DataValue::Integer(n),
@@ -126,18 +123,17 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The key that rows are sorted by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortKey {
     Number(f64),
-    /// A text, compared without regard to case.
+    /// A text in lower case.
     Text(String),
-    /// Unknown: last in either direction, so that a dash never stands above a figure.
+    /// Unknown: last in either direction, so that a dash is never above a figure.
     Missing,
 }
 
 impl SortKey {
-    /// Returns a number that is lower, or the same, for a key that comes earlier in the direction asked for.
+    /// Returns a number that is lower, or equal, for a key that comes earlier in this direction.
     fn rank(&self, descending: bool) -> u64 {
         let rank = match self {
             Self::Missing => return u64::MAX,
@@ -152,7 +148,6 @@ impl SortKey {
         if descending { u64::MAX / 2 + 1 - rank } else { rank }
     }
 
-    /// Compares two keys in the direction asked for.
     pub fn compare(&self, other: &Self, descending: bool) -> Ordering {
         let turn = |o: Ordering| if descending { o.reverse() } else { o };
         match (self, other) {
@@ -167,33 +162,31 @@ impl SortKey {
     }
 }
 
-/// The key of a row among others: that of the column sorted by, and what comes first among equals.
+/// The key of a row in a table's order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderKey {
-    /// The key in the column sorted by.
+    /// The key in the sort column.
     pub key: SortKey,
-    /// The figure of which the greater comes first, in either direction, where that is equal: PSS.
+    /// Among equal rows the greater comes first, in either direction: PSS.
     pub tie: SortKey,
 }
 
 impl OrderKey {
-    /// The key of a row of which nothing is known.
     pub const MISSING: Self = Self {
         key: SortKey::Missing,
         tie: SortKey::Missing,
     };
 
-    /// Compares two keys in the direction asked for.
     pub fn compare(&self, other: &Self, descending: bool) -> Ordering {
         let order = self.key.compare(&other.key, descending);
         order.then_with(|| self.tie.compare(&other.tie, true))
     }
 }
 
-/// Returns the indices `0..keys.len()` in order of their keys. Rows that are equal in all keep the order they came in
-/// (which is by pid), so that they do not jump.
+/// Returns the indices `0..keys.len()` in order of their keys. Equal rows keep their order (by pid), so that they do not
+/// jump.
 pub fn order(keys: &[OrderKey], descending: bool) -> Vec<usize> {
-    // Mostly the rank decides, and it lies at hand.
+    // The rank decides in most cases, and comparing it is cheap.
     let ranks = keys.iter().map(|key| key.key.rank(descending));
     let mut order: Vec<(u64, u32)> = ranks.zip(0..).collect();
     order.sort_by(|(rank, a), (other, b)| {
@@ -203,24 +196,22 @@ pub fn order(keys: &[OrderKey], descending: bool) -> Vec<usize> {
     order.into_iter().map(|(_, at)| at as usize).collect()
 }
 
-/// A value as JSON and CSV have it, without a unit: bytes, seconds, bytes a second, and fractions of one.
+/// A value in JSON and CSV, without a unit: bytes, seconds, bytes a second, or fractions of 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataValue<'a> {
     /// Unknown, or not applicable.
     Null,
-    /// A size, a count or an id.
     Integer(u64),
     Signed(i64),
     /// A rate, a fraction or a time; always finite.
     Float(f64),
-    /// Foreign bytes.
     Text(Cow<'a, [u8]>),
     /// Values over time from oldest to newest, `None` where unknown.
     Series(Vec<Option<u64>>),
 }
 
 impl DataValue<'_> {
-    /// Wraps a number with a fraction; infinity and NaN become unknown, as JSON has neither.
+    /// Wraps a float. Infinity and NaN become null, since JSON has neither.
     pub fn float(x: f64) -> Self {
         if x.is_finite() { Self::Float(x) } else { Self::Null }
     }

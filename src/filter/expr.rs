@@ -1,4 +1,4 @@
-//! The tree of conditions that a filter is, and its evaluation in three-valued logic.
+//! The tree of conditions of a filter, and its evaluation in three-valued logic.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::filter::{Filterable, TextField};
 use crate::order;
 
-/// A tree of conditions. Evaluates to yes, no, or unknown, as in Kleene's logic.
+/// A tree of conditions. It evaluates to yes, no or unknown, as in Kleene's logic.
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     All(Vec<Self>),
@@ -17,7 +17,7 @@ pub(super) enum Expr {
     Condition(Condition),
 }
 
-/// A leaf of the tree. Texts are folded, as [`fold`] does it.
+/// A leaf of the tree. Texts are [folded](fold).
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
     /// A part of the command line, the short name or the user.
@@ -49,7 +49,6 @@ pub(super) struct UserCondition {
     pub(super) uid_column: Option<usize>,
 }
 
-/// A comparison of a figure with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Greater,
@@ -60,8 +59,7 @@ pub(super) enum Comparison {
     Unequal,
 }
 
-/// Converts a text to the form that is compared: lower case, character by character, so that a part of a text
-/// folds to a part of the folded text.
+/// Converts a text to lower case for comparison, character by character: a part of a text folds to a part of the folded text.
 pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -71,11 +69,11 @@ pub(super) fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).map(sigma).collect()
 }
 
-/// The inputs of one evaluation. Each text is fetched and folded at most once.
+/// The inputs of one evaluation. Each text is read and folded at most once.
 pub(super) struct Inputs<'a> {
-    /// The row that has the texts; `None` if they may be anything.
+    /// The row with the texts; `None` if they may be anything.
     texts: Option<&'a dyn Filterable>,
-    /// The row that has the figures, but for those of processes alone; `None` if they may be anything.
+    /// The row with the figures, except per-process ones; `None` if they may be anything.
     figures: Option<&'a dyn Filterable>,
     raw: [OnceCell<Option<Cow<'a, [u8]>>>; TextField::COUNT],
     folded: [OnceCell<Option<String>>; TextField::COUNT],
@@ -108,7 +106,7 @@ impl<'a> Inputs<'a> {
             .as_deref()
     }
 
-    /// Returns the row that has a figure: one of processes alone belongs to the process, not to its group.
+    /// Returns the row that has a figure. A per-process figure is in the process, not in its group.
     fn figures(&self, column: usize) -> Option<&'a dyn Filterable> {
         match self.texts {
             Some(process) if process.is_per_process(column) => Some(process),
@@ -116,14 +114,14 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the answer for a text that is missing: no if the process has none, unknown if it could not be read.
+    /// Returns the answer for a missing text: no if the process has none, unknown if it could not be read.
     fn answer_for_missing(&self, field: TextField) -> Option<bool> {
         let no_if_known = |field| self.raw(field).map(|_| false);
         match field {
-            // These are taken from the cgroup path; most processes are in no container.
+            // Both are parts of the cgroup path. Most processes are in no container.
             TextField::Unit | TextField::Container => no_if_known(TextField::Cgroup),
             TextField::Replaced => no_if_known(TextField::Exe),
-            // Only a process has a state, and one that could be read has no reason why not.
+            // Only a process has a state, and a readable process has no such reason.
             TextField::Unread => no_if_known(TextField::State),
             TextField::CommandLine
             | TextField::Comm
@@ -156,7 +154,7 @@ impl Expr {
         join(list)
     }
 
-    /// Evaluates the tree to every answer that is possible.
+    /// Returns all possible answers.
     pub(super) fn evaluate(&self, inputs: &Inputs<'_>) -> TruthSet {
         self.fold_conditions(&|condition| match condition {
             Condition::Figure { column, .. } if inputs.figures(*column).is_none() => TruthSet::ANY,
@@ -166,8 +164,8 @@ impl Expr {
         })
     }
 
-    /// Evaluates a tree without texts. Cheaper than [`evaluate`](Self::evaluate), which makes room for texts: alerts
-    /// do this for every process at every snapshot.
+    /// Evaluates a tree without texts. Cheaper than [`evaluate`](Self::evaluate), which reserves space for texts: alerts do
+    /// this for every process at every snapshot.
     pub(super) fn evaluate_figures(&self, row: &dyn Filterable) -> TruthSet {
         self.fold_conditions(&|condition| match condition {
             Condition::Figure {
@@ -179,7 +177,6 @@ impl Expr {
         })
     }
 
-    /// Combines the answers of the conditions.
     fn fold_conditions(&self, evaluate: &impl Fn(&Condition) -> TruthSet) -> TruthSet {
         match self {
             Self::All(list) => list
@@ -212,7 +209,7 @@ impl Expr {
         })
     }
 
-    /// Returns true if the test holds for some condition; a test that never holds sees them all.
+    /// Returns true if the test holds for some condition. It stops at the first one.
     pub(super) fn has(&self, test: &mut impl FnMut(&Condition) -> bool) -> bool {
         match self {
             Self::All(list) | Self::Any(list) => list.iter().any(|expr| expr.has(test)),
@@ -223,10 +220,9 @@ impl Expr {
 }
 
 impl Condition {
-    /// The texts that a bare word looks at.
+    /// The texts that a bare word matches.
     const ANYWHERE: [TextField; 3] = [TextField::CommandLine, TextField::Comm, TextField::User];
 
-    /// Returns the texts that it looks at.
     pub(super) fn text_fields(&self) -> &[TextField] {
         match self {
             Self::Anywhere(_) => &Self::ANYWHERE,
@@ -288,10 +284,9 @@ impl UserCondition {
 }
 
 impl Comparison {
-    /// Compares a figure with the bound; unknown if the figure is.
     fn holds_for(self, value: Option<f64>, bound: f64) -> Option<bool> {
         let value = value.filter(|x| !x.is_nan())?;
-        // A figure typed in tenths of a percent is not the same float as the one measured.
+        // A value typed in tenths of a percent is not the same float as the measured one.
         let equal = (value - bound).abs() <= 1e-9 * value.abs().max(bound.abs());
         Some(match self {
             Self::Greater => value > bound,
@@ -304,8 +299,7 @@ impl Comparison {
     }
 }
 
-/// A set of the truth values of Kleene's logic, yes, no and unknown: those that an expression may have while some
-/// of its inputs are open.
+/// A set of truth values of Kleene's logic (yes, no, unknown): the possible answers while some inputs are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TruthSet(u8);
 
@@ -313,19 +307,17 @@ impl TruthSet {
     pub(super) const YES: Self = Self(1);
     const NO: Self = Self(2);
     const UNKNOWN: Self = Self(4);
-    /// Any of the three.
     const ANY: Self = Self(7);
 
     const fn has(self, value: Self) -> bool {
         self.0 & value.0 != 0
     }
 
-    /// Returns true if yes is possible.
     pub(super) const fn may_be_yes(self) -> bool {
         self.has(Self::YES)
     }
 
-    /// Returns the answer if only one is possible; `None` if that is unknown or there are more.
+    /// Returns the answer if it is certain; `None` if it is unknown or there are several.
     pub(super) fn known(self) -> Option<bool> {
         match self {
             Self::YES => Some(true),
@@ -334,13 +326,12 @@ impl TruthSet {
         }
     }
 
-    /// Negates each value; unknown stays unknown.
     pub(super) const fn not(self) -> Self {
         let (yes, no) = (self.0 & Self::YES.0, self.0 & Self::NO.0);
         Self((self.0 & Self::UNKNOWN.0) | (yes << 1) | (no >> 1))
     }
 
-    /// Returns Kleene's "and" of every pair of values.
+    /// Combines every pair of values by Kleene's "and".
     pub(super) const fn and(self, other: Self) -> Self {
         let mut all = ((self.0 | other.0) & Self::NO.0) | (self.0 & other.0);
         // Unknown with yes is unknown, on either side.
@@ -350,12 +341,11 @@ impl TruthSet {
         Self(all)
     }
 
-    /// Returns Kleene's "or" of every pair of values.
     pub(super) const fn or(self, other: Self) -> Self {
         self.not().and(other.not()).not()
     }
 
-    /// Returns `None` for the value that ends an evaluation early.
+    /// Returns `None` if this is `end`, the value that ends an evaluation early.
     pub(super) fn unless(self, end: Self) -> Option<Self> {
         (self != end).then_some(self)
     }

@@ -8,7 +8,7 @@ use crate::text::{self, Align, nearest};
 use crate::trend::Verdict;
 use crate::units::{self, Unit};
 
-/// Builds the tree; `None` for an empty filter.
+/// Parses a filter; `None` for an empty one.
 pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
     let tokens = &tokens(text)?[..];
     if tokens.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, Fil
     }
 }
 
-/// Refuses what other languages write for the signs of this one, where it would stand for them.
+/// Refuses the words `or`, `and`, `not` and `pid` if they are meant as operators.
 fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
     let plain = |token: &Token| match token {
         Token::Bare(literal) if literal.style == Style::Plain => Some(literal.text.to_ascii_lowercase()),
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         Ok(Expr::any_of(any))
     }
 
-    /// Parses terms side by side; `after` is the `|` they follow.
+    /// Parses terms side by side, after the `|` at `after`.
     fn all_of(&mut self, depth: usize, after: Option<usize>) -> Result<Expr, FilterError> {
         let mut all = Vec::new();
         while let Some(token) = self.peek() {
@@ -108,23 +108,23 @@ impl<'a> Parser<'a> {
 
     fn negated(&mut self, depth: usize) -> Result<Expr, FilterError> {
         let mut negate = false;
-        let mut last = None;
+        let mut last = 0;
         while let Some(Token::Not(at)) = self.peek() {
             self.at += 1;
             negate = !negate;
-            last = Some(*at);
+            last = *at;
         }
-        let Some(token) = self.peek() else {
-            return Err(FilterError::new(last.unwrap_or(0), "a term is missing after !"));
-        };
+        let token = self.peek();
         self.at += 1;
         let expr = match token {
-            Token::Open(at) => self.group(*at, depth + 1)?,
-            Token::Bare(literal) => Expr::Condition(self.bare(literal)?),
-            Token::Keyed(key, value) => Expr::Condition(self.keyed(key, value)?),
-            Token::Figure(column, comparison, bound) => Expr::Condition(self.figure(column, *comparison, bound)?),
-            Token::Close(_) | Token::Or(_) | Token::Not(_) => {
-                return Err(FilterError::new(last.unwrap_or(0), "a term is missing after !"));
+            Some(Token::Open(at)) => self.group(*at, depth + 1)?,
+            Some(Token::Bare(literal)) => Expr::Condition(self.bare(literal)?),
+            Some(Token::Keyed(key, value)) => Expr::Condition(self.keyed(key, value)?),
+            Some(Token::Figure(column, comparison, bound)) => {
+                Expr::Condition(self.figure(column, *comparison, bound)?)
+            }
+            None | Some(Token::Close(_) | Token::Or(_) | Token::Not(_)) => {
+                return Err(FilterError::new(last, "a term is missing after !"));
             }
         };
         Ok(if negate { Expr::Not(Box::new(expr)) } else { expr })
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
     }
 
     fn keyed(&mut self, key: &Literal, value: &Literal) -> Result<Condition, FilterError> {
-        let Some(known) = find_key(&key.text) else {
+        let Some((name, kind, expects)) = find_key(&key.text) else {
             // `verdict:leaking` reads better than `verdict=leaking`, and means the same.
             return match self.schema.figure(&normalized(&key.text)) {
                 Some((_, Unit::Verdict)) => self.figure(key, Comparison::Equal, value),
@@ -165,10 +165,10 @@ impl<'a> Parser<'a> {
             };
         };
         if value.text.is_empty() {
-            let what = format!("{}: needs {}, without a space", known.name, known.expects);
+            let what = format!("{name}: needs {expects}, without a space");
             return Err(FilterError::new(value.at, what));
         }
-        match known.kind {
+        match *kind {
             KeyKind::Pid => pids(value),
             KeyKind::State => states(value),
             KeyKind::Text(TextField::User) if value.style != Style::Pattern => Ok(Condition::User(self.users(value))),
@@ -242,7 +242,7 @@ fn pids(value: &Literal) -> Result<Condition, FilterError> {
     Ok(Condition::Pid(pids))
 }
 
-/// The state letters of `fs/proc/array.c`, those of old kernels included.
+/// The state letters of `fs/proc/array.c`, old kernels included.
 const STATES: &str = "RSDTtZXxIPKW";
 
 /// Parses state letters in either case, but `t` (traced) and `T` (stopped) are two states.
@@ -264,7 +264,7 @@ fn states(value: &Literal) -> Result<Condition, FilterError> {
 }
 
 fn pattern(literal: &Literal) -> Result<Regex, FilterError> {
-    // The limits keep a hostile pattern from taking more than a mebibyte of memory or a deep stack.
+    // The limits keep a hostile pattern from using more than a mebibyte of memory or a deep stack.
     RegexBuilder::new(&literal.text)
         .case_insensitive(!has_upper(&literal.text))
         .dot_matches_new_line(true)
@@ -277,17 +277,15 @@ fn pattern(literal: &Literal) -> Result<Regex, FilterError> {
 
 /// Returns the regex crate's message as one short line.
 fn regex_error(error: &regex::Error) -> String {
-    match error {
-        regex::Error::CompiledTooBig(_) => "this regular expression is too large".into(),
-        other => {
-            let text = other.to_string();
-            let last = text.lines().last().unwrap_or_default();
-            format!("bad regular expression: {}", last.trim_start_matches("error: "))
-        }
+    if let regex::Error::CompiledTooBig(_) = error {
+        return "this regular expression is too large".into();
     }
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    format!("bad regular expression: {}", last.trim_start_matches("error: "))
 }
 
-/// Returns true if a pattern holds an upper-case letter that is not part of an escape such as `\S` or `\p{Lu}`.
+/// Returns true if a pattern contains an upper-case letter outside of escapes such as `\S` or `\p{Lu}`.
 fn has_upper(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
@@ -311,7 +309,7 @@ enum Style {
     Pattern,
 }
 
-/// A literal text without its quotes, and the character it begins at.
+/// A literal text without its quotes, and the position of its first character.
 #[derive(Clone, Debug)]
 struct Literal {
     text: String,
@@ -319,7 +317,7 @@ struct Literal {
     style: Style,
 }
 
-/// A token; an operator has the character it stands at.
+/// A token. An operator has its position in characters.
 #[derive(Clone, Debug)]
 enum Token {
     Open(usize),
@@ -334,7 +332,6 @@ enum Token {
 }
 
 impl Token {
-    /// Returns the character it begins at.
     const fn at(&self) -> usize {
         match self {
             Self::Open(at) | Self::Close(at) | Self::Or(at) | Self::Not(at) => *at,
@@ -343,7 +340,6 @@ impl Token {
     }
 }
 
-/// Splits a filter into tokens.
 fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let mut lexer = Lexer {
         chars: text.chars().collect(),
@@ -387,17 +383,15 @@ impl Lexer {
             ')' => Some(Token::Close(at)),
             '|' => Some(Token::Or(at)),
             '!' => Some(Token::Not(at)),
+            '>' | '<' | '=' => {
+                let what = format!("a column is missing before {c}: write pss>100M");
+                return Err(FilterError::new(at, what));
+            }
             _ => None,
         };
         if let Some(token) = single {
             self.at += 1;
             return Ok(Some(token));
-        }
-        if matches!(c, '>' | '<' | '=') {
-            return Err(FilterError::new(
-                at,
-                format!("a column is missing before {c}: write pss>100M"),
-            ));
         }
         if let Some(key) = self.key() {
             if self.take(':') {
@@ -424,19 +418,10 @@ impl Lexer {
         Ok(Some(Token::Bare(self.literal()?)))
     }
 
-    /// Reads a key if what stands here looks like one: a letter, then letters, digits, `_` or `-`.
+    /// Reads a key, if there is one here: a letter, then letters, digits, `_` or `-`.
     fn key(&mut self) -> Option<Literal> {
-        let at = self.at;
-        if !self.peek()?.is_alphabetic() {
-            return None;
-        }
-        while self
-            .peek()
-            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
-        {
-            self.at += 1;
-        }
-        Some(self.plain_from(at))
+        let is_start = self.peek()?.is_alphabetic();
+        is_start.then(|| self.plain_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {
@@ -462,8 +447,8 @@ impl Lexer {
         }
     }
 
-    /// Reads up to a space, a parenthesis or a `|`, and quotes as a shell does: `'…'` is literal, in `"…"` a backslash makes
-    /// a quote or a backslash ordinary, and pieces side by side are one word. May be empty where nothing is quoted.
+    /// Reads up to a space, a parenthesis or a `|`, with quotes as in a shell: `'…'` is literal, in `"…"` a backslash escapes
+    /// a quote or a backslash, and adjacent pieces are one word. May be empty unless quoted.
     fn word(&mut self) -> Result<Literal, FilterError> {
         let at = self.at;
         let mut word = self.plain();
@@ -480,17 +465,14 @@ impl Lexer {
 
     /// Reads up to a space, a parenthesis, a `|` or a quote; may be empty.
     fn plain(&mut self) -> Literal {
-        let at = self.at;
-        while self
-            .peek()
-            .is_some_and(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '|' | '"' | '\''))
-        {
-            self.at += 1;
-        }
-        self.plain_from(at)
+        self.plain_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '|' | '"' | '\''))
     }
 
-    fn plain_from(&self, at: usize) -> Literal {
+    fn plain_while(&mut self, is_part: impl Fn(char) -> bool) -> Literal {
+        let at = self.at;
+        while self.peek().is_some_and(&is_part) {
+            self.at += 1;
+        }
         Literal {
             text: self.chars[at..self.at].iter().collect(),
             at,
@@ -498,7 +480,7 @@ impl Lexer {
         }
     }
 
-    /// Reads `"…"`, where `\"` and `\\` stand for a quote and a backslash, or `'…'`, where nothing does.
+    /// Reads `"…"`, with the escapes `\"` and `\\`, or `'…'`, without escapes.
     fn quoted(&mut self) -> Result<String, FilterError> {
         let is_literal = self.peek() == Some('\'');
         let unclosed = if is_literal {
@@ -513,8 +495,8 @@ impl Lexer {
         Ok(literal.text)
     }
 
-    /// Reads `/…/`, where `\/` stands for a slash and other escapes are the pattern's own. A space, a `)` or a `|`
-    /// must follow: an unquoted path is told to be quoted.
+    /// Reads `/…/`, in which `\/` is a slash and other escapes belong to the pattern. A space, a `)` or a `|` must follow: for
+    /// an unquoted path, the error says to quote it.
     fn pattern(&mut self) -> Result<Literal, FilterError> {
         let unclosed = "this regular expression is not closed: end it with /, or put a path in quotes";
         let literal = self.delimited(Style::Pattern, unclosed, |next| match next {
@@ -534,8 +516,8 @@ impl Lexer {
         Ok(literal)
     }
 
-    /// Reads up to the character it stands at. A backslash takes the next character into the text, after what
-    /// `escape` returns for it; if that is `None` it is an ordinary character.
+    /// Reads from a delimiter to the next one. After a backslash, the next character is added to the text, preceded by what
+    /// `escape` returns for it. If that is `None`, the backslash is an ordinary character.
     fn delimited(
         &mut self,
         style: Style,
@@ -563,13 +545,8 @@ impl Lexer {
     }
 }
 
-/// A key, which stands before a colon.
-struct Key {
-    name: &'static str,
-    kind: KeyKind,
-    /// The value that must follow, for messages.
-    expects: &'static str,
-}
+/// A key before a colon: its name, its kind, and the value that must follow, for error texts.
+type Key = (&'static str, KeyKind, &'static str);
 
 /// The text or number that a key's value is compared with.
 #[derive(Clone, Copy)]
@@ -579,12 +556,8 @@ enum KeyKind {
     State,
 }
 
-const fn key(name: &'static str, kind: KeyKind, expects: &'static str) -> Key {
-    Key { name, kind, expects }
-}
-
 const fn text(name: &'static str, field: TextField, expects: &'static str) -> Key {
-    key(name, KeyKind::Text(field), expects)
+    (name, KeyKind::Text(field), expects)
 }
 
 static KEYS: [Key; 17] = [
@@ -594,7 +567,7 @@ static KEYS: [Key; 17] = [
     text("cmdline", TextField::CommandLine, "a word"),
     text("name", TextField::Comm, "a word"),
     text("comm", TextField::Comm, "a word"),
-    key("pid", KeyKind::Pid, "a number"),
+    ("pid", KeyKind::Pid, "a number"),
     text("unit", TextField::Unit, "a name"),
     text("container", TextField::Container, "an id"),
     text("cgroup", TextField::Cgroup, "a path"),
@@ -604,13 +577,12 @@ static KEYS: [Key; 17] = [
     text("exe", TextField::Exe, "a path"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),
-    key("state", KeyKind::State, "a letter"),
+    ("state", KeyKind::State, "a letter"),
 ];
 
-/// Returns the key of that name, as typed.
 fn find_key(typed: &str) -> Option<&'static Key> {
     let name = normalized(typed);
-    KEYS.iter().find(|key| key.name == name)
+    KEYS.iter().find(|(known, ..)| *known == name)
 }
 
 /// Converts a typed name to the form of ids: lower case, `-` as `_`.
@@ -631,19 +603,16 @@ fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> Filter
     let what = if schema.figure(&name).is_some() {
         format!("{name} is a figure: write {name}>{}", shown(value))
     } else {
-        unknown(key, KEYS.iter().map(|key| key.name))
+        unknown(key, KEYS.iter().map(|(name, ..)| *name))
     };
     FilterError::new(at, what)
 }
 
 /// Reports `column>figure` with an unknown column, at character `at`.
 fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
+    let name = normalized(column);
     let what = if find_key(column).is_some() {
-        format!(
-            "{name} is a word: write {name}:{}",
-            shown(value),
-            name = normalized(column)
-        )
+        format!("{name} is a word: write {name}:{}", shown(value))
     } else {
         unknown(column, schema.figures())
     };
@@ -651,16 +620,14 @@ fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> 
 }
 
 fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let key = shown(typed);
     match nearest(&normalized(typed), known) {
-        Some(other) => format!("unknown key {}: did you mean {other}?", shown(typed)),
-        None => format!(
-            "unknown key {}: to look for the word itself, put it in quotes",
-            shown(typed)
-        ),
+        Some(other) => format!("unknown key {key}: did you mean {other}?"),
+        None => format!("unknown key {key}: to look for the word itself, put it in quotes"),
     }
 }
 
-/// Returns what a bound in that unit looks like, for messages.
+/// Returns what a bound in that unit looks like, for error texts.
 const fn example_of(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes | Unit::Delta => "a size such as 100M or 1.5G",
@@ -672,14 +639,17 @@ const fn example_of(unit: Unit) -> &'static str {
     }
 }
 
-/// Parses a bound with its sign; the result is in the unit of the column's figures.
+/// Parses a bound with its sign, in the unit of the column's figures.
 fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
     let (sign, size) = match text.strip_prefix(['-', '−']) {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
     let value = match unit {
-        Unit::Verdict => return rank(text),
+        Unit::Verdict => {
+            let verdict = Verdict::ALL.into_iter().find(|v| v.id() == text.to_lowercase());
+            return verdict?.rank();
+        }
         Unit::Bytes | Unit::Delta => units::parse_size(size)?,
         // Zero is the same in every unit of time, so it needs none.
         Unit::Growth | Unit::Chart | Unit::Trend if units::parse_size(size) == Some(0.0) => 0.0,
@@ -692,24 +662,16 @@ fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
     Some(sign * value)
 }
 
-/// Returns the rank of the verdict of that name.
-fn rank(name: &str) -> Option<f64> {
-    let name = name.to_lowercase();
-    Verdict::ALL.into_iter().find(|verdict| verdict.id() == name)?.rank()
-}
-
-/// Parses a plain number, or thousands and millions of them, as such columns are written.
+/// Parses a number with an optional suffix `k`, `M` or `G`, as columns write it.
 fn parse_number(text: &str) -> Option<f64> {
-    let at = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let scale = match &text[at..] {
+    let (number, suffix) = text.split_at(units::number_len(text));
+    let scale = match suffix {
         "" => 1.0,
         "k" | "K" => 1e3,
         "m" | "M" => 1e6,
         "g" | "G" => 1e9,
         _ => return None,
     };
-    let value = text[..at].parse::<f64>().ok()? * scale;
+    let value = number.parse::<f64>().ok()? * scale;
     value.is_finite().then_some(value)
 }

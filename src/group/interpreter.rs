@@ -6,28 +6,28 @@ use std::borrow::Cow;
 
 use crate::model::process::Facts;
 
-/// An argument that tells what is run.
+/// The program that an interpreter runs.
 enum Runs<'a> {
-    /// Nothing is named: it is interactive, or reads standard input.
+    /// None is named: it is interactive, or reads standard input.
     Nothing,
-    /// The program stands in the value of this option, which is all that is told of it.
+    /// The program is the value of this option. Only the option is shown.
     Code(Cow<'a, [u8]>),
-    /// A module or an archive, with the option before it.
+    /// The option before a module or an archive, and that.
     Target(Cow<'a, [u8]>, &'a [u8]),
-    /// A script; of java a class.
+    /// A script; for Java, a class.
     Script(&'a [u8]),
 }
 
 /// A process that runs an interpreter.
 struct Interpreted<'a> {
     interpreter: &'static Interpreter,
-    /// The interpreter's name, without the version; of python with the first digit of it.
+    /// The interpreter's name, without the version; for Python, with its first digit.
     name: &'a [u8],
     runs: Runs<'a>,
 }
 
-/// Returns the name of a program that an interpreter runs: `python3 ingest.py`, `java -jar x.jar`, `sh -c`; `None` where
-/// the process is none, is an interactive one, or wrote a title over its arguments.
+/// Returns the name of a program that an interpreter runs: `python3 ingest.py`, `java -jar x.jar`, `sh -c`; `None` if the
+/// process is no interpreter, is interactive, or wrote a title over its arguments.
 pub(super) fn interpreted_name(facts: &Facts) -> Option<Vec<u8>> {
     let found = read(facts)?;
     let (option, what) = match found.runs {
@@ -45,7 +45,7 @@ pub(super) fn interpreted_name(facts: &Facts) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// Returns true for a shell that runs neither a script nor a command that it was given: somebody types into it.
+/// Returns true for a shell that was started without a script and without a command.
 pub(super) fn is_interactive_shell(facts: &Facts) -> bool {
     read(facts).is_some_and(|found| found.is(&SHELL) && matches!(found.runs, Runs::Nothing))
 }
@@ -56,7 +56,7 @@ impl Interpreted<'_> {
     }
 }
 
-/// Reads the command line of a process whose file is an interpreter. The file may be hidden, or that of all applets.
+/// Reads the command line of a process whose file is an interpreter. The file may be hidden, or be shared by applets.
 fn read(facts: &Facts) -> Option<Interpreted<'_>> {
     let file = facts.exe.as_deref().ok().map(base).filter(|file| *file != b"busybox");
     let by_file = match file {
@@ -65,7 +65,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
     };
     let line = facts.cmdline.as_deref().ok()?;
     let mut arguments = line.split(|b| *b == 0);
-    // A login shell's begins with `-`. A title is no name of an interpreter, or has a space.
+    // For a login shell it begins with `-`. A title is not an interpreter's name, or contains a space.
     let first = arguments.next()?;
     let first = first.strip_prefix(b"-").unwrap_or(first);
     if first.contains(&b' ') && !first.starts_with(b"/") {
@@ -78,7 +78,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
     }
     Some(Interpreted {
         interpreter,
-        // What is called sh may be dash or bash.
+        // The file behind `sh` may be dash or bash.
         name: if std::ptr::eq(interpreter, &raw const SHELL) {
             called
         } else {
@@ -88,7 +88,7 @@ fn read(facts: &Facts) -> Option<Interpreted<'_>> {
     })
 }
 
-/// Returns the interpreter of that file name, and the name without a version; of python with the first digit of it.
+/// Returns the interpreter with this file name, and the name without a version; for Python, with its first digit.
 fn find_versioned(file: &[u8]) -> Option<(&'static Interpreter, &[u8])> {
     let end = file.iter().rposition(|b| !b.is_ascii_digit() && *b != b'.')? + 1;
     let interpreter = find_interpreter(&file[..end])?;
@@ -97,12 +97,12 @@ fn find_versioned(file: &[u8]) -> Option<(&'static Interpreter, &[u8])> {
 }
 
 impl Interpreter {
-    /// Finds what is run among the arguments after the first.
+    /// Finds the program among the arguments after the first.
     fn what_runs<'a>(&self, mut arguments: impl Iterator<Item = &'a [u8]>) -> Runs<'a> {
-        // What java reads from a file of arguments may hold the class, so that no later argument is known to be one.
+        // A file of arguments for Java may contain the class; then later arguments are not classes.
         let mut file_of_arguments = None;
         while let Some(argument) = arguments.next() {
-            let has = |list: &[&str]| list.iter().any(|option| option.as_bytes() == argument);
+            let has = |list: &str| list.split(' ').any(|option| option.as_bytes() == argument);
             let next = |arguments: &mut dyn Iterator<Item = &'a [u8]>| arguments.next().unwrap_or_default();
             match argument {
                 b"--" => return Runs::Script(next(&mut arguments)),
@@ -127,14 +127,14 @@ impl Interpreter {
                         return runs;
                     }
                 }
-                // Of a shell, options that are switched off.
+                // Shell options that are switched off.
                 [b'+', ..] if std::ptr::eq(self, &raw const SHELL) => {
                     if let Some(runs) = self.letters.read(argument, &mut arguments) {
                         return runs;
                     }
                 }
                 _ if has(self.subcommands) => {}
-                // A descriptor is as nameless as standard input.
+                // A descriptor has no name, like standard input.
                 script if is_descriptor(script) => break,
                 script => return file_of_arguments.map_or(Runs::Script(script), |file| Runs::Code(file.into())),
             }
@@ -145,7 +145,7 @@ impl Interpreter {
     fn script_after_equals<'a>(&self, argument: &'a [u8]) -> Option<&'a [u8]> {
         let at = argument.iter().position(|b| *b == b'=')?;
         let option = &argument[..at];
-        let is_script = self.script.iter().any(|known| known.as_bytes() == option);
+        let is_script = self.script.split(' ').any(|known| known.as_bytes() == option);
         is_script.then(|| &argument[at + 1..])
     }
 }
@@ -155,7 +155,7 @@ fn is_descriptor(path: &[u8]) -> bool {
 }
 
 impl Letters {
-    /// Reads options of one letter each; `None` where they do not say what is run.
+    /// Reads one-letter options; `None` if they do not name the program.
     fn read<'a>(&self, argument: &'a [u8], arguments: &mut impl Iterator<Item = &'a [u8]>) -> Option<Runs<'a>> {
         for (at, letter) in argument.iter().enumerate().skip(1) {
             let has = |letters: &[u8]| letters.contains(letter);
@@ -183,7 +183,7 @@ impl Letters {
     }
 }
 
-/// Maximum length of each part of a name, in bytes: anyone can choose any.
+/// Maximum length of each part of a name, in bytes: anyone can choose it.
 const MAX_PART: usize = 64;
 
 /// Returns the last part of a path.
@@ -191,10 +191,10 @@ pub(super) fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|b| *b == b'/').next().unwrap_or_default()
 }
 
-/// Returns the last part of a script's path; of a name that says nothing, such as `index.js`, with the directory.
+/// Returns the last part of a script's path, with the directory if the name is meaningless, such as `index.js`.
 fn script_name(path: &[u8]) -> Option<&[u8]> {
     let mut path = path;
-    // What an address asks for may be a secret.
+    // The query of a URL may be a secret.
     if path.windows(3).any(|part| part == b"://") {
         path = path.split(|b| matches!(b, b'?' | b'#')).next()?;
     }
@@ -219,11 +219,11 @@ fn module_or_file(target: &[u8]) -> Option<&[u8]> {
     if target.ends_with(b".jar") {
         return script_name(target);
     }
-    // Of java a class may come after the module.
+    // For Java, a class may follow the module.
     target.split(|b| *b == b'/').next().filter(|module| !module.is_empty())
 }
 
-/// Returns the last part of a name; of one that is a mere convention, with the part before.
+/// Returns the last part of a name, with the part before if it is a mere convention.
 fn last_part(name: &[u8], separator: u8) -> Option<&[u8]> {
     const CONVENTIONS: [&[u8]; 3] = [b"__main__", b"index", b"main"];
     let at = name.iter().rposition(|b| *b == separator).map_or(0, |at| at + 1);
@@ -255,23 +255,23 @@ fn cut(part: &[u8]) -> &[u8] {
     &part[..end]
 }
 
-/// The options of an interpreter, as far as they tell where the name of what it runs stands.
+/// The options of an interpreter that are needed to find the program it runs, separated by spaces.
 struct Interpreter {
     /// Options with a value in the next argument.
-    with_value: &'static [&'static str],
-    /// Options that are followed by what is run, and are part of the name.
-    target: &'static [&'static str],
-    /// Options that are followed by a script, also after `=`.
-    script: &'static [&'static str],
-    /// Options whose value is the program itself, or after which no script comes.
-    code: &'static [&'static str],
+    with_value: &'static str,
+    /// Options before the program, which are part of the name.
+    target: &'static str,
+    /// Options before a script, also with `=`.
+    script: &'static str,
+    /// Options whose value is the program itself, or that no script follows.
+    code: &'static str,
     /// Words before the script.
-    subcommands: &'static [&'static str],
-    /// Options of one letter, which may stand together: `-uc`.
+    subcommands: &'static str,
+    /// One-letter options, which can be combined: `-uc`.
     letters: Letters,
 }
 
-/// The letters that take values, in the same argument or in the next one.
+/// One-letter options that have values, in the same argument or in the next one.
 struct Letters {
     value: &'static [u8],
     target: &'static [u8],
@@ -283,7 +283,6 @@ struct Letters {
     input: &'static [u8],
 }
 
-/// Returns the interpreter that a file of this name is, the name being without a version.
 fn find_interpreter(name: &[u8]) -> Option<&'static Interpreter> {
     Some(match name {
         b"sh" | b"bash" | b"dash" | b"zsh" | b"ksh" | b"mksh" | b"ash" | b"rbash" | b"fish" => &SHELL,
@@ -312,17 +311,17 @@ const NO_LETTERS: Letters = Letters {
 };
 
 const PLAIN: Interpreter = Interpreter {
-    with_value: &[],
-    target: &[],
-    script: &[],
-    code: &[],
-    subcommands: &[],
+    with_value: "",
+    target: "",
+    script: "",
+    code: "",
+    subcommands: "",
     letters: NO_LETTERS,
 };
 
 static SHELL: Interpreter = Interpreter {
-    with_value: &["--rcfile", "--init-file", "--init-command"],
-    code: &["--command"],
+    with_value: "--rcfile --init-file --init-command",
+    code: "--command",
     letters: Letters {
         value: b"oOC",
         code: b"c",
@@ -333,29 +332,14 @@ static SHELL: Interpreter = Interpreter {
 };
 
 static JAVA: Interpreter = Interpreter {
-    with_value: &[
-        "-cp",
-        "-classpath",
-        "--class-path",
-        "-p",
-        "--module-path",
-        "--upgrade-module-path",
-        "--add-modules",
-        "--limit-modules",
-        "--add-opens",
-        "--add-exports",
-        "--add-reads",
-        "--patch-module",
-        "--source",
-        "-d",
-        "--describe-module",
-    ],
-    target: &["-jar", "-m", "--module"],
+    with_value: "-cp -classpath --class-path -p --module-path --upgrade-module-path --add-modules --limit-modules \
+                 --add-opens --add-exports --add-reads --patch-module --source -d --describe-module",
+    target: "-jar -m --module",
     ..PLAIN
 };
 
 static PYTHON: Interpreter = Interpreter {
-    with_value: &["--check-hash-based-pycs"],
+    with_value: "--check-hash-based-pycs",
     letters: Letters {
         value: b"WX",
         target: b"m",
@@ -366,48 +350,24 @@ static PYTHON: Interpreter = Interpreter {
 };
 
 static NODE: Interpreter = Interpreter {
-    with_value: &[
-        "-r",
-        "--require",
-        "--import",
-        "--loader",
-        "--experimental-loader",
-        "-C",
-        "--conditions",
-        "--env-file",
-        "--env-file-if-exists",
-        "--title",
-        "--input-type",
-        "--icu-data-dir",
-        "--openssl-config",
-        "--redirect-warnings",
-        "--diagnostic-dir",
-        "--watch-path",
-    ],
-    target: &["--run"],
-    code: &["-e", "--eval", "-p", "--print", "-pe"],
+    with_value: "-r --require --import --loader --experimental-loader -C --conditions --env-file --env-file-if-exists \
+                 --title --input-type --icu-data-dir --openssl-config --redirect-warnings --diagnostic-dir \
+                 --watch-path",
+    target: "--run",
+    code: "-e --eval -p --print -pe",
     ..PLAIN
 };
 
 static DENO: Interpreter = Interpreter {
-    with_value: &[
-        "-c",
-        "--config",
-        "--import-map",
-        "--lock",
-        "-L",
-        "--log-level",
-        "--cert",
-        "--location",
-    ],
-    subcommands: &["run"],
+    with_value: "-c --config --import-map --lock -L --log-level --cert --location",
+    subcommands: "run",
     ..PLAIN
 };
 
 static BUN: Interpreter = Interpreter {
-    with_value: &["-r", "--preload", "-c", "--config", "--cwd", "--env-file"],
-    code: &["-e", "--eval", "-p", "--print"],
-    subcommands: &["run"],
+    with_value: "-r --preload -c --config --cwd --env-file",
+    code: "-e --eval -p --print",
+    subcommands: "run",
     ..PLAIN
 };
 
@@ -432,9 +392,9 @@ static PERL: Interpreter = Interpreter {
 };
 
 static PHP: Interpreter = Interpreter {
-    with_value: &["--define", "--php-ini", "--server", "--docroot"],
-    script: &["--file", "--process-file"],
-    code: &["--run", "--process-code", "--process-begin", "--process-end"],
+    with_value: "--define --php-ini --server --docroot",
+    script: "--file --process-file",
+    code: "--run --process-code --process-begin --process-end",
     letters: Letters {
         value: b"dczSt",
         script: b"fF",
@@ -445,27 +405,20 @@ static PHP: Interpreter = Interpreter {
 };
 
 static R: Interpreter = Interpreter {
-    with_value: &["-g", "--gui", "-d", "--debugger"],
-    script: &["-f", "--file"],
-    code: &["-e", "--args"],
+    with_value: "-g --gui -d --debugger",
+    script: "-f --file",
+    code: "-e --args",
     ..PLAIN
 };
 
 static LUA: Interpreter = Interpreter {
-    with_value: &["-e", "-l", "-j"],
+    with_value: "-e -l -j",
     ..PLAIN
 };
 
 static DOTNET: Interpreter = Interpreter {
-    with_value: &[
-        "--config",
-        "--additionalprobingpath",
-        "--additional-deps",
-        "--depsfile",
-        "--runtimeconfig",
-        "--fx-version",
-        "--roll-forward",
-    ],
-    subcommands: &["exec"],
+    with_value: "--config --additionalprobingpath --additional-deps --depsfile --runtimeconfig --fx-version \
+                 --roll-forward",
+    subcommands: "exec",
     ..PLAIN
 };

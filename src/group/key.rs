@@ -13,29 +13,25 @@ use crate::model::reading::Missing;
 /// A way to group processes, or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupBy {
-    /// The program, by the name that [`command_name`](super::command_name) gives it.
+    /// The [program](super::command_name).
     Command,
     /// The effective user.
     User,
-    /// The systemd unit.
     Unit,
-    /// The container.
     Container,
-    /// The cgroup.
     Cgroup,
-    /// The family: a daemon and its descendants, named by the program and the pid of the first.
+    /// A daemon and its descendants, named by the program and the pid of the first.
     Family,
     /// The host, in a snapshot of many hosts.
     Host,
-    /// The parent, the user, the cgroup and the command: equal siblings. They have no history as a group; the screen folds
-    /// them into one row.
+    /// Equal siblings. They have no history as a group; the screen folds them into one row.
     Siblings,
     /// The mapped file, or the kind of memory: groups of areas, not of processes.
     Mapping,
 }
 
 impl GroupBy {
-    /// Every way that can be asked for.
+    /// All ways that a user can choose.
     pub const ALL: [Self; 8] = [
         Self::Command,
         Self::User,
@@ -51,12 +47,12 @@ impl GroupBy {
         let [of_processes @ .., _] = Self::ALL;
         of_processes
     };
-    /// The ways that tell processes of one machine apart.
+    /// The ways that distinguish processes of one machine.
     pub const OF_ONE_HOST: [Self; 6] = {
         let [of_one_host @ .., _] = Self::OF_PROCESSES;
         of_one_host
     };
-    /// The ways of a snapshot of many hosts, whose rows are groups already.
+    /// The ways for a snapshot of many hosts, whose rows are already groups.
     pub const OF_FLEET: [Self; 2] = [Self::Command, Self::Host];
 
     /// Returns its name on the command line and in JSON.
@@ -88,7 +84,6 @@ impl GroupBy {
         }
     }
 
-    /// Returns the way of that [`id`](Self::id).
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.id() == id)
     }
@@ -97,47 +92,34 @@ impl GroupBy {
 /// The identity of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey {
-    /// The way of grouping.
     pub by: GroupBy,
-    /// Its name, raw. `None` holds the processes that are in no unit or container, and those whose user or cgroup
-    /// could not be read.
+    /// Its raw name. `None` for the processes that are in no unit or container, or whose user or cgroup could not be read.
     pub name: Option<Arc<[u8]>>,
 }
 
 impl GroupKey {
-    /// Returns the name to show, still raw: in parentheses where it has none.
+    /// Returns the raw name to show, or a text in parentheses.
     pub fn label(&self) -> &[u8] {
         match (&self.name, self.by) {
             (Some(name), GroupBy::Siblings) => siblings_label(name),
             (Some(name), _) => name,
             (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
-            (
-                None,
-                GroupBy::Command
-                | GroupBy::User
-                | GroupBy::Cgroup
-                | GroupBy::Family
-                | GroupBy::Host
-                | GroupBy::Siblings
-                | GroupBy::Mapping,
-            ) => b"(unknown)",
+            (None, _) => b"(unknown)",
         }
     }
 }
 
-/// The identity of a part of the RAM, as the account of the system divides it.
+/// The identity of a part of the RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartKey {
-    /// Its id.
     pub id: &'static str,
-    /// Its name beside processes and groups: `kernel: unreclaimable slab`.
+    /// The name beside processes and groups: `kernel: unreclaimable slab`.
     pub label: &'static str,
 }
 
 /// The identity of a row of a table, from one snapshot to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowKey {
-    /// A process.
     Process(Identity),
     /// A group, or a mapping.
     Group(GroupKey),
@@ -146,7 +128,6 @@ pub enum RowKey {
 }
 
 impl RowKey {
-    /// Returns the process, where the row is one.
     pub const fn process(&self) -> Option<Identity> {
         match self {
             Self::Process(id) => Some(*id),
@@ -154,7 +135,6 @@ impl RowKey {
         }
     }
 
-    /// Returns the part of the RAM, where the row is one.
     pub const fn part(&self) -> Option<&PartKey> {
         match self {
             Self::Process(_) | Self::Group(_) => None,
@@ -162,7 +142,6 @@ impl RowKey {
         }
     }
 
-    /// Returns the group, where the row is one.
     pub const fn group(&self) -> Option<&GroupKey> {
         match self {
             Self::Process(_) | Self::Part(_) => None,
@@ -171,11 +150,11 @@ impl RowKey {
     }
 }
 
-/// Stands for a number in a command line.
+/// The sign that replaces a number in a command line.
 const NUMBER: u8 = b'#';
 
-/// Appends the name of the group of equal siblings that a process is in; returns false, and appends nothing of use, where it
-/// is in none. After the last NUL of the name is the command line, with a sign for each number.
+/// Appends the name of a process's group of equal siblings. Returns false if it has none; then the appended bytes are useless.
+/// The name ends, after its last NUL, in the command line with [`NUMBER`] for each number.
 pub(crate) fn write_siblings_name(sample: &ProcessSample, name: &mut Vec<u8>) -> bool {
     let facts = &*sample.facts;
     let (Ok(line), Ok(uid)) = (facts.cmdline.as_deref(), facts.uid) else {
@@ -213,7 +192,7 @@ pub(crate) fn write_siblings_name(sample: &ProcessSample, name: &mut Vec<u8>) ->
     true
 }
 
-/// Returns a command line of equal siblings, with a sign for each number in which the others differ.
+/// Returns a command line of equal siblings, with [`NUMBER`] for each number in which others differ.
 pub(crate) fn common_line<'a>(line: &[u8], others: impl Iterator<Item = Cow<'a, [u8]>>) -> Vec<u8> {
     let mut is_common: Vec<bool> = numbers(line).map(|_| true).collect();
     for other in others {
@@ -239,7 +218,7 @@ fn numbers(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|b| !b.is_ascii_digit()).filter(|number| !number.is_empty())
 }
 
-/// Returns the command line in the name of a group, without the directory of its program.
+/// Returns the command line in the name of a group of siblings, without the directory of its program.
 fn siblings_label(name: &[u8]) -> &[u8] {
     let line = name.rsplit(|b| *b == 0).next().unwrap_or_default();
     let program = line.split(|b| *b == b' ').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Sums of areas and mappings: by name, and over all.
+//! Sums of areas and mappings.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,13 @@ use crate::model::mapping::{Area, Extent, Mapping, MappingName};
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
 
-/// Merges areas of one name as they come.
+/// Merges areas by name, in the order of their first areas.
 #[derive(Debug, Default)]
 pub struct MappingMerge {
-    /// By name: a process has few names for its many areas.
     by_name: HashMap<MappingName, usize>,
-    mappings: Vec<Mapping>,
-    /// The place of the last one: the areas of a library come one after another.
-    last: Option<usize>,
+    pub mappings: Vec<Mapping>,
+    /// The index of the mapping last added to: a library's areas come one after another.
+    pub last: Option<usize>,
 }
 
 impl Extend<Area> for MappingMerge {
@@ -23,12 +22,11 @@ impl Extend<Area> for MappingMerge {
 }
 
 impl MappingMerge {
-    /// Adds one area.
     pub fn area(&mut self, area: &Area) {
         self.add(&area.name, 1, &area.memory, &area.extent);
     }
 
-    /// Adds areas that are merged already.
+    /// Adds areas that are already merged.
     pub fn mapping(&mut self, m: &Mapping) {
         self.add(&m.name, m.areas, &m.memory, &m.extent);
     }
@@ -44,22 +42,12 @@ impl MappingMerge {
         self.last = Some(at);
         self.mappings[at].add(areas, memory, extent);
     }
-
-    /// Returns the place in [`MappingMerge::finish`] of the mapping last added to.
-    pub const fn last(&self) -> Option<usize> {
-        self.last
-    }
-
-    /// Returns the mappings, in the order in which their names first came.
-    pub fn finish(self) -> Vec<Mapping> {
-        self.mappings
-    }
 }
 
-/// The number of areas, their memory, and their size and the rest.
+/// The number of areas, their memory and their extent.
 pub type Summand<'a> = (u64, Reading<&'a Memory>, Reading<&'a Extent>);
 
-/// Sums areas or mappings, as far as they could be read. `Err` where there are none, or none could.
+/// Sums areas or mappings. The memory is `Err` if none could be read.
 pub fn total<'a>(all: impl IntoIterator<Item = Summand<'a>>) -> (u64, Reading<Memory>, Extent) {
     let mut areas: u64 = 0;
     let mut sum: Reading<Memory> = Err(Missing::Pending);

@@ -86,7 +86,7 @@ impl<'a> GroupNames<'a> {
         (parent.id.pid == 1 || is_launcher(above)) && self.command_of(sample) != self.command_of(parent)
     }
 
-    /// Returns true if the name of its program depends on its parent.
+    /// Returns true if the name of the program depends on the parent.
     pub fn depends_on_parent(self, sample: &ProcessSample) -> bool {
         let mut is_asked = false;
         command_name(&sample.facts, || {
@@ -136,7 +136,7 @@ pub(super) fn file_name(facts: &Facts) -> Option<&[u8]> {
     facts.exe.as_deref().ok().map(base).filter(|name| !name.is_empty())
 }
 
-/// Returns the bracketed start of a title that a process gave itself; the rest of it is what it does at the moment.
+/// Returns the bracketed start of a title that a process set. The rest of the title is its current activity.
 fn bracketed_title(facts: &Facts) -> Option<&[u8]> {
     let line = facts.cmdline.as_deref().ok()?;
     if line.first() != Some(&b'[') {
@@ -144,18 +144,18 @@ fn bracketed_title(facts: &Facts) -> Option<&[u8]> {
     }
     let first = line.split(|b| *b == 0).next()?;
     let end = first.iter().take(MAX_TITLE).position(|b| *b == b']')? + 1;
-    // Neither the empty `[]` nor the start of a word; `/usr/bin/[` has its bracket in another argument.
+    // Not an empty `[]`, nor the start of a word. `/usr/bin/[` has its bracket in another argument.
     (end > 2 && matches!(first.get(end), None | Some(b' '))).then(|| &first[..end])
 }
 
-/// Returns true for what starts programs that have nothing to do with each other. A script has an interpreter's file,
-/// so its short name is looked at too.
+/// Returns true for a program that starts unrelated programs. The file of a script is its interpreter, so the short name is
+/// checked too.
 fn is_launcher(facts: &Facts) -> bool {
     is_launcher_name(&facts.comm) || file_name(facts).is_some_and(is_launcher_name) || is_interactive_shell(facts)
 }
 
 fn is_launcher_name(name: &[u8]) -> bool {
-    // Those of which there are several, or that put more after their names.
+    // Names with several variants or with suffixes.
     const PREFIXES: [&[u8]; 8] = [
         b"sshd",
         b"tmux",

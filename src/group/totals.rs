@@ -1,7 +1,7 @@
-//! The sums of a set of processes: memory, changes, and how many of them could be read.
+//! The sums of a set of processes, and the number of readable ones.
 //!
-//! Processes that share one address space (`CLONE_VM`) show the same memory each; in a sum it counts once. Of memory held
-//! through descriptors, each process has a share.
+//! Processes that share one address space (`CLONE_VM`) each show the same memory, which a sum counts once. Memory held through
+//! descriptors is divided among its holders.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::model::snapshot::Snapshot;
 /// Recent changes: bytes over the change window, and rates since the previous snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// PSS now less PSS at the window's start; `None` while only one value is known.
+    /// PSS now − PSS at the start of the window; `None` while only one value is known.
     pub pss: Option<i64>,
-    /// Swap likewise.
+    /// The same for swap.
     pub swap: Option<i64>,
     /// Slope of the footprint over five minutes, bytes a second.
     pub growth: Option<f64>,
@@ -25,12 +25,12 @@ pub struct Change {
     pub minflt: Option<f64>,
     /// Major faults a second.
     pub majflt: Option<f64>,
-    /// Processor time, 1.0 being one core.
+    /// CPU time; 1.0 is one core.
     pub cpu: Option<f64>,
 }
 
 impl Change {
-    /// Returns the rates, which have nothing to do with memory.
+    /// Returns only the rates that do not concern memory.
     #[must_use]
     pub const fn without_memory(self) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Change {
         }
     }
 
-    /// Adds another process's changes; unknown in one counts as no change in the sum.
+    /// Adds another process's changes. An unknown change counts as 0.
     pub fn add(&mut self, other: &Self) {
         let rate = |a, b| sum(a, b, |a: f64, b: f64| a + b);
         self.pss = sum(self.pss, other.pss, i64::saturating_add);
@@ -53,7 +53,7 @@ impl Change {
     }
 }
 
-/// Adds what is known; `None` where nothing is.
+/// Adds the known values; `None` if neither is known.
 pub(super) fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(add(a, b)),
@@ -61,34 +61,30 @@ pub(super) fn sum<T>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T
     }
 }
 
-/// The sums of a set of processes: those a filter lets through, those tagged, a group, a subtree.
+/// The sums of a set of processes: the rows that a filter accepts, the tagged rows, a group, a subtree.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// The number of processes.
     pub count: usize,
-    /// Their memory, as far as they have some and it could be read.
+    /// The memory of the readable processes.
     pub memory: Reading<Memory>,
-    /// Bound on the error of their PSS and `SwapPss`, in bytes: the sum of theirs.
+    /// Bound on the error of PSS and `SwapPss`, in bytes.
     pub error: u64,
-    /// Their resident pages by the kernel's own counters, in bytes, of those whose memory is hidden.
+    /// The RSS, by the kernel's own counters, of the processes whose memory is hidden.
     pub counted_rss: u64,
-    /// Their resident anonymous pages; `None` where they are known of none.
+    /// Their resident anonymous memory; `None` if unknown for all of them.
     pub counted_anon: Option<u64>,
-    /// The change of the resident pages.
+    /// The change of `counted_rss`.
     pub counted_change: Option<i64>,
-    /// Some process's memory is hidden, so the sums are too small.
+    /// True if some process's memory is hidden, so the sums are too small.
     pub partial: bool,
-    /// Their changes.
     pub change: Change,
-    /// Their threads.
     pub threads: u64,
-    /// Their parts of what is held through descriptors, [partial](HeldFigures::is_partial) where that of some process is
-    /// hidden.
+    /// Their shares of memory held through descriptors, [partial](HeldFigures::is_partial) if some process's share is hidden.
     pub held: Reading<HeldFigures>,
 }
 
 impl Default for Totals {
-    /// The sum of nothing.
     fn default() -> Self {
         Self {
             count: 0,
@@ -106,7 +102,6 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Returns the totals of a single process.
     pub fn one(sample: &ProcessSample, change: Option<&Change>) -> Self {
         let change = change.copied().unwrap_or_default();
         Self {
@@ -117,7 +112,7 @@ impl Totals {
             counted_anon: sample.counted_anon(),
             counted_change: sample.counted_rss().and(change.pss),
             partial: sample.walk.is_err_and(Missing::hides_memory),
-            // A change of RSS is none of a sum of PSS.
+            // A change of RSS must not be added to a sum of PSS.
             change: if sample.memory().is_ok() {
                 change
             } else {
@@ -128,7 +123,6 @@ impl Totals {
         }
     }
 
-    /// Sums processes.
     pub fn of<'a>(
         samples: impl IntoIterator<Item = &'a ProcessSample>,
         change: impl Fn(&ProcessSample) -> Option<Change>,
@@ -147,8 +141,7 @@ impl Totals {
         sum
     }
 
-    /// Returns the bound in which the resident pages of those whose memory is hidden stand for their PSS; `None` where all is
-    /// hidden.
+    /// Returns an upper bound that uses RSS for the PSS of processes whose memory is hidden; `None` if all are hidden.
     pub fn as_bound(&self) -> Option<Self> {
         let memory = self.memory.ok()?;
         Some(Self {
@@ -174,7 +167,7 @@ impl Totals {
         }
     }
 
-    /// Returns the complement of [`Self::without_memory`]: the memory of a process without the process.
+    /// Returns the memory of a process alone, the complement of [`Self::without_memory`].
     pub(super) fn memory_alone(sample: &ProcessSample, change: Option<&Change>) -> Self {
         let one = Self::one(sample, change);
         Self {
@@ -191,8 +184,8 @@ impl Totals {
         }
     }
 
-    /// Adds the totals of others with other address spaces. A sum without a figure keeps the reason that hides memory
-    /// rather than the one that there is none.
+    /// Adds the totals of processes with other address spaces. If no memory is known, the reason of a hidden process takes
+    /// precedence over the reason of one without memory.
     pub fn add(&mut self, other: &Self) {
         self.memory = match (self.memory, other.memory) {
             (Ok(mut sum), Ok(more)) => {
@@ -201,7 +194,7 @@ impl Totals {
             }
             (Ok(sum), Err(_)) | (Err(_), Ok(sum)) => Ok(sum),
             (Err(mine), Err(theirs)) => {
-                // Pending and not partial: not the reason of a process, but the sum of no memory.
+                // Pending and not partial: not the reason of a process, but an empty sum.
                 let is_nothing = theirs == Missing::Pending && !other.partial;
                 Err(if self.partial || is_nothing { mine } else { theirs })
             }
@@ -220,31 +213,29 @@ impl Totals {
                 Ok(sum)
             }
             (Ok(mut sum), Err(why)) | (Err(why), Ok(mut sum)) => {
-                // What is pending is there in a moment, or is the sum of nothing.
+                // Pending: known in a moment, or an empty sum.
                 if why.hides_memory() && why != Missing::Pending {
                     sum.set_partial(None);
                 }
                 Ok(sum)
             }
-            // The reason of some process rather than that of the sum of nothing.
+            // Prefer the reason of a process over an empty sum.
             (Err(Missing::Pending), Err(why)) | (Err(why), Err(_)) => Err(why),
         };
     }
 }
 
-/// The address spaces that several of a set of processes share, each with the places of its processes.
+/// The address spaces that several processes of a set share, each with the indices of its processes.
 pub(super) struct SharedSpaces(HashMap<Identity, Vec<usize>>);
 
 impl SharedSpaces {
-    /// Finds those among `samples`.
     pub(super) fn new<'a>(samples: &(impl Iterator<Item = &'a ProcessSample> + Clone)) -> Self {
         let mut spaces: HashMap<Identity, Vec<usize>> = samples
             .clone()
             .filter_map(|s| Some((s.shares_mm?, Vec::new())))
             .collect();
-        // Nearly always there are none.
         if !spaces.is_empty() {
-            // A process whose memory is known comes first, and stands for the others.
+            // A process whose memory is known comes first and represents the others.
             for is_known in [true, false] {
                 for (at, sample) in samples.clone().enumerate() {
                     if sample.walk.is_ok() == is_known
@@ -258,18 +249,18 @@ impl SharedSpaces {
         Self(spaces)
     }
 
-    /// Returns true if the memory of the process at place `at` is counted with it.
+    /// Returns true if the memory of its address space is counted for this process.
     pub(super) fn counts(&self, at: usize, sample: &ProcessSample) -> bool {
         self.0.is_empty() || self.0.get(&space(sample)).is_none_or(|members| members[0] == at)
     }
 
-    /// Returns the places of the processes of each, the one that stands for the others first.
+    /// Returns the indices of the processes of each space, the representative first.
     pub(super) fn all(&self) -> impl Iterator<Item = &[usize]> {
         self.0.values().map(Vec::as_slice)
     }
 }
 
-/// Returns one process of each address space among these, so that its mappings are read once.
+/// Returns one process of each address space, so that its mappings are read once.
 pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> Vec<Identity> {
     let mut seen = HashSet::new();
     samples
@@ -279,32 +270,31 @@ pub fn one_of_each<'a>(samples: impl IntoIterator<Item = &'a ProcessSample>) -> 
         .collect()
 }
 
-/// Returns the identity of an address space: that of the first process that has it.
+/// Returns the identity of an address space: the identity of its first process.
 fn space(sample: &ProcessSample) -> Identity {
     sample.shares_mm.unwrap_or(sample.id)
 }
 
-/// The number of processes whose memory is known, and of those whose memory is not.
+/// The numbers of processes whose memory is known or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Processes whose memory was read.
     pub readable: usize,
-    /// Processes that have memory that could not be read, or not yet.
+    /// Processes whose memory could not be read, or not yet.
     pub hidden: usize,
     /// Hidden processes that wait for their first walk.
     pub pending: usize,
-    /// Processes whose figures may be wrong by more than they are shown to be right to.
+    /// Processes whose figures may be wrong by more than the tolerance.
     pub uncertain: usize,
-    /// The time of the oldest walk of those.
+    /// The time of their oldest walk.
     pub uncertain_since: Option<Duration>,
-    /// Hidden processes, beside those that wait, whose resident pages the kernel counts for everyone.
+    /// Hidden processes, without pending ones, whose RSS is known.
     pub by_rss: usize,
     /// The age of the oldest walk.
     pub oldest: Option<Duration>,
 }
 
 impl Coverage {
-    /// Counts the processes of a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
         let walks = snapshot.rows().iter().filter_map(|row| row.walk.ok());
         let oldest = walks.map(|walk| snapshot.monotonic.saturating_sub(walk.at)).max();
@@ -314,7 +304,7 @@ impl Coverage {
         }
     }
 
-    /// Counts processes; says nothing of their age.
+    /// Counts processes, without the age of the oldest walk.
     pub fn of_rows(rows: &[ProcessSample]) -> Self {
         let mut coverage = Self::default();
         for row in rows {
@@ -337,7 +327,6 @@ impl Coverage {
         coverage
     }
 
-    /// Adds the counts of others.
     pub fn add(&mut self, other: &Self) {
         self.readable += other.readable;
         self.hidden += other.hidden;
@@ -348,13 +337,13 @@ impl Coverage {
         self.oldest = self.oldest.max(other.oldest);
     }
 
-    /// Returns how many processes have memory, readable or not.
+    /// Returns the number of processes that have memory, readable or not.
     pub const fn total(&self) -> usize {
         self.readable + self.hidden
     }
 }
 
-/// Returns the earlier of two times, or the one there is.
+/// Returns the earlier of the known times.
 fn earlier(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
     [a, b].into_iter().flatten().min()
 }

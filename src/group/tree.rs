@@ -1,4 +1,4 @@
-//! Processes as a forest by parent, and the sums of subtrees.
+//! The forest of processes by parent, and the sums of subtrees.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -9,32 +9,32 @@ use crate::model::process::ProcessSample;
 /// A row of a drawn forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The place of the process in the snapshot.
+    /// The index of the process in the snapshot.
     pub index: usize,
-    /// The guide lines drawn before its command: `│  ├─ `.
+    /// The guide lines before its command: `│  ├─ `.
     pub guide: String,
-    /// It has children that are shown.
+    /// True if it has shown children.
     pub parent: bool,
-    /// They are folded away.
+    /// True if they are folded.
     pub folded: bool,
 }
 
-/// The forest of one snapshot's processes.
 #[derive(Debug)]
 pub struct Forest {
-    parent: Vec<Option<usize>>,
+    /// The index of each process's parent; `None` for a root.
+    pub parent: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
     /// Every process after its parent.
     preorder: Vec<usize>,
 }
 
-/// Deeper levels are drawn no further to the right: a fork bomb must not push the commands off the screen.
+/// Deeper levels are not indented further: a fork bomb must not push the commands off the screen.
 const MAX_GUIDE_LEVELS: usize = 24;
 
 impl Forest {
-    /// Builds the forest by parent pid. A process whose parent is not listed, or that is its own ancestor (which a
-    /// forged tree can claim), is a root: every process is in it exactly once.
+    /// Builds the forest by parent pid. A process whose parent is not listed, or that is its own ancestor (as in a forged
+    /// tree), is a root. Every process is in the forest exactly once.
     pub fn new(processes: &[ProcessSample]) -> Self {
         let by_pid: HashMap<u32, usize> = processes.iter().enumerate().map(|(i, p)| (p.id.pid, i)).collect();
         let mut parent: Vec<Option<usize>> = processes
@@ -65,18 +65,12 @@ impl Forest {
         }
     }
 
-    /// Returns the place of a process's parent; `None` for a root.
-    pub fn parent(&self, index: usize) -> Option<usize> {
-        self.parent[index]
-    }
-
-    /// Returns true if a process has no children.
     pub fn is_leaf(&self, index: usize) -> bool {
         self.children[index].is_empty()
     }
 
-    /// Returns the totals of each process with its descendants, in the order of the snapshot. An address space that
-    /// several of a subtree have counts once in it.
+    /// Returns the totals of each process with its descendants, in the order of the snapshot. An address space that several
+    /// processes of a subtree share counts once.
     pub fn subtrees(
         &self,
         processes: &[ProcessSample],
@@ -92,7 +86,7 @@ impl Forest {
             let below = all[i].clone();
             all[up].add(&below);
         }
-        // The memory of a shared space goes to all subtrees that hold any of its processes, once each.
+        // Add the memory of a shared space once to each subtree that contains any of its processes.
         for space in spaces.all() {
             let memory = Totals::memory_alone(&processes[space[0]], change(&processes[space[0]]).as_ref());
             for i in self.with_ancestors(space) {
@@ -114,8 +108,8 @@ impl Forest {
         all
     }
 
-    /// Returns the rows to draw: every process that is `matching`, its ancestors, and nothing below one that is
-    /// `folded`; siblings in the order of `compare`.
+    /// Returns the rows to draw: every `matching` process and its ancestors, but nothing below a `folded` one; siblings in the
+    /// order of `compare`.
     pub fn rows(
         &self,
         matching: impl Fn(usize) -> bool,
@@ -135,8 +129,8 @@ impl Forest {
             list
         };
         let mut rows = Vec::new();
-        // The process, which of the levels above it go on below, and whether it is its parent's last child. A stack
-        // rather than recursion: a chain of forks may be tens of thousands deep.
+        // The process, which of the levels above it continue below, and whether it is its parent's last child. A stack, not
+        // recursion: a chain of forks may be tens of thousands deep.
         let mut stack: Vec<(usize, Vec<bool>, bool)> = sorted(&self.roots)
             .into_iter()
             .rev()
@@ -166,7 +160,6 @@ impl Forest {
     }
 }
 
-/// Draws the guide lines of a row.
 fn guide(levels: &[bool], last: bool, child: bool) -> String {
     let mut text: String = levels.iter().map(|open| if *open { "│  " } else { "   " }).collect();
     if child {
@@ -175,7 +168,7 @@ fn guide(levels: &[bool], last: bool, child: bool) -> String {
     text
 }
 
-/// Cuts one link of every cycle of parents.
+/// Removes one link of every cycle of parents.
 fn break_cycles(parent: &mut [Option<usize>]) {
     // 0: not visited; 1: on the current path; 2: known to reach a root
     let mut state = vec![0_u8; parent.len()];

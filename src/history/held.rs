@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::account::REST;
 use crate::group::{GroupBy, GroupKey};
 use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
 use crate::history::groups::{GroupHistories, GroupNumbers};
@@ -22,14 +23,7 @@ use crate::model::process::{Identity, ProcessSample};
 /// Processes with a row at most: those that hold something first of all, in order of pid.
 const MAX_HOLDERS: usize = 4096;
 /// The parts of the RAM that what is held is in.
-const PARTS: [&str; 6] = [
-    "shmem",
-    "gpu",
-    "vmalloc",
-    "percpu",
-    "slab_unreclaimable",
-    super::kernel::REST,
-];
+const PARTS: [&str; 6] = ["shmem", "gpu", "vmalloc", "percpu", "slab_unreclaimable", REST];
 /// Time for which it is asked for after the last growth: whoever leaks in bursts is not lost between two.
 const SUSPECTED: Duration = Duration::from_secs(600);
 

@@ -1,5 +1,5 @@
 //! The histories of the kernel's memory: the parts of the RAM, slab caches and allocation sites. Each is a row like that of
-//! a process, judged in turn with the others. [`RULES`] says which parts may leak.
+//! a process, judged in turn with the others. [`PARTS`](crate::account::PARTS) says which parts may leak.
 //!
 //! Page tables, stacks of threads and some slab caches grow because processes grow. Such growth is not reported as a leak
 //! while the sum of the resident sets grew enough to explain it: the processes are judged themselves. A page of page tables
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Part, ProcessTotals, account};
+use crate::account::{Account, Growth, Part, PartKind, ProcessTotals, REST, SLAB, account};
 use crate::group::PartKey;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
@@ -246,203 +246,6 @@ pub fn site_name(site: &AllocSite) -> Vec<u8> {
     [&*site.place, &*site.function, module].join(&b'\n')
 }
 
-/// The id of unreclaimable slab, whose caches are judged too.
-pub const SLAB: &str = "slab_unreclaimable";
-/// The id of what is not accounted for.
-pub const REST: &str = "unattributed";
-/// Its name on the screen.
-pub const REST_TITLE: &str = "not accounted for";
-
-/// The meaning of the growth of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// It may be a leak.
-    Leak,
-    /// The processes explain it, and are judged themselves.
-    Processes,
-    /// The kernel takes it back when memory is needed: never a leak.
-    Reclaimed,
-    /// It is no use of memory: not judged.
-    Free,
-}
-
-/// A part: its id, the meaning of its growth, its name in the list of what grows, and the reason for that meaning.
-pub type Rule = (&'static str, Growth, &'static str, &'static str);
-
-/// The meaning of growth for each part of the account. Parts of a part are not judged: the part is.
-pub const RULES: &[Rule] = &[
-    (
-        "anon",
-        Growth::Processes,
-        "anonymous memory",
-        "each process is judged by itself",
-    ),
-    (
-        "swap_cache",
-        Growth::Reclaimed,
-        "swap cache",
-        "the kernel drops it when memory is needed: it is in swap, too",
-    ),
-    (
-        "files",
-        Growth::Reclaimed,
-        "file cache",
-        "it grows as files are read, and the kernel drops it when memory is needed",
-    ),
-    (
-        "shmem",
-        Growth::Leak,
-        "shared memory and tmpfs",
-        "it stays until somebody deletes the file or the segment, whatever becomes of who made it",
-    ),
-    (
-        "buffers",
-        Growth::Reclaimed,
-        "buffers",
-        "the kernel drops it when memory is needed",
-    ),
-    (
-        "slab_reclaimable",
-        Growth::Reclaimed,
-        "kernel: reclaimable slab",
-        "caches of names and inodes grow as files are looked at, and shrink when memory is needed",
-    ),
-    (
-        SLAB,
-        Growth::Leak,
-        "kernel: unreclaimable slab",
-        "only the code that took an object gives it back",
-    ),
-    (
-        "kernel_reclaimable",
-        Growth::Reclaimed,
-        "kernel: reclaimable memory",
-        "the kernel gives it back when memory is needed",
-    ),
-    (
-        "kernel_stacks",
-        Growth::Leak,
-        "kernel: stacks of threads",
-        "threads that are never ended keep theirs; what new processes explain is theirs",
-    ),
-    (
-        "page_tables",
-        Growth::Leak,
-        "kernel: page tables",
-        "a process keeps them though the memory that they mapped is gone; what the growth of processes explains is theirs",
-    ),
-    (
-        "sec_page_tables",
-        Growth::Leak,
-        "kernel: page tables of guests and devices",
-        "only the driver that took them gives them back",
-    ),
-    (
-        "percpu",
-        Growth::Leak,
-        "kernel: per-processor memory",
-        "only the code that took it gives it back: cgroups that are never freed, BPF maps",
-    ),
-    (
-        "vmalloc",
-        Growth::Leak,
-        "kernel: vmalloc",
-        "only the code that took it gives it back",
-    ),
-    (
-        "gpu",
-        Growth::Leak,
-        "graphics memory",
-        "only the program or driver that took a buffer gives it back",
-    ),
-    (
-        "gpu_reclaim",
-        Growth::Reclaimed,
-        "graphics memory kept for later",
-        "the driver gives it back when memory is needed",
-    ),
-    (
-        "arc",
-        Growth::Reclaimed,
-        "ZFS cache",
-        "ZFS gives it back when memory is needed, down to c_min",
-    ),
-    (
-        "bounce",
-        Growth::Leak,
-        "kernel: bounce buffers",
-        "a copy is given back when its device is done",
-    ),
-    (
-        "writeback_tmp",
-        Growth::Leak,
-        "kernel: FUSE write-back copies",
-        "a copy is given back when it is written",
-    ),
-    (
-        "hugetlb",
-        Growth::Leak,
-        "huge page pools",
-        "a pool keeps its pages until somebody makes it smaller",
-    ),
-    (
-        "zram",
-        Growth::Processes,
-        "zram",
-        "it grows as processes are swapped out",
-    ),
-    (
-        "zswap",
-        Growth::Processes,
-        "zswap",
-        "it grows as processes are swapped out",
-    ),
-    (
-        "kernel",
-        Growth::Leak,
-        "kernel: other memory",
-        "only the code that took it gives it back",
-    ),
-    (
-        "sockets",
-        Growth::Leak,
-        "buffers of sockets",
-        "what was received stays until it is read",
-    ),
-    (
-        "limit_others",
-        Growth::Free,
-        "memory of other cgroups",
-        "others take it",
-    ),
-    ("corrupted", Growth::Leak, "bad RAM", "bad pages never come back"),
-    ("free", Growth::Free, "free memory", "it is free"),
-    ("free_lists", Growth::Free, "free memory of processors", "it is free"),
-    (
-        REST,
-        Growth::Leak,
-        "memory not accounted for",
-        "a driver that takes pages and does not give them back shows nowhere else",
-    ),
-];
-
-/// Returns the rule of a part; none of a part of a part.
-pub fn rule(id: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|(known, ..)| *known == id)
-}
-
-impl Growth {
-    /// Returns the meaning of a part's growth. A part that is not known is free to grow.
-    pub fn of(id: &str) -> Self {
-        rule(id).map_or(Self::Free, |(_, growth, ..)| *growth)
-    }
-
-    /// Returns true if it is judged at all.
-    pub const fn is_judged(self) -> bool {
-        !matches!(self, Self::Free)
-    }
-}
-
 /// A part, and its history.
 #[derive(Debug)]
 struct PartHistory {
@@ -562,7 +365,7 @@ impl PartHistories {
 
     fn begin(&mut self, id: &'static str) -> PartHistory {
         let kept = self.kept.iter().position(|(name, _)| name == id);
-        let (growth, label) = rule(id).map_or((Growth::Free, id), |(_, growth, label, _)| (*growth, *label));
+        let (growth, label) = PartKind::find(id).map_or((Growth::Free, id), |kind| (kind.growth, kind.label));
         PartHistory {
             key: PartKey { id, label },
             growth,

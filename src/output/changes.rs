@@ -91,7 +91,7 @@ impl ChangeTracker {
     }
 
     fn remember(&mut self, rows: &Rows<'_>, columns: &[&'static Column], options: &TableOptions) {
-        self.at = rows.snapshot().monotonic;
+        self.at = rows.source.snapshot.monotonic;
         self.previous.clear();
         self.previous.extend(rows.candidates().map(|(key, row, passed)| {
             let previous = PreviousRow {
@@ -169,7 +169,8 @@ impl ChangeTracker {
         options: &TableOptions,
     ) -> Vec<ChangedRow> {
         let seconds = rows
-            .snapshot()
+            .source
+            .snapshot
             .monotonic
             .saturating_sub(self.at)
             .as_secs_f64()

@@ -116,6 +116,11 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Returns the values as a row of a table.
+    pub fn into_row(self) -> Vec<DataValue<'a>> {
+        self.0.into_iter().map(|(_, node)| node.into_value()).collect()
+    }
+
     /// Returns the values to keep that are no objects or lists, by their paths.
     fn leaves(&self, keep: fn(&Node<'a>) -> bool) -> Vec<(String, &Node<'a>)> {
         let mut leaves = Vec::new();
@@ -146,6 +151,22 @@ impl<'a> Node<'a> {
     /// Returns foreign bytes as text.
     pub const fn bytes(bytes: &'a [u8]) -> Self {
         Self::Known(DataValue::Text(Cow::Borrowed(bytes)))
+    }
+
+    /// Returns it as one value; of a list, its texts with commas between them.
+    fn into_value(self) -> DataValue<'a> {
+        match self {
+            Self::Known(value) => value,
+            Self::Bool(on) => DataValue::Text(on.to_string().into_bytes().into()),
+            Self::List(list) => {
+                let texts = list.into_iter().filter_map(|node| match node.into_value() {
+                    DataValue::Text(text) => Some(text),
+                    _ => None,
+                });
+                DataValue::Text(texts.collect::<Vec<_>>().join(&b", "[..]).into())
+            }
+            Self::Unknown(_) | Self::Object(_) => DataValue::Null,
+        }
     }
 
     fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Self) -> bool, leaves: &mut Vec<(String, &'n Self)>) {

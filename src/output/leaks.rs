@@ -43,6 +43,7 @@
 //! row does not: `held: memfd` of what is held through descriptors, `slab kmalloc-64` of
 //! unreclaimable slab.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -53,14 +54,14 @@ use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::mappings::MappingGrowth;
-use crate::history::suspects::Suspect;
+use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
 use crate::output::data::{DataTable, Document, Node, Object, described_object};
 use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
-use crate::schema::{self, Field, Schema, Shape};
+use crate::schema::{Field, Schema};
 use crate::{text, units};
 
 /// The suspects found in what was watched.
@@ -88,167 +89,11 @@ pub struct LeaksReport<'a> {
     pub style: OutputStyle,
 }
 
-/// A field of a suspect as data: its name in JSON and CSV, its meaning and shape, and its value.
-type SuspectField = (
-    &'static str,
-    &'static str,
-    fn() -> Shape,
-    for<'s> fn(&'s LeaksReport<'_>, &'s Suspect) -> DataValue<'s>,
-);
-
-/// The fields in order but for the [reasons](REASONS); a new one is one line at the end.
-const FIELDS: &[SuspectField] = &[
-    (
-        "pid",
-        "Its pid.",
-        || schema::id().null("a group, or a part of the RAM"),
-        |_, s| optional(s.key.process(), |id| DataValue::Integer(id.pid.into())),
-    ),
-    (
-        "starttime",
-        "When it started, in ticks since boot.",
-        || schema::id().null("a group, or a part of the RAM"),
-        |_, s| optional(s.key.process(), |id| DataValue::Integer(id.starttime)),
-    ),
-    (
-        "user",
-        "The name of its user.",
-        || schema::foreign().null("a group, or unknown"),
-        |_, s| {
-            let user = s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok());
-            optional(user, |user| DataValue::Text(user.into()))
-        },
-    ),
-    (
-        "group",
-        "The program, or the name of the group.",
-        || schema::foreign().null("unknown"),
-        |_, s| optional(s.command.as_deref(), |name| DataValue::Text(name.into())),
-    ),
-    (
-        "command",
-        "Its command line.",
-        || schema::foreign().null("a group, or unknown"),
-        |_, s| optional(s.facts.as_ref(), |facts| DataValue::Text(facts.command())),
-    ),
-    ("count", "Its processes.", schema::count, |_, s| {
-        DataValue::Integer(s.count as u64)
-    }),
-    (
-        "verdict",
-        "The verdict: leaking, growing, warming, steady or shrinking.",
-        schema::text,
-        |_, s| DataValue::Text(s.judgement.verdict.id().as_bytes().into()),
-    ),
-    (
-        "metric",
-        "What the verdict is on: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.",
-        schema::text,
-        |_, s| DataValue::Text(s.judgement.metric.id().as_bytes().into()),
-    ),
-    (
-        "footprint",
-        "What it costs now: PSS and swap, or the figure that is judged.",
-        schema::bytes,
-        |_, s| DataValue::Integer(s.footprint),
-    ),
-    (
-        "slope_bytes_per_s",
-        "How fast its lowest values move; 0 of what is flat.",
-        || schema::pace().null("not known yet"),
-        |_, s| DataValue::float(s.judgement.slope),
-    ),
-    (
-        "confidence",
-        "How sure the verdict is.",
-        || schema::share().null("not known yet"),
-        |_, s| DataValue::float(s.judgement.confidence),
-    ),
-    (
-        "since",
-        "Since when it grows.",
-        || schema::time().null("nothing grows"),
-        |report, s| optional(s.judgement.since, |at| report.wall_clock(at)),
-    ),
-    (
-        "eta_s",
-        "The time until a limit is reached at this pace.",
-        || schema::seconds().null("no limit is in the way"),
-        |_, s| optional(s.eta, DataValue::float),
-    ),
-    (
-        "ended",
-        "When it ended.",
-        || schema::time().null("it lives"),
-        |report, s| optional(s.ended, |at| report.wall_clock(at)),
-    ),
-    (
-        "times",
-        "How many of its processes ended while they grew.",
-        schema::count,
-        |_, s| DataValue::Integer(s.times as u64),
-    ),
-    (
-        "flat_since",
-        "Since when it grows no more.",
-        || schema::time().null("it goes on"),
-        |report, s| optional(s.judgement.flat_since, |at| report.wall_clock(at)),
-    ),
-    (
-        "alike",
-        "The processes of a program that grow and are told of by its line alone.",
-        schema::count,
-        |_, s| DataValue::Integer(s.alike as u64),
-    ),
-    (
-        "mapping",
-        "The mapping that grew most since the growth was first seen.",
-        || schema::foreign().null("mappings were not read"),
-        |report, s| optional(report.grown_in(s), |grown| DataValue::Text((&*grown.name).into())),
-    ),
-    (
-        "mapping_growth",
-        "By how much that mapping grew.",
-        || schema::bytes().null("mappings were not read"),
-        |report, s| {
-            let growth = report.grown_in(s).and_then(MappingGrowth::growth);
-            optional(growth, |bytes| DataValue::Integer(bytes.unsigned_abs()))
-        },
-    ),
-    (
-        "part",
-        "The id of a part of the RAM, as in zmtop-mem/1.",
-        || schema::text().null("a process or a group"),
-        |_, s| optional(s.key.part(), |key| DataValue::Text(key.id.as_bytes().into())),
-    ),
-    (
-        "cause",
-        "What grows where the row does not: held: memfd, slab kmalloc-64.",
-        || schema::foreign().null("the row itself, or unknown"),
-        |_, s| {
-            optional(s.cause.as_ref(), |cause| {
-                DataValue::Text(cause.text().into_bytes().into())
-            })
-        },
-    ),
-];
-
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-leaks/1";
 
 /// Columns of a mapping's name that are written.
 const MAX_MAPPING: usize = 60;
-
-/// The name of the reasons, the last field: a list in JSON, one text in CSV.
-const REASONS: &str = "reasons";
-
-fn reasons(suspect: &Suspect) -> Vec<String> {
-    suspect.judgement.texts()
-}
-
-fn optional<'s, T>(value: Option<T>, plain: impl FnOnce(T) -> DataValue<'s>) -> DataValue<'s> {
-    value.map_or(DataValue::Null, plain)
-}
 
 impl LeaksReport<'_> {
     /// Returns the mapping of a suspect that grew most, where that was read.
@@ -257,10 +102,9 @@ impl LeaksReport<'_> {
     }
 
     /// Returns a moment of the monotonic clock as a time of the day.
-    fn wall_clock(&self, at: Duration) -> DataValue<'static> {
+    fn wall_clock(&self, at: Duration) -> String {
         let ago = self.suspends.elapsed(at, self.snapshot.monotonic);
-        let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
-        DataValue::Text(time_text(time).into_bytes().into())
+        time_text(self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Writes of how many rows nothing can be said, for want of memory.
@@ -312,7 +156,7 @@ impl LeaksReport<'_> {
     /// and where.
     fn note(&self, suspect: &Suspect) -> String {
         let mut parts = Vec::new();
-        let reasons = reasons(suspect);
+        let reasons = suspect.judgement.texts();
         if !reasons.is_empty() {
             parts.push(reasons.join(", "));
         }
@@ -325,14 +169,6 @@ impl LeaksReport<'_> {
             parts.push(format!("mostly {name} {}", units::delta(by, self.style.units)));
         }
         parts.join("; ")
-    }
-
-    fn object<'s>(&'s self, suspect: &'s Suspect) -> Object<'s> {
-        let put = |object: Object<'s>, (name, .., value): &SuspectField| object.put(*name, value(self, suspect));
-        FIELDS
-            .iter()
-            .fold(Object::default(), put)
-            .put(REASONS, reasons(suspect))
     }
 }
 
@@ -394,7 +230,7 @@ described_object! {
         "without_history": count() => report.shortfall.processes + report.shortfall.groups,
         /// The suspects, in order.
         "leaks": list(object(suspect_fields())) => {
-            report.suspects.iter().map(|suspect| report.object(suspect)).collect::<Vec<_>>()
+            report.suspects.iter().map(|one| suspect(report, one)).collect::<Vec<_>>()
         },
         /// The limits that are reached soon.
         "dangers": list(object(danger_fields())) => {
@@ -403,14 +239,57 @@ described_object! {
     }
 }
 
-fn suspect_fields() -> Vec<Field> {
-    let fields = FIELDS
-        .iter()
-        .map(|(name, help, shape, _)| Field::new(*name, help, shape()));
-    let why = "Why it is called a leak, or why growth that has lasted is not called one yet, in words.";
-    fields
-        .chain([Field::new(REASONS, why, schema::list(schema::text()))])
-        .collect()
+described_object! {
+    fn suspect, suspect_fields<'s>(report: &'s LeaksReport<'_>, s: &'s Suspect) -> Object<'s> {
+        /// Its pid.
+        "pid": id().null("a group, or a part of the RAM") => s.key.process().map(|id| id.pid),
+        /// When it started, in ticks since boot.
+        "starttime": id().null("a group, or a part of the RAM") => s.key.process().map(|id| id.starttime),
+        /// The name of its user.
+        "user": foreign().null("a group, or unknown") => {
+            s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok()).map(Node::bytes)
+        },
+        /// The program, or the name of the group.
+        "group": foreign().null("unknown") => s.command.as_deref().map(Node::bytes),
+        /// Its command line.
+        "command": foreign().null("a group, or unknown") => s.facts.as_ref().map(|facts| DataValue::Text(facts.command())),
+        /// Its processes.
+        "count": count() => s.count,
+        /// The verdict: leaking, growing, warming, steady or shrinking.
+        "verdict": text() => s.judgement.verdict.id(),
+        /// What the verdict is on: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.
+        "metric": text() => s.judgement.metric.id(),
+        /// What it costs now: PSS and swap, or the figure that is judged.
+        "footprint": bytes() => s.footprint,
+        /// How fast its lowest values move; 0 of what is flat.
+        "slope_bytes_per_s": pace().null("not known yet") => s.judgement.slope,
+        /// How sure the verdict is.
+        "confidence": share().null("not known yet") => s.judgement.confidence,
+        /// Since when it grows.
+        "since": time().null("nothing grows") => s.judgement.since.map(|at| report.wall_clock(at)),
+        /// The time until a limit is reached at this pace.
+        "eta_s": seconds().null("no limit is in the way") => s.eta,
+        /// When it ended.
+        "ended": time().null("it lives") => s.ended.map(|at| report.wall_clock(at)),
+        /// How many of its processes ended while they grew.
+        "times": count() => s.times,
+        /// Since when it grows no more.
+        "flat_since": time().null("it goes on") => s.judgement.flat_since.map(|at| report.wall_clock(at)),
+        /// The processes of a program that grow and are told of by its line alone.
+        "alike": count() => s.alike,
+        /// The mapping that grew most since the growth was first seen.
+        "mapping": foreign().null("mappings were not read") => report.grown_in(s).map(|grown| Node::bytes(&grown.name)),
+        /// By how much that mapping grew.
+        "mapping_growth": bytes().null("mappings were not read") => {
+            report.grown_in(s).and_then(MappingGrowth::growth).map(i64::unsigned_abs)
+        },
+        /// The id of a part of the RAM, as in zmtop-mem/1.
+        "part": text().null("a process or a group") => s.key.part().map(|key| key.id),
+        /// What grows where the row does not: held: memfd, slab kmalloc-64.
+        "cause": foreign().null("the row itself, or unknown") => s.cause.as_ref().map(Cause::text),
+        /// Why it is called a leak, or why growth that has lasted is not called one yet, in words.
+        "reasons": list(text()) => s.judgement.texts(),
+    }
 }
 
 /// Returns what the document consists of.
@@ -467,13 +346,13 @@ impl Report for LeaksReport<'_> {
     }
 
     fn table(&self) -> DataTable<'_> {
-        let row = |s| {
-            let words = DataValue::Text(reasons(s).join(", ").into_bytes().into());
-            FIELDS.iter().map(|(.., value)| value(self, s)).chain([words]).collect()
+        let name = |field: Field| match field.name {
+            Cow::Borrowed(name) => name,
+            Cow::Owned(_) => "",
         };
         DataTable {
-            names: Some(FIELDS.iter().map(|(name, ..)| *name).chain([REASONS]).collect()),
-            rows: Box::new(self.suspects.iter().map(row)),
+            names: Some(suspect_fields().into_iter().map(name).collect()),
+            rows: Box::new(self.suspects.iter().map(|one| suspect(self, one).into_row())),
         }
     }
 }

@@ -9,8 +9,7 @@ use std::io::{self, Write};
 use super::data::{DataTable, Document};
 use super::{OutputStyle, Report};
 use crate::account;
-use crate::account::shmem::ShmemAccount;
-use crate::account::swap::SwapAccount;
+use crate::account::swap::{ShmemAccount, SwapAccount};
 use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
 use crate::schema::Schema;
@@ -31,7 +30,7 @@ impl<'a> MemReport<'a> {
     pub fn new(snapshot: &'a Snapshot, style: OutputStyle) -> Self {
         let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
-        let shmem = account::shmem::account(system, &snapshot.accounting);
+        let shmem = account::swap::shmem(system, &snapshot.accounting);
         Self {
             account: account::account(system, &snapshot.accounting, &processes),
             swap: account::swap::account(system, &processes, &shmem),

@@ -87,9 +87,9 @@ pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io
 
 /// Returns the number of rows that pass, and of processes: `412 processes`, `31 groups of 412 processes`.
 pub fn count_label(rows: &Rows<'_>) -> String {
-    let processes = counted(rows.totals().count as u64, "process");
-    let passing = rows.selection().count() as u64;
-    match rows.selection().by() {
+    let processes = counted(rows.selection.totals.count as u64, "process");
+    let passing = rows.selection.count() as u64;
+    match rows.selection.by() {
         None => processes,
         Some(GroupBy::Mapping) => counted(passing, "mapping"),
         Some(_) => format!("{} of {processes}", counted(passing, "group")),
@@ -100,7 +100,7 @@ pub fn count_label(rows: &Rows<'_>) -> String {
 fn totals_label(rows: &Rows<'_>) -> String {
     let mut parts = vec![count_label(rows)];
     let shown = rows.shown().filter(|shown| shown.passes).count();
-    if shown < rows.selection().count() {
+    if shown < rows.selection.count() {
         parts.push(format!("{shown} shown"));
     }
     parts.extend(partial_label(rows));
@@ -109,7 +109,7 @@ fn totals_label(rows: &Rows<'_>) -> String {
 
 /// Returns why the sums are too small: `partial: 30 permission denied, 2 timed out`.
 pub fn partial_label(rows: &Rows<'_>) -> Option<String> {
-    let reasons: Vec<String> = rows.hidden().iter().map(|(why, n)| format!("{n} {why}")).collect();
+    let reasons: Vec<String> = rows.hidden.iter().map(|(why, n)| format!("{n} {why}")).collect();
     (!reasons.is_empty()).then(|| format!("partial: {}", reasons.join(", ")))
 }
 

@@ -1,8 +1,8 @@
 //! Equal siblings folded into one row each.
 //!
-//! [`Siblings`] knows which processes of a snapshot are equal, and looks only at what changed from one snapshot to the next.
-//! [`Folds`] are the rows: the members that are shown, and their sums. A process that grows or leaks while most of its equals
-//! do not is no member: it has a row of its own.
+//! [`Siblings`] finds the processes of a snapshot that are equal, and updates only what changed since the previous snapshot.
+//! [`Folds`] are the rows with their members and sums. A process that grows or leaks while most of its siblings do not has a
+//! row of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,47 +14,46 @@ use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::query::{RowRef, RowSource};
 use crate::trend::{Judgement, Verdict};
 
-/// The least number of equal siblings that are folded: two rows are no crowd.
+/// The minimum number of equal siblings that are folded.
 const MIN_EQUAL: usize = 3;
-/// The most members whose pasts are looked at one by one, for the chart and the verdict of their sum. Of more, those that
-/// grow have rows of their own.
+/// The maximum number of members whose histories are combined for the chart and the verdict of their sum. If there are more,
+/// growing members have rows of their own.
 const MAX_WITH_PAST: usize = 256;
-/// Members that are summed together, so that of many few are added where one changed.
+/// Number of members that are summed together, so that few are added again if one changes.
 const CHUNK: usize = 64;
-/// Stands for no class, and for no fold.
+/// Represents no class, and no fold.
 const NONE: u32 = u32::MAX;
 
 /// The classes of equal siblings among the processes of a snapshot.
 #[derive(Debug, Default)]
 pub struct Siblings {
     hasher: RandomState,
-    /// The tick of the snapshot, and the number of those that the engine had taken in with it.
+    /// The tick of the snapshot, and the number of snapshots that the engine had added by then.
     tick: u64,
     pushed: u64,
     pids: Vec<u32>,
-    /// The class of each process, by its place in the snapshot.
+    /// The class of each process, by its index in the snapshot.
     of: Vec<u32>,
     classes: Vec<Class>,
     by_digest: HashMap<u64, u32>,
     free: Vec<u32>,
     /// The number of classes that are large enough to be folded.
     large: usize,
-    /// Differs where the members of a large class may.
+    /// Changes when the members of a large class may have changed.
     version: u64,
     name: Vec<u8>,
 }
 
-/// Equal siblings.
 #[derive(Clone, Copy, Debug)]
 struct Class {
-    /// Digest of the name, keyed anew each time that zmtop runs, so that nobody can make two names of one digest.
+    /// Digest of the name. Its key is random for each run, so that nobody can construct two names with one digest.
     digest: u64,
     count: usize,
 }
 
 impl Siblings {
-    /// Takes in a snapshot, the `pushed`th of the engine; of the one that follows the last, only what changed.
-    pub(crate) fn take_in(&mut self, snapshot: &Snapshot, pushed: u64) {
+    /// Classifies a snapshot, the `pushed`th of the engine. If it follows the last one, only changed rows are classified.
+    pub(crate) fn update(&mut self, snapshot: &Snapshot, pushed: u64) {
         if self.pushed == pushed && self.of.len() == snapshot.rows().len() {
             return;
         }
@@ -79,22 +78,17 @@ impl Siblings {
         (self.tick, self.pushed) = (snapshot.tick, pushed);
     }
 
-    /// Takes in the places of the rows: those that are new have no class, those that are gone leave theirs.
+    /// Adjusts to the indices of the rows: new rows have no class yet, and rows that are gone leave theirs.
     fn shift(&mut self, rows: &[ProcessSample]) {
-        let before = std::mem::take(&mut self.pids)
-            .into_iter()
-            .zip(std::mem::take(&mut self.of));
-        let mut before = before.peekable();
+        let (pids, classes) = (std::mem::take(&mut self.pids), std::mem::take(&mut self.of));
+        let mut before = pids.into_iter().zip(classes).peekable();
         let mut of = Vec::with_capacity(rows.len());
         for row in rows {
             while let Some((_, class)) = before.next_if(|(pid, _)| *pid < row.id.pid) {
                 self.leave(class);
             }
-            of.push(
-                before
-                    .next_if(|(pid, _)| *pid == row.id.pid)
-                    .map_or(NONE, |(_, class)| class),
-            );
+            let same = before.next_if(|(pid, _)| *pid == row.id.pid);
+            of.push(same.map_or(NONE, |(_, class)| class));
         }
         before.for_each(|(_, class)| self.leave(class));
         self.of = of;
@@ -102,7 +96,6 @@ impl Siblings {
         self.version += 1;
     }
 
-    /// Puts a process into its class.
     fn classify(&mut self, at: usize, rows: &[ProcessSample]) {
         let (Some(row), Some(before)) = (rows.get(at), self.of.get(at).copied()) else {
             return;
@@ -148,7 +141,7 @@ impl Siblings {
         }
     }
 
-    /// Returns the class of a process, if it is large enough to be folded.
+    /// Returns the class of a process if it is large enough to be folded.
     fn large_class(&self, at: usize) -> Option<usize> {
         let number = *self.of.get(at)? as usize;
         let class = self.classes.get(number)?;
@@ -156,7 +149,7 @@ impl Siblings {
     }
 }
 
-/// What the rows that are folded depend on, beside the figures.
+/// The inputs on which the members of folds depend.
 #[derive(Debug, Default)]
 struct Basis {
     version: u64,
@@ -165,7 +158,7 @@ struct Basis {
 }
 
 impl Basis {
-    /// Compares it with the present without a copy of either: this runs for each snapshot.
+    /// Compares it with the current inputs without copying them: this runs for each snapshot.
     fn holds(&self, siblings: &Siblings, source: &RowSource<'_>, unfolded: &HashSet<GroupKey>) -> bool {
         self.version == siblings.version
             && self.unfolded == *unfolded
@@ -183,11 +176,12 @@ fn growing(siblings: &Siblings, source: &RowSource<'_>) -> impl Iterator<Item = 
         .filter(move |(id, verdict)| *verdict >= Verdict::Growing && is_in_large(*id))
 }
 
-/// The rows that stand for several processes each.
+/// The rows of equal siblings.
 #[derive(Debug, Default)]
 pub struct Folds {
-    list: Vec<Fold>,
-    /// The number of the fold that each process is in, by its place; empty where there is none.
+    /// In the order of their first members.
+    pub list: Vec<Fold>,
+    /// The number of each process's fold, by its index; empty if there are no folds.
     of: Vec<u32>,
     basis: Basis,
 }
@@ -195,17 +189,17 @@ pub struct Folds {
 /// Equal siblings as one row.
 #[derive(Debug)]
 pub struct Fold {
-    /// The members that are shown by it, and their sums.
+    /// The members and their sums.
     pub group: Group,
-    /// What the sum does, by the members that do it most; `None` of too many.
+    /// The judgement on the sum; `None` if there are too many members.
     pub trend: Option<Judgement>,
     chunks: Vec<Totals>,
-    /// Some member has the address space of another process.
+    /// True if some member shares its address space with another process.
     shares: bool,
 }
 
 impl Folds {
-    /// Folds the processes that `may_fold`, but for those of the `unfolded` groups.
+    /// Folds the processes that `may_fold`, except members of `unfolded` groups.
     pub(crate) fn new(
         siblings: &Siblings,
         source: &RowSource<'_>,
@@ -246,30 +240,23 @@ impl Folds {
             by: GroupBy::Siblings,
             name: names.name_of(&rows[first], GroupBy::Siblings).map(Into::into),
         };
-        let mut folds = Self {
-            of: Vec::new(),
-            list: Vec::new(),
-            basis,
-        };
-        for members in members {
-            let key = key(members[0]);
-            if !unfolded.contains(&key) {
-                folds.list.push(Fold::new(key, &members, source));
-            }
+        let keyed = members.iter().map(|members| (key(members[0]), members));
+        let folded = keyed.filter(|(key, _)| !unfolded.contains(key));
+        let list: Vec<Fold> = folded.map(|(key, members)| Fold::new(key, members, source)).collect();
+        let mut of = Vec::new();
+        if !list.is_empty() {
+            of.resize(rows.len(), NONE);
         }
-        if !folds.list.is_empty() {
-            folds.of = vec![NONE; rows.len()];
+        for (number, fold) in (0..).zip(&list) {
+            fold.group.members.iter().for_each(|at| of[*at] = number);
         }
-        for (number, fold) in (0..).zip(&folds.list) {
-            fold.group.members.iter().for_each(|at| folds.of[*at] = number);
-        }
-        folds
+        Self { list, of, basis }
     }
 
     /// Updates the folds for the next snapshot. `pushed` are the indices of the processes whose figures may have changed. If
     /// the same processes are still folded, recomputes only the sums of the chunks that contain these.
     pub(crate) fn update(
-        self,
+        mut self,
         siblings: &Siblings,
         source: &RowSource<'_>,
         unfolded: &HashSet<GroupKey>,
@@ -281,14 +268,13 @@ impl Folds {
         if !self.basis.holds(siblings, source, unfolded) {
             return Self::new(siblings, source, unfolded, |_| true);
         }
-        let mut folds = self;
-        if folds.list.is_empty() {
-            return folds;
+        if self.list.is_empty() {
+            return self;
         }
         let mut touched: Vec<(u32, usize)> = Vec::new();
         for at in pushed {
-            let number = folds.of.get(*at as usize).copied().unwrap_or(NONE);
-            if let Some(fold) = folds.list.get(number as usize) {
+            let number = self.of.get(*at as usize).copied().unwrap_or(NONE);
+            if let Some(fold) = self.list.get(number as usize) {
                 let member = fold.group.members.binary_search(&(*at as usize)).unwrap_or(0);
                 touched.push((number, member / CHUNK));
             }
@@ -296,29 +282,28 @@ impl Folds {
         touched.sort_unstable();
         touched.dedup();
         for same in touched.chunk_by(|a, b| a.0 == b.0) {
-            folds.list[same[0].0 as usize].sum_anew(source, same.iter().map(|(_, chunk)| *chunk));
+            self.list[same[0].0 as usize].update_sums(source, same.iter().map(|(_, chunk)| *chunk));
         }
-        folds
+        self
     }
 
-    /// Returns the row that stands for a process, by its place.
+    /// Returns the row that represents a process, by its index.
     pub fn of(&self, at: usize) -> Option<&Fold> {
         self.list.get(*self.of.get(at)? as usize)
     }
 
-    /// Returns the row of that key, which stands at the place of its first member.
+    /// Returns the row with this key, whose first member has this index.
     pub fn get_at(&self, first: usize, key: &RowKey) -> Option<&Fold> {
         let key = key.group()?;
         self.of(first).filter(|fold| fold.group.key == *key)
     }
 
-    /// Returns the row of that key.
     pub fn get(&self, key: &RowKey) -> Option<&Fold> {
         let key = key.group().filter(|key| key.by == GroupBy::Siblings)?;
         self.list.iter().find(|fold| fold.group.key == *key)
     }
 
-    /// Returns the row that stands for a process, or is of that key.
+    /// Returns the row that represents a process, or that has this key.
     pub fn holding(&self, key: &RowKey, snapshot: &Snapshot) -> Option<&Fold> {
         match key {
             RowKey::Process(id) => self.of(snapshot.place(*id)?),
@@ -326,22 +311,12 @@ impl Folds {
         }
     }
 
-    /// Returns true if nothing is folded.
-    pub const fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Returns the rows, in the order of their first members.
-    pub fn iter(&self) -> impl Iterator<Item = &Fold> {
-        self.list.iter()
-    }
-
-    /// Returns true if a process is folded, and another one of its fold has the row.
+    /// Returns true if a process is represented by the row of another one.
     pub(super) fn hides(&self, at: usize) -> bool {
         self.of(at).is_some_and(|fold| fold.first() != at)
     }
 
-    /// Folds rows that are in the order of their `keys`.
+    /// Folds rows that are sorted by their `keys`.
     pub(crate) fn fold(
         &self,
         source: &RowSource<'_>,
@@ -374,8 +349,8 @@ impl Folds {
     }
 }
 
-/// Takes out the members that grow, where they are half of all at most, or the members are too many to tell what their sum
-/// does; else those that leak, likewise. The growing ones are in order of their places.
+/// Removes the growing members if they are at most half of all, or if there are too many members for a verdict on their sum.
+/// Otherwise removes the leaking members on the same condition. `growing` is sorted by index.
 fn stand_out(members: &mut Vec<usize>, growing: &[(usize, Verdict)]) {
     let all = members.len();
     for least in [Verdict::Growing, Verdict::Leaking] {
@@ -394,7 +369,7 @@ impl Fold {
     fn new(key: GroupKey, members: &[usize], source: &RowSource<'_>) -> Self {
         let rows = source.snapshot.rows();
         let mut group = Group::new(key);
-        // What a history or a mark knows of groups is not of these processes.
+        // Histories and marks of groups do not apply to these processes.
         group.whole = false;
         for at in members {
             group.add_member(*at, &rows[*at]);
@@ -406,14 +381,14 @@ impl Fold {
             group,
         };
         if members.len() > MAX_WITH_PAST {
-            fold.name_anew(rows);
+            fold.update_name(rows);
         }
-        fold.sum_anew(source, 0..fold.chunks.len());
+        fold.update_sums(source, 0..fold.chunks.len());
         fold
     }
 
-    /// Finds anew what the command lines of the members have in common.
-    fn name_anew(&mut self, rows: &[ProcessSample]) {
+    /// Updates the common command line of the members.
+    fn update_name(&mut self, rows: &[ProcessSample]) {
         let members = &self.group.members;
         let (line, first) = (|at: &usize| rows[*at].facts.cmdline.as_deref().ok(), members[0]);
         let mut command = rows[first].facts.short_command();
@@ -426,8 +401,8 @@ impl Fold {
         }
     }
 
-    /// Sums up anew the members of some chunks.
-    fn sum_anew(&mut self, source: &RowSource<'_>, chunks: impl Iterator<Item = usize>) {
+    /// Recomputes the sums of some chunks.
+    fn update_sums(&mut self, source: &RowSource<'_>, chunks: impl Iterator<Item = usize>) {
         let rows = source.snapshot.rows();
         let members = &self.group.members;
         let change = |sample: &ProcessSample| source.change(sample);
@@ -442,7 +417,7 @@ impl Fold {
             self.chunks.iter().for_each(|chunk| totals.add(chunk));
         }
         if totals.memory.is_err() {
-            // Then all figures are of RSS.
+            // Then all figures are based on RSS.
             totals.change.pss = totals.counted_change;
         }
         self.group.totals = totals;
@@ -451,11 +426,11 @@ impl Fold {
             self.group.readable = walks().count();
             self.group.walked = walks().map(|walk| walk.at).min();
             self.trend = judgement(self.pasts(source));
-            self.name_anew(rows);
+            self.update_name(rows);
         }
     }
 
-    /// Returns the pasts of the members that have one; none of too many.
+    /// Returns the histories of the members; none if there are too many members.
     pub fn pasts<'a>(&'a self, source: &RowSource<'a>) -> impl Iterator<Item = &'a RowHistory> + Clone {
         let (history, rows) = (source.history, source.snapshot.rows());
         let members = Some(&self.group.members).filter(|members| members.len() <= MAX_WITH_PAST);
@@ -463,18 +438,16 @@ impl Fold {
         members.filter_map(move |at| history?.get(rows.get(*at)?.id))
     }
 
-    /// Returns the identities of the members.
     pub fn ids<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = Identity> + 'a {
         let rows = snapshot.rows();
         self.group.members.iter().filter_map(|at| Some(rows.get(*at)?.id))
     }
 
-    /// Returns the place of the first member.
+    /// Returns the index of the first member.
     pub(super) fn first(&self) -> usize {
         self.group.members[0]
     }
 
-    /// Returns its identity.
     pub(super) fn key(&self) -> RowKey {
         RowKey::Group(self.group.key.clone())
     }
@@ -486,7 +459,7 @@ impl Fold {
         }
     }
 
-    /// Returns the key that it is sorted by: that of its sum, or where there is none, of the member that comes first.
+    /// Returns the sort key: the key of the sum, or if that is blank, the first key of a member.
     pub(super) fn order_key(
         &self,
         source: &RowSource<'_>,
@@ -504,7 +477,7 @@ impl Fold {
     }
 }
 
-/// Returns what a sum does: what the member does that alarms most, at the pace of all that do the same.
+/// Returns the judgement on a sum: the worst verdict of a member, with the summed pace of the members that have it.
 fn judgement<'a>(members: impl Iterator<Item = &'a RowHistory> + Clone) -> Option<Judgement> {
     let judged = members.map(RowHistory::trend);
     let worst = judged.clone().max_by(|a, b| {

@@ -1,5 +1,5 @@
-//! The sums and the order of a plain list of all processes. They are kept from snapshot to snapshot, or prepared before
-//! the screen gets the snapshot.
+//! The sums and the order of a plain list of all processes, kept from snapshot to snapshot, or prepared before the screen gets
+//! the snapshot.
 
 use crate::columns::{ColumnId, Needs, OrderKey, order};
 use crate::group::{Coverage, RowKey, Totals};
@@ -7,7 +7,7 @@ use crate::history::RowHistory;
 use crate::model::{ProcessSample, Snapshot};
 use crate::query::{RowRef, RowSource};
 
-/// Number of rows that are summed together. If one of 10,000 rows changes, only a few hundred additions are needed.
+/// Number of rows that are summed together. If one of 10,000 rows changes, a few hundred additions are enough.
 const BLOCK: usize = 64;
 /// Represents the index of a row that no longer exists.
 const GONE: usize = usize::MAX;
@@ -15,7 +15,6 @@ const GONE: usize = usize::MAX;
 /// A requested plain list, in one or two orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPlan {
-    /// True to list kernel threads.
     pub kernel_threads: bool,
     /// For each table, the sort column, and true for descending order.
     pub orders: Vec<(ColumnId, bool)>,
@@ -54,7 +53,7 @@ struct Block {
 }
 
 impl Kept {
-    /// Creates a list of which no row has been [added](Self::look) yet.
+    /// Creates a list to which no row has been [added](Self::extend) yet.
     pub(crate) fn new(plan: ListPlan) -> Self {
         Self {
             tick: 0,
@@ -67,12 +66,11 @@ impl Kept {
     }
 
     /// Adds about `rows` further rows, in whole blocks. Returns false once all rows were added.
-    pub(crate) fn look(&mut self, source: &RowSource<'_>, rows: usize) -> bool {
+    pub(crate) fn extend(&mut self, source: &RowSource<'_>, rows: usize) -> bool {
         let all = source.snapshot.rows();
         let from = self.pids.len();
-        let until = from
-            .saturating_add(rows.saturating_add(BLOCK - 1) / BLOCK * BLOCK)
-            .min(all.len());
+        let blocks = rows.saturating_add(BLOCK - 1) / BLOCK;
+        let until = from.saturating_add(blocks * BLOCK).min(all.len());
         let rows = &all[from..until];
         if from == 0 {
             self.pids.reserve_exact(all.len());
@@ -86,7 +84,6 @@ impl Kept {
         until < all.len()
     }
 
-    /// Changes the orders of the list.
     pub(crate) fn reorder(&mut self, source: &RowSource<'_>, plan: ListPlan) {
         self.plan = plan;
         let key = |(sort, _): &(ColumnId, bool)| {
@@ -123,7 +120,7 @@ impl Kept {
     }
 
     /// Recomputes the blocks that contain these pids.
-    pub(crate) fn sum_anew(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
+    pub(crate) fn update_sums(&mut self, source: &RowSource<'_>, pids: impl Iterator<Item = u32>) {
         let rows = source.snapshot.rows();
         let place = |pid| self.blocks.partition_point(|block| block.from <= pid).saturating_sub(1);
         let mut stale: Vec<usize> = pids.map(place).collect();
@@ -188,7 +185,6 @@ impl Kept {
         true
     }
 
-    /// Returns true if that pid has a row.
     pub(crate) fn has(&self, pid: u32) -> bool {
         self.pids.binary_search(&pid).is_ok()
     }
@@ -258,7 +254,6 @@ impl Block {
         blocks.map(|rows| Self::new(source, rows, kernel_threads)).collect()
     }
 
-    /// Sums rows. Kernel threads count only if they are listed.
     fn new(source: &RowSource<'_>, rows: &[ProcessSample], kernel_threads: bool) -> Self {
         Self {
             from: rows.first().map_or(0, |row| row.id.pid),

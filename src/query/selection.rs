@@ -11,7 +11,7 @@ use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::order;
 use crate::query::{Fold, Query, RowFilter, RowRef, RowSource};
 
-/// The processes or groups of a snapshot, and which of them pass.
+/// The processes or groups of a snapshot, with those that pass.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// All groups, passing or not; empty if rows are processes.
@@ -88,7 +88,7 @@ impl Selection {
         selection
     }
 
-    /// Returns the number of passing rows.
+    /// Returns the number of passing processes or groups.
     pub fn count(&self) -> usize {
         self.passes.iter().filter(|passes| **passes).count()
     }
@@ -98,12 +98,10 @@ impl Selection {
         self.passes.len()
     }
 
-    /// Returns true if there are no processes or groups at all.
     pub const fn is_empty(&self) -> bool {
         self.passes.is_empty()
     }
 
-    /// Returns true if the process or group at this index passes.
     pub fn passes(&self, index: usize) -> bool {
         self.passes[index]
     }
@@ -124,7 +122,7 @@ impl Selection {
                 Totals::of(self.samples(source.snapshot, picked), |s| source.change(s))
             }
             Candidates::Mappings(count) => {
-                // Each mapping is a different part of the memory, but all belong to the same processes.
+                // Each mapping is a different part of the memory of the same processes.
                 let mut sum = Totals::default();
                 for (_, group) in self.groups.iter().enumerate().filter(|(i, _)| picked(*i)) {
                     sum.add(&group.totals);
@@ -163,7 +161,6 @@ impl Selection {
         source.process_in_tree(sample, self.subtrees.get(index), folded)
     }
 
-    /// Returns the identity of the process or group at this index.
     pub fn key(&self, snapshot: &Snapshot, index: usize) -> RowKey {
         match self.groups.get(index) {
             Some(group) => RowKey::Group(group.key.clone()),
@@ -171,12 +168,12 @@ impl Selection {
         }
     }
 
-    /// Returns the identity of the row at this index.
+    /// Returns the key of the row at this index, which may be a row of equal siblings.
     fn key_in(&self, query: &Query<'_>, snapshot: &Snapshot, index: usize) -> RowKey {
         fold_at(query, index).map_or_else(|| self.key(snapshot, index), Fold::key)
     }
 
-    /// Returns true if a process has no children in the tree. In a plain list, no process has any.
+    /// Returns true if a process has no children in the tree. In a plain list, none has.
     pub fn is_leaf(&self, index: usize) -> bool {
         self.forest.as_ref().is_none_or(|forest| forest.is_leaf(index))
     }
@@ -201,7 +198,7 @@ impl Selection {
         places.into_iter().map(flat).collect()
     }
 
-    /// Sorts siblings by the sum of each one's subtree. The first rows (`top`) are selected by it too.
+    /// Sorts siblings by the sums of their subtrees, which also decide the first rows (`top`).
     fn order_tree(&self, forest: &Forest, source: &RowSource<'_>, query: &Query<'_>) -> Vec<RowRef> {
         let samples = source.snapshot.rows();
         let all: Vec<usize> = (0..samples.len()).collect();
@@ -217,7 +214,7 @@ impl Selection {
             }
             Cow::Owned(first)
         });
-        if let Some(folds) = query.folds.filter(|folds| !folds.is_empty()) {
+        if let Some(folds) = query.folds.filter(|folds| !folds.list.is_empty()) {
             let shown = shown.to_mut();
             (0..shown.len()).for_each(|i| shown[i] &= !folds.hides(i));
         }
@@ -226,7 +223,7 @@ impl Selection {
         let mut depth = vec![0; samples.len()];
         let row = |node: Node| {
             // A parent always precedes its children.
-            let own = forest.parent(node.index).map_or(0, |up| depth[up] + 1);
+            let own = forest.parent[node.index].map_or(0, |up| depth[up] + 1);
             depth[node.index] = own;
             RowRef {
                 index: node.index,
@@ -267,15 +264,15 @@ fn fold_at<'a>(query: &Query<'a>, index: usize) -> Option<&'a Fold> {
     query.folds?.of(index).filter(|fold| fold.first() == index)
 }
 
-/// Returns true if a group passes. Words apply to its members, figures to its sums.
+/// Returns true if a group passes. The filter's words apply to its members, its figures to its sums.
 fn passes_group(group: &Group, source: &RowSource<'_>, query: &Query<'_>) -> bool {
     let rows = source.snapshot.rows();
     let members = group.members.iter().map(|i| source.process(&rows[*i]));
     query.filter.is_empty() || query.filter.matches_group(&source.group(group), members)
 }
 
-/// Returns the place in a frozen order of what a row was before it was folded or unfolded: of equal siblings the first of
-/// theirs, of a process that of its equals.
+/// Returns the position in a frozen order that a row had before it was folded or unfolded: for equal siblings, the first
+/// position of a member; for a process, the position of its siblings' row.
 fn frozen_equal(
     query: &Query<'_>,
     source: &RowSource<'_>,
@@ -298,19 +295,19 @@ fn frozen_equal(
 /// The selected rows, sorted.
 #[derive(Debug)]
 pub struct Rows<'a> {
-    source: RowSource<'a>,
-    selection: Selection,
+    pub source: RowSource<'a>,
+    pub selection: Selection,
     shown: Vec<RowRef>,
-    hidden: Vec<(Missing, usize)>,
+    /// The number of unreadable processes by reason.
+    pub hidden: Vec<(Missing, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct ShownRow<'r> {
-    /// The row that columns read.
     pub row: Row<'r>,
-    /// The lines drawn before its command in a tree: `│  ├─ `.
+    /// The guide lines before its command in a tree: `│  ├─ `.
     pub guide: &'r str,
-    /// Number of its ancestors in a tree.
+    /// The number of its ancestors in a tree.
     pub depth: usize,
     /// True if it passes the filter. An ancestor of such a row need not pass.
     pub passes: bool,
@@ -323,39 +320,27 @@ impl<'a> Rows<'a> {
         let selection = Selection::new(&source, query);
         let samples = selection.samples(snapshot, |i| selection.passes(i));
         let hidden = samples.filter_map(|s| s.walk.err()).filter(|why| why.hides_memory());
-        let hidden = count_reasons(hidden.collect());
-        Self::ordered(source, selection, hidden, query)
+        let hidden = hidden.collect();
+        Self::of_selection(source, selection, hidden, query)
     }
 
-    /// Sorts selected rows. `unreadable` lists why processes could not be read.
+    /// Sorts selected rows. `unreadable` contains the reason of each unreadable process.
     pub fn of_selection(
         source: RowSource<'a>,
         selection: Selection,
-        unreadable: Vec<Missing>,
+        mut unreadable: Vec<Missing>,
         query: &Query<'_>,
     ) -> Self {
-        Self::ordered(source, selection, count_reasons(unreadable), query)
-    }
-
-    fn ordered(source: RowSource<'a>, selection: Selection, hidden: Vec<(Missing, usize)>, query: &Query<'_>) -> Self {
+        order::sort_by(&mut unreadable, Ord::cmp);
+        let same = unreadable.chunk_by(|a, b| a == b);
         Self {
             shown: selection.order(&source, query),
+            hidden: same.map(|same| (same[0], same.len())).collect(),
             source,
             selection,
-            hidden,
         }
     }
 
-    pub const fn snapshot(&self) -> &'a Snapshot {
-        self.source.snapshot
-    }
-
-    /// Returns the selection that the rows belong to.
-    pub const fn selection(&self) -> &Selection {
-        &self.selection
-    }
-
-    /// Returns the rows, sorted.
     pub fn shown(&self) -> impl ExactSizeIterator<Item = ShownRow<'_>> {
         self.shown.iter().map(|shown| ShownRow {
             row: self.selection.row(&self.source, shown.index, shown.folded),
@@ -365,7 +350,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Returns every process or group, and whether it passes the filter, in arbitrary order.
+    /// Returns every process or group, and whether it passes the filter.
     pub fn candidates(&self) -> impl Iterator<Item = (RowKey, Row<'_>, bool)> {
         let selection = &self.selection;
         (0..selection.len()).map(|i| {
@@ -374,26 +359,8 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Returns the sums over all passing rows.
-    pub const fn totals(&self) -> &Totals {
-        &self.selection.totals
-    }
-
-    /// Returns the sums as a row.
+    /// Returns the sums over all passing rows as a row.
     pub fn total(&self) -> Row<'_> {
         Row::of_totals(&self.selection.totals, self.source.snapshot)
     }
-
-    /// Returns the number of unreadable processes by reason.
-    pub fn hidden(&self) -> &[(Missing, usize)] {
-        &self.hidden
-    }
-}
-
-fn count_reasons(mut reasons: Vec<Missing>) -> Vec<(Missing, usize)> {
-    order::sort_by(&mut reasons, Ord::cmp);
-    reasons
-        .chunk_by(|a, b| a == b)
-        .map(|same| (same[0], same.len()))
-        .collect()
 }

@@ -320,7 +320,7 @@ impl Plan {
 
     /// Returns the options of the table for one snapshot.
     fn table(&self, rows: &Rows<'_>) -> TableOptions {
-        let ram = rows.snapshot().system.mem_total.ok().filter(|_| self.percent);
+        let ram = rows.source.snapshot.system.mem_total.ok().filter(|_| self.percent);
         let mut options = TableOptions {
             percent_of: ram,
             ..self.options.clone()
@@ -533,7 +533,7 @@ impl<'a> PsReport<'a> {
             row: shown.row,
         };
         self.data.get_or_init(|| RowTable {
-            snapshot: self.rows.snapshot(),
+            snapshot: self.rows.source.snapshot,
             by: self.plan.by.map(GroupBy::id),
             before: self.plan.tree.then_some("depth").into_iter().collect(),
             rows: self.rows.shown().map(row).collect(),
@@ -557,7 +557,7 @@ impl Report for PsReport<'_> {
         let plan = self.plan;
         if plan.by.is_none() && !plan.tree && !plan.chosen_columns {
             let samples = self.rows.shown().filter_map(|shown| shown.row.sample).collect();
-            return Document::Snapshot(Record::selected(self.rows.snapshot(), samples));
+            return Document::Snapshot(Record::selected(self.rows.source.snapshot, samples));
         }
         let mut columns = self.columns();
         if plan.tree && !plan.chosen_columns {
@@ -574,7 +574,7 @@ impl Report for PsReport<'_> {
             if let Some(names) = &mut names {
                 names.insert(0, "time");
             }
-            let time = time_text(self.rows.snapshot().time).into_bytes();
+            let time = time_text(self.rows.source.snapshot.time).into_bytes();
             rows = Box::new(rows.map(move |mut row| {
                 row.insert(0, DataValue::Text(time.clone().into()));
                 row

@@ -50,7 +50,7 @@ pub fn areas(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Area>>>> 
 /// Reads the mappings of these processes, each a sum of areas with the same name. The results are in the order of
 /// `pids`, each with the reason if it could not be read.
 pub fn merged(options: &Options, pids: &[u32]) -> Vec<Reading<Found<Vec<Mapping>>>> {
-    read_all(options, pids, MappingMerge::finish)
+    read_all(options, pids, |merge: MappingMerge| merge.mappings)
 }
 
 fn read_all<T: Default + Extend<Area> + Send + 'static, U>(
@@ -134,9 +134,9 @@ pub fn scan(
         match found {
             Ok(found) => {
                 result.read += 1;
-                for mapping in found.what.finish() {
+                for mapping in found.what.mappings {
                     merge.mapping(&mapping);
-                    let slot = merge.last().unwrap_or_default();
+                    let slot = merge.last.unwrap_or_default();
                     members.resize_with(members.len().max(slot + 1), Vec::new);
                     members[slot].push(at);
                 }
@@ -151,7 +151,7 @@ pub fn scan(
     });
     result.missing.sort_unstable();
     result.shared = merge
-        .finish()
+        .mappings
         .into_iter()
         .zip(members)
         .map(|(mapping, mut members)| {

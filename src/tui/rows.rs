@@ -23,7 +23,7 @@ pub fn rebuild(app: &mut App) {
     };
     app.rows.unfolded.clear();
     if folds(app) {
-        app.rows.siblings.take_in(&snapshot, app.engine.pushed);
+        app.rows.siblings.update(&snapshot, app.engine.pushed);
     }
     if reorder(app, &snapshot) {
         return;
@@ -101,7 +101,7 @@ fn keep(app: &mut App, snapshot: &Snapshot, kept: Kept, pushed: Option<&[u32]>) 
             Some(pushed) => before.update(siblings, &source, unfolded, pushed),
             None => Folds::new(siblings, &source, unfolded, |_| true),
         };
-        if !folds.is_empty() {
+        if !folds.list.is_empty() {
             let tables = app.tables.shown().iter().zip(&kept.keys);
             let order = |table: &Table| (table.sort, table.descending);
             let folded = tables.map(|(table, keys)| folds.fold(&source, &table.rows, keys, order(table)));
@@ -267,7 +267,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
         is_updated = kept.is_some();
         kept.unwrap_or_else(|| {
             let mut kept = Kept::new(plan);
-            kept.look(&app.row_source(snapshot), usize::MAX);
+            kept.extend(&app.row_source(snapshot), usize::MAX);
             set_rows(app, kept.tables(snapshot));
             kept
         })
@@ -282,7 +282,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     app.rows.subtrees.clear();
     app.rows.groups.clear();
     if folds(app) {
-        app.rows.siblings.take_in(snapshot, app.engine.pushed);
+        app.rows.siblings.update(snapshot, app.engine.pushed);
     }
     let pushed = app.engine.history.pushed().filter(|_| is_updated).map(<[u32]>::to_vec);
     keep(app, snapshot, kept, pushed.as_deref());
@@ -307,7 +307,7 @@ fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     }
     let source = app.row_source(snapshot);
     let added = new.iter().map(|at| rows[*at].id.pid);
-    kept.sum_anew(&source, moved.into_iter().chain(removed).chain(added));
+    kept.update_sums(&source, moved.into_iter().chain(removed).chain(added));
 
     let is_new = |at: usize| new.binary_search(&at).is_ok();
     let looked = pushed.into_iter().map(|at| at as usize);

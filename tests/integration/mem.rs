@@ -8,7 +8,7 @@ mod real;
 mod scope;
 
 use zmtop::account::ProcessTotals;
-use zmtop::model::{Missing, SystemSample};
+use zmtop::model::{Memory, Missing, SystemSample};
 use zmtop::proc::system::{Machine, SystemFile};
 
 const KB: u64 = 1024;
@@ -28,12 +28,15 @@ fn userland(pss_shmem: u64, swap_pss: u64) -> ProcessTotals {
     ProcessTotals {
         readable: 10,
         total: 10,
-        pss: Ok(5000 * KB),
-        pss_file: Ok(1000 * KB),
-        pss_shmem: Ok(pss_shmem),
-        uss: Ok(4000 * KB),
-        swap: Ok(swap_pss + 9000 * KB),
-        swap_pss: Ok(swap_pss),
+        memory: Ok(Memory {
+            pss: 5000 * KB,
+            pss_file: Ok(1000 * KB),
+            pss_shmem: Ok(pss_shmem),
+            private_dirty: 4000 * KB,
+            swap: swap_pss + 9000 * KB,
+            swap_pss: Ok(swap_pss),
+            ..Memory::default()
+        }),
         swap_unreadable: Ok(0),
         hidden: None,
     }

@@ -1,9 +1,9 @@
 //! Parts of the RAM that leak; of unreclaimable slab with the cache that grows.
 
 use crate::account::headroom::machine_headroom;
+use crate::account::{PartKind, SLAB};
 use crate::group::{PartKey, RowKey};
 use crate::history::History;
-use crate::history::kernel::{SLAB, rule};
 use crate::history::suspects::{Cause, Suspect, held, is_suspect};
 use crate::model::snapshot::Snapshot;
 use crate::trend::Verdict;
@@ -34,7 +34,7 @@ pub(super) fn find_parts(
     );
     // Others that shrink may hide the growth of one.
     let is_told = found[before..].iter().any(|s| s.cause.is_some());
-    if let (Some((_, row)), Some((id, _, label, _)), false) = (cache, rule(SLAB), is_told)
+    if let (Some((_, row)), Some(PartKind { id, label, .. }), false) = (cache, PartKind::find(SLAB), is_told)
         && row.trend().verdict == Verdict::Leaking
     {
         found.push(Suspect {

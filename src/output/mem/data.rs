@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::account::{Part, arithmetic, overview};
+use crate::account::{Part, overview, sum};
 use crate::model::system::{HugePool, Ksm, MemoryMount, Pressure, Scope, Sockets, SwapArea, SystemSample, SysvShm};
 use crate::output::data::{Node, Object, described_object};
 use crate::output::mem::MemReport;
@@ -387,13 +387,13 @@ described_object! {
         /// The sums are too small by those that could not be read.
         "partial": switch() => mem.processes.partial(),
         /// Sum of `pss`.
-        "pss": bytes().unread() => mem.processes.pss,
+        "pss": bytes().unread() => mem.processes.memory.map(|m| m.pss),
         /// Sum of `pss_file`.
-        "pss_file": bytes().unread() => mem.processes.pss_file,
+        "pss_file": bytes().unread() => mem.processes.memory.and_then(|m| m.pss_file),
         /// Sum of `uss`.
-        "uss": bytes().unread() => mem.processes.uss,
+        "uss": bytes().unread() => mem.processes.memory.map(|m| m.uss()),
         /// `AnonPages` + Mapped, by the kernel's own counters.
-        "anon_and_mapped": bytes().unread() => arithmetic::sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
+        "anon_and_mapped": bytes().unread() => sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
     }
 }
 

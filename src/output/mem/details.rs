@@ -1,7 +1,7 @@
 //! The tables below the account. Each row is a name, a figure and its meaning.
 
 use super::MemReport;
-use crate::account::{arithmetic, overview};
+use crate::account::{overview, sum};
 use crate::columns::Cell;
 use crate::model::{Missing, Reading};
 use crate::output::text_table::{TextTable, word};
@@ -41,16 +41,20 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
     let mut figures = Figures::new("PROCESSES");
     let (readable, all, partial) = (userland.readable, userland.total, partial(mem));
     let count = format!("of {readable} of {all} processes{partial}");
-    figures.push("sum of PSS", mem.bytes(userland.pss), count);
+    figures.push("sum of PSS", mem.bytes(userland.memory.map(|m| m.pss)), count);
     // By this amount the sum exceeds what is used.
     let cache = "page cache, which USED above leaves out";
-    figures.push("  of it files", mem.bytes(userland.pss_file), cache);
+    figures.push(
+        "  of it files",
+        mem.bytes(userland.memory.and_then(|m| m.pss_file)),
+        cache,
+    );
     figures.push(
         "sum of USS",
-        mem.bytes(userland.uss),
+        mem.bytes(userland.memory.map(|m| m.uss())),
         "what ending each would free at once",
     );
-    let mapped = arithmetic::sum(system.anon_pages, system.mapped);
+    let mapped = sum(system.anon_pages, system.mapped);
     figures.push(
         "AnonPages + Mapped",
         mem.bytes(mapped),

@@ -24,12 +24,11 @@ use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Position, Rect};
 use ratatui::style::Style;
 
-use crate::account::{Account, ProcessTotals, account};
+use crate::account::{Account, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cell, columns_help};
 use crate::config::Action;
 use crate::history::RowHistory;
-use crate::history::kernel::{Growth, REST, rule};
 use crate::model::Snapshot;
 use crate::trend::Judgement;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
@@ -437,7 +436,7 @@ fn is_judged(row: &PartRow<'_>) -> bool {
 
 /// Returns the meaning of the part's growth.
 fn meaning(row: &PartRow<'_>) -> String {
-    let Some((_, growth, _, reason)) = rule(row.id).filter(|_| !row.is_within) else {
+    let Some(PartKind { growth, reason, .. }) = PartKind::find(row.id).filter(|_| !row.is_within) else {
         return String::new();
     };
     match growth {

@@ -15,10 +15,10 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::account::PartKind;
 use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
 use crate::columns::{AppliesTo, CellStyle, Column, Priority, Unit};
 use crate::group::RowKey;
-use crate::history::kernel::rule;
 use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
@@ -83,8 +83,8 @@ impl Popup for LeakList {
             };
             parts.push(why.into());
         }
-        if let Some((.., reason)) = suspect.key.part().and_then(|key| rule(key.id)) {
-            parts.push((*reason).into());
+        if let Some(kind) = suspect.key.part().and_then(|key| PartKind::find(key.id)) {
+            parts.push(kind.reason.into());
         }
         if suspect.alike > 0 {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));

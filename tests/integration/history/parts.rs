@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
-use zmtop::account::{ProcessTotals, account};
+use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::{Kept, pack};
-use zmtop::history::kernel::{Growth, REST, RULES};
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, Zones};
 use zmtop::model::{Missing, Snapshot, SystemSample};
@@ -185,14 +184,13 @@ fn every_part_of_the_account_has_a_rule_with_its_reason() {
     let system = SystemSample::missing(Missing::Unsupported);
     let all = account(&system, &inputs, &ProcessTotals::missing(Missing::Unsupported));
     for part in &all.parts {
-        let rule = RULES.iter().find(|(id, ..)| *id == part.id);
-        let (.., reason) = rule.unwrap_or_else(|| panic!("{}: may it leak, and why?", part.id));
-        assert!(reason.len() > 5, "{}", part.id);
+        let kind = PartKind::find(part.id).unwrap_or_else(|| panic!("{}: may it leak, and why?", part.id));
+        assert!(kind.reason.len() > 5 && !part.help.is_empty(), "{}", part.id);
     }
-    for (id, growth, label, _) in RULES {
+    for PartKind { id, growth, label, .. } in PARTS {
         let is_told = *growth != Growth::Leak || !label.is_empty();
         assert!(is_told, "{id}");
-        assert_eq!(RULES.iter().filter(|(other, ..)| other == id).count(), 1, "{id}");
+        assert_eq!(PARTS.iter().filter(|other| other.id == *id).count(), 1, "{id}");
     }
 }
 

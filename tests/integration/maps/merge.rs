@@ -31,7 +31,7 @@ fn areas_of_one_name_are_one_mapping() {
     for area in &areas {
         merge.area(area);
     }
-    let mappings = merge.finish();
+    let mappings = merge.mappings;
     let seen: Vec<_> = mappings
         .iter()
         .map(|m| (&*m.name.bytes, m.name.deleted, m.areas, m.memory.unwrap().pss / KB))
@@ -58,7 +58,7 @@ fn a_sum_that_lacks_one_is_no_sum() {
     for area in read(&bytes).0 {
         merge.area(&area);
     }
-    let mappings = merge.finish();
+    let mappings = merge.mappings;
     assert_eq!(mappings[0].memory, Err(Missing::Malformed));
     assert_eq!(mappings[1].memory.unwrap().pss, 4 * KB);
     assert_eq!(total(mappings.iter().map(summand)).1.unwrap().pss, 4 * KB);

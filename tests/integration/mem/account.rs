@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{KB, meminfo, userland};
 use proptest::prelude::*;
 
-use zmtop::account::{self, Account, ProcessTotals, overview, shmem, swap};
+use zmtop::account::{self, Account, ProcessTotals, overview, swap};
 use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, SwapArea, SysvShm, Zones, ZramDevice};
 use zmtop::model::{Missing, Reading, SystemSample};
 
@@ -172,7 +172,7 @@ fn more_than_there_is_is_said_so() {
 
 /// Used swap in parts, where the account of shared memory has only these.
 fn swap_account(s: &SystemSample, totals: &ProcessTotals, inputs: &AccountingInputs) -> swap::SwapAccount {
-    swap::account(s, totals, &shmem::account(s, inputs))
+    swap::account(s, totals, &swap::shmem(s, inputs))
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn swap_is_accounted_for() {
     assert_eq!(kib(&userland(0, 98_000 * KB)), (Ok(100_000), Ok(2000), Ok(0)));
     assert_eq!(kib(&userland(0, 101_000 * KB)), (Ok(100_000), Ok(0), Ok(-1000)));
     let unread = ProcessTotals {
-        swap_pss: Err(Missing::Denied),
+        memory: Err(Missing::Denied),
         swap_unreadable: Err(Missing::Denied),
         ..userland(0, 0)
     };
@@ -234,13 +234,13 @@ fn shared_memory_is_accounted_for_by_mount_and_what_it_has_in_swap_at_the_least(
         ..AccountingInputs::missing(Missing::Unsupported)
     };
     let in_ram = inputs(20_000, 0);
-    let account = shmem::account(&s, &in_ram);
+    let account = swap::shmem(&s, &in_ram);
     let paths = account.mounts.as_ref().unwrap().iter().map(|mount| &*mount.path);
     assert_eq!(paths.collect::<Vec<_>>(), [&b"/run"[..], b"/dev/shm", b"/hidden"]);
     assert_eq!((account.elsewhere, account.swapped), (Ok(5000 * KB), Ok(0)));
     // It holds more than is in RAM: 12,000 KiB of it must be in swap.
     let swapped = inputs(37_000, 700);
-    let account = shmem::account(&s, &swapped);
+    let account = swap::shmem(&s, &swapped);
     assert_eq!((account.elsewhere, account.swapped), (Ok(0), Ok(12_000 * KB)));
     let totals = ProcessTotals {
         swap_unreadable: Ok(3000 * KB),
@@ -260,7 +260,7 @@ fn shared_memory_is_accounted_for_by_mount_and_what_it_has_in_swap_at_the_least(
     assert_eq!((parts, swap.rest, swap.mapped), ([98_000, 2000, 0, 0, 0], Ok(0), Ok(0)));
     // Where mounts cannot be seen nothing is said of the remainder.
     let blind = AccountingInputs::missing(Missing::Denied);
-    let account = shmem::account(&s, &blind);
+    let account = swap::shmem(&s, &blind);
     assert_eq!(
         (account.elsewhere, account.swapped),
         (Err(Missing::Denied), Err(Missing::Denied))

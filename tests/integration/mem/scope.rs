@@ -122,7 +122,9 @@ fn taken(tree: &ProcTree) -> Arc<Snapshot> {
 }
 
 fn account_of(snapshot: &Snapshot) -> Account {
-    account(&snapshot.system, &snapshot.accounting, &ProcessTotals::of(snapshot))
+    let account = account(&snapshot.system, &snapshot.accounting, &ProcessTotals::of(snapshot));
+    assert!(account.parts.iter().all(|part| !part.help.is_empty()));
+    account
 }
 
 /// What the parts that are charged to the cgroup sum to, with the rest.

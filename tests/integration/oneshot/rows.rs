@@ -120,13 +120,13 @@ fn why_sums_are_too_small_is_counted_by_reason() {
     let snapshot = snapshot(Duration::ZERO, rows);
     let filter = Filter::default();
     let chosen = Rows::select(&snapshot, None, &Query::new(&filter));
-    assert_eq!(chosen.hidden(), [(Missing::Denied, 2), (Missing::TimedOut, 1)]);
+    assert_eq!(chosen.hidden, [(Missing::Denied, 2), (Missing::TimedOut, 1)]);
     assert_eq!(
         partial_label(&chosen).unwrap(),
         "partial: 2 permission denied, 1 timed out"
     );
-    assert_eq!(chosen.totals().count, 5);
-    assert!(chosen.totals().partial);
+    assert_eq!(chosen.selection.totals.count, 5);
+    assert!(chosen.selection.totals.partial);
     let none = Filter::parse("nothing-like-it", &COLUMNS).unwrap();
     let chosen = Rows::select(&snapshot, None, &Query::new(&none));
     assert_eq!((chosen.shown().len(), partial_label(&chosen)), (0, None));

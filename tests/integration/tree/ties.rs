@@ -48,7 +48,7 @@ fn decided(snapshot: &Snapshot, by: Option<GroupBy>, sort: ColumnId, descending:
     let keys: Vec<(SortKey, SortKey, Option<u32>)> = rows
         .shown()
         .map(|shown| {
-            let pid = match rows.selection().by() {
+            let pid = match rows.selection.by() {
                 None => shown.row.sample.map(|sample| sample.id.pid),
                 Some(_) => None,
             };
@@ -109,7 +109,7 @@ fn what_cannot_be_read_comes_last_by_pid() {
         ..Query::new(&filter)
     };
     let rows = Rows::select(&snapshot, None, &query);
-    let selection = rows.selection();
+    let selection = rows.selection;
     let order = selection.order(&zmtop::query::RowSource::new(&snapshot, None), &query);
     let pids = order.iter().filter_map(|row| row.key.process()).map(|id| id.pid);
     let last: Vec<u32> = pids.skip(54).collect();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::account::{ProcessTotals, overview, shmem, swap};
+use crate::account::{ProcessTotals, overview, swap};
 use crate::model::{Missing, Reading, Snapshot};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
@@ -127,7 +127,7 @@ fn bytes(app: &App, reading: Reading<u64>) -> String {
 /// Returns the owners of the used swap.
 fn swap_section<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> Section<'a> {
     let system = &snapshot.system;
-    let shmem = shmem::account(system, &snapshot.accounting);
+    let shmem = swap::shmem(system, &snapshot.accounting);
     let account = swap::account(system, totals, &shmem);
     let (used, total) = (bytes(app, account.used), bytes(app, system.swap_total));
     let mut section = Section::new(app, format!("SWAP  {used} of {total}"));
@@ -178,7 +178,7 @@ fn pressure<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
 
 /// Returns shared memory and tmpfs by owner, the largest first.
 fn shared<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
-    let account = shmem::account(&snapshot.system, &snapshot.accounting);
+    let account = swap::shmem(&snapshot.system, &snapshot.accounting);
     let mut section = Section::new(app, format!("SHARED MEMORY AND TMPFS  {}", bytes(app, account.total)));
     let mounts = account.mounts.as_deref().unwrap_or_default().iter();
     let mounts = mounts.filter(|mount| !matches!(mount.used, Ok(0) | Err(Missing::Unsupported)));
