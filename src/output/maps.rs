@@ -150,7 +150,7 @@ pub fn reason(pid: u32, why: Missing) -> String {
         Missing::KernelThread => format!("{pid} is a kernel thread, which has no memory of its own"),
         Missing::Zombie => format!("{pid} is a zombie, which has given its memory back"),
         Missing::Denied => {
-            let advice = files::advice("CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)");
+            let advice = files::advice(files::memory_capability());
             format!("{pid}: {advice}")
         }
         Missing::Unsupported => format!("{pid}: there is no smaps"),

@@ -13,14 +13,14 @@ use super::OutputStyle;
 use super::data::{DataTable, Node, Object, UNREAD, described_object, of_columns};
 use super::text_table::{BESIDE_BARS, TextColumn, TextTable, value_cell, word};
 use crate::columns::{
-    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, layout, mapping,
+    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, cell, layout, mapping,
 };
 use crate::group::GroupBy;
 use crate::model::Snapshot;
 use crate::query::{Rows, ShownRow};
 use crate::record;
 use crate::schema::{self, Field, Schema};
-use crate::units::counted;
+use crate::units::{Units, counted};
 
 #[derive(Clone, Debug)]
 pub struct TableOptions {
@@ -191,16 +191,15 @@ impl TableOptions {
     /// Returns bytes as a share of the RAM if `percent_of` is set. Returns `None` for 0 and for unknown values.
     fn percent(&self, value: &Value<'_>) -> Option<Cell> {
         let all = (self.percent_of? as f64).max(1.0);
-        let (bytes, style) = match value {
-            Value::Bytes(n @ 1..) => (*n as f64, CellStyle::Plain),
-            Value::Delta(n @ 1.., _) => (*n as f64, CellStyle::Up),
-            Value::Delta(n @ ..=-1, _) => (*n as f64, CellStyle::Down),
+        let (bytes, sign) = match value {
+            Value::Bytes(n @ 1..) => (*n as f64, ""),
+            Value::Delta(n @ 1.., _) => (*n as f64, "+"),
+            Value::Delta(n @ ..=-1, _) => (*n as f64, ""),
             _ => return None,
         };
-        let sign = if style == CellStyle::Up { "+" } else { "" };
         Some(Cell {
             text: format!("{sign}{:.2}%", 100.0 * bytes / all),
-            style,
+            style: cell(value, Units::Bytes, usize::MAX).style,
         })
     }
 

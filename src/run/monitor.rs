@@ -144,7 +144,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
-            .and_then(|file| Keeper::open(file, &mut state.history, &mut config.warnings));
+            .and_then(|file| Keeper::open(file, &setup.env, &mut state.history, &mut config.warnings));
     }
     if !config.warnings.is_empty() {
         // A message shows as many of them as fit. The list of alerts shows all.
@@ -159,7 +159,13 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
-    let stop_keeping = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone(), failures).ok());
+    let stop_keeping = keeper
+        .map(|keeper| keeper.start(engine.shared(), send.clone(), failures))
+        .transpose()
+        .unwrap_or_else(|error| {
+            tell(&send, Event::Failed(format!("nothing is kept: {error}")));
+            None
+        });
     let (save_failures, settings) = Awaited::new("the settings", "settings not saved");
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {

@@ -162,7 +162,7 @@ fn readable(snapshot: Arc<Snapshot>, is_live: bool) -> Result<Arc<Snapshot>, Str
     if let Some(why) = hidden.filter(|_| rows.iter().all(|p| p.walk.is_err())) {
         let why = match why {
             // In a capture or recording, access was denied to whoever made it.
-            Missing::Denied if is_live => files::advice("CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)"),
+            Missing::Denied if is_live => files::advice(files::memory_capability()),
             other => other.to_string(),
         };
         return Err(format!("no process's memory can be read: {why}"));

@@ -11,7 +11,7 @@ use crate::model::Identity;
 use crate::output::json;
 use crate::record::time_text;
 use crate::schema::{self, Field, Schema, Shape};
-use crate::text::lossless;
+use crate::text::{escaped, is_invisible, lossless};
 use crate::trend::Verdict;
 
 /// The payload: one JSON object with schema `zmtop-alert/1`. Names, which may be any bytes, are converted to text by
@@ -139,13 +139,14 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns the environment variables: `ZMTOP_` plus the upper-case name of each field and figure. Unknown figures
-    /// have none. Values contain no NUL, which would end them.
+    /// have none. In values, NUL, which would end them, is a space; other control characters and invisible ones are
+    /// [`escaped`].
     pub fn environment(&self) -> Vec<(String, String)> {
         let fields = self.fields().into_iter().filter(|(id, _)| *id != "schema");
         let variables = fields.chain(self.figures()).filter_map(|(id, value)| {
             let text = match value {
                 Value::Null => return None,
-                Value::String(text) => text.replace('\0', " "),
+                Value::String(text) => visible(&text),
                 other => other.to_string(),
             };
             Some((format!("{PREFIX}{}", id.to_uppercase()), text))
@@ -207,6 +208,19 @@ impl Serialize for Payload<'_> {
         map.serialize_entry("figures", &figures)?;
         map.end()
     }
+}
+
+/// Escapes what a terminal would obey or hide.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\0' => out.push(' '),
+            c if c.is_control() || is_invisible(c) => out.push_str(&escaped(c)),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Converts a figure to JSON: whole numbers without a decimal point, verdicts by name.

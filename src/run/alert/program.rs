@@ -40,7 +40,7 @@ pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String
     };
     let name = shown(called);
     // Check again: since the config was read, the name may lead to another file, and the file's mode may have changed.
-    let found = program::find(called, std::env::var_os("PATH").as_deref()).map_err(|unfit| match unfit {
+    let found = program::find(&invocation.argv, std::env::var_os("PATH").as_deref()).map_err(|unfit| match unfit {
         Unfit::Absent(error) => format!("cannot run {name}: {error}"),
         Unfit::Distrusted(why) => format!("{name} is not run: {why}"),
     })?;

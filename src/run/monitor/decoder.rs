@@ -11,7 +11,7 @@
 //! | the rest of its sequence is discarded, never typed | it arrives within [`LATE`]: 2 or more bytes at once, or its first byte and more within [`HOLD`] |
 //! | `ESC [`, `ESC O`: the pieces of the key are joined | each piece arrives within [`LATE`] of the one before |
 //! | `ESC ]`, `ESC P`, `ESC _`, `ESC ^`, `ESC X`: discarded up to BEL or ST | a piece after a pause must fit a known answer, and arrive within [`LATE`] of the beginning |
-//! | the expected answer to OSC 11 | each piece fits its grammar, however late: at most 27 characters |
+//! | an answer that reports a colour, and the whole expected answer to OSC 11 | each piece fits its grammar, however late |
 //! | a bracketed paste is text | its end comes, or after a pause of [`LATE`] a single key |
 //!
 //! Anything that does not fit ends the sequence and is decoded as typed by a person. A control character ends every
@@ -35,7 +35,6 @@ pub const LATE: Duration = Duration::from_secs(2);
 const MAX_SEQUENCE: usize = 64;
 /// Maximum length of a paste. The rest is dropped.
 const MAX_PASTE: usize = 64 << 10;
-/// The end of a bracketed paste.
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// A string sequence, which ends with BEL or ST.
@@ -51,17 +50,13 @@ enum Text {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ground,
-    /// After ESC.
     Escape,
     /// After an ESC that was reported as a key, and one character that may begin the rest of its sequence.
     Held(u8),
-    /// After `ESC [`.
     Csi,
-    /// After `ESC O`.
     Ss3,
     /// After `ESC [ M`. 3 bytes follow.
     MouseX10,
-    /// In a string sequence.
     Text(Text),
     /// After the ESC that ends a string sequence. `\` follows.
     TextEnd,
@@ -69,7 +64,6 @@ enum State {
     Paste(usize),
 }
 
-/// The state between reads.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
@@ -82,7 +76,6 @@ pub struct Decoder {
     /// The arrival times of its first byte and of its last byte.
     begun: Duration,
     last: Duration,
-    /// The answer about the background is still expected.
     is_awaiting: bool,
     typed: Vec<Typed>,
 }
@@ -106,6 +99,8 @@ impl Decoder {
     pub fn deadline(&self) -> Option<Duration> {
         let wait = match self.state {
             State::Escape if !self.is_told => ESC_WAIT,
+            // The expected answer may continue however late.
+            State::Held(b']') if self.is_awaiting => return None,
             State::Held(_) => HOLD,
             State::Text(_) if self.is_alt_key() => HOLD,
             State::Paste(_) if !self.buffer.is_empty() => LATE,
@@ -124,9 +119,9 @@ impl Decoder {
                 }
                 State::Held(byte) => {
                     self.key(sequence::key_of_byte(byte));
-                    // The expected answer may continue however late.
+                    // If an answer follows after all, discard at least that.
                     self.state = match byte {
-                        b']' if self.is_awaiting => State::Text(Text::Osc),
+                        b']' => State::Text(Text::Osc),
                         _ => State::Ground,
                     };
                 }
@@ -141,7 +136,6 @@ impl Decoder {
         std::mem::take(&mut self.typed)
     }
 
-    /// Decodes the bytes read at `now`.
     pub fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<Typed> {
         if !self.goes_on(bytes, now) {
             match self.state {
@@ -180,9 +174,13 @@ impl Decoder {
             State::Text(_) if pause <= ESC_WAIT => true,
             State::Text(text) => {
                 let whole = [&self.buffer[..], text_of(bytes)].concat();
-                let is_awaited = text == Text::Osc && self.is_awaiting && begins_answer(&whole);
+                let is_awaited = self.is_awaiting && begins_answer(&whole);
+                let is_answer = text == Text::Osc && (is_awaited || has_colour(&whole));
+                // A person may type digits after `]` or Alt-].
+                let is_begun = self.is_told && self.buffer.is_empty() && text == Text::Osc;
+                let is_typed = is_begun && !whole.contains(&b';');
                 let in_time = now.saturating_sub(self.begun) <= LATE && is_plausible(text, &whole);
-                !whole.is_empty() && (is_awaited || in_time)
+                !whole.is_empty() && (is_answer || (in_time && !is_typed))
             }
             State::Paste(ended) => {
                 let end = &PASTE_END[ended..];
@@ -364,7 +362,6 @@ impl Decoder {
         self.buffer.clear();
     }
 
-    /// Emits the pasted text so far.
     fn paste(&mut self) {
         let text = String::from_utf8_lossy(&self.buffer).into_owned();
         self.buffer.clear();
@@ -442,7 +439,6 @@ fn is_plausible(kind: Text, text: &[u8]) -> bool {
     }
 }
 
-/// Returns true if the bytes represent a single key.
 fn is_single_key(bytes: &[u8]) -> bool {
     let is_char = str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1);
     is_char || (bytes.first() == Some(&0x1b) && bytes.len() <= 8 && !bytes.starts_with(PASTE_END))
@@ -462,6 +458,22 @@ fn begins_answer(text: &[u8]) -> bool {
                 text.len() <= MAX_ANSWER && rest.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'/')
             })
     })
+}
+
+/// Maximum length of what follows `;rgb` in an answer: `a:` and 4 parts of 4 digits.
+const MAX_COLOUR: usize = 21;
+
+/// Returns true for the beginning of an answer that reports a colour, up to the colour or further: `4;255;rgb:dcdc/…`.
+fn has_colour(text: &[u8]) -> bool {
+    let Some(at) = text.windows(4).position(|four| four == b";rgb") else {
+        return false;
+    };
+    let (which, colour) = (&text[..at], &text[at + 4..]);
+    let is_colour = |byte: &u8| byte.is_ascii_hexdigit() || b":/".contains(byte);
+    at > 0
+        && which.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        && colour.len() <= MAX_COLOUR
+        && colour.iter().all(is_colour)
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`. Returns true for a light colour; `None` for any other text.

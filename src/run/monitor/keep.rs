@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::{Input, tell};
-use crate::config::{atomic, state};
+use crate::config::{Env, atomic, state};
 use crate::engine::SharedState;
 use crate::history::History;
 use crate::history::kept::{self, Kept};
@@ -26,6 +26,7 @@ const INTERVAL: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,
+    env: Env,
     namespaces: String,
     /// True if a failure to write or read the history was already reported.
     is_told: bool,
@@ -34,11 +35,15 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Resumes the history from the file. Adds problems to `warnings`. `None` if no history can be kept, because the
     /// namespace of the pids is unknown.
-    pub(super) fn open(file: PathBuf, history: &mut History, warnings: &mut Vec<String>) -> Option<Self> {
+    pub(super) fn open(file: PathBuf, env: &Env, history: &mut History, warnings: &mut Vec<String>) -> Option<Self> {
+        let namespaces = namespaces()
+            .map_err(|error| warnings.push(format!("nothing is kept: /proc/self/ns/pid: {error}")))
+            .ok()?;
         let mut keeper = Self {
             file,
-            namespaces: namespaces()?,
-            is_told: true,
+            env: env.clone(),
+            namespaces,
+            is_told: false,
         };
         let file = text::safe(keeper.file.as_os_str().as_encoded_bytes());
         match keeper.read() {
@@ -46,25 +51,24 @@ impl Keeper {
                 let reason = error.to_string();
                 let reason = text::safe(reason.as_bytes());
                 warnings.push(format!("nothing is kept: {file}: {reason}; it is left alone"));
+                keeper.is_told = true;
             }
             Ok(bytes) => match bytes.map(|bytes| Kept::read(&bytes, &keeper.namespaces)).transpose() {
                 Err(error) => warnings.push(format!("history not read back: {file}: {error}")),
-                Ok(kept) => {
-                    kept.flatten().into_iter().for_each(|kept| history.resume(kept));
-                    keeper.is_told = false;
-                }
+                Ok(kept) => kept.flatten().into_iter().for_each(|kept| history.resume(kept)),
             },
         }
         Some(keeper)
     }
 
-    /// Reads the file; `None` if it does not exist. Its content may be damaged.
+    /// Reads the file; `None` if it does not exist or is empty. Its content may be damaged.
     ///
     /// # Errors
     /// The file must not be overwritten: it cannot be read, is not trusted, or is not a history of this version.
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         state::check(&self.file)?;
-        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?;
+        // A write that a full disk cut off may leave an empty file.
+        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?.filter(|bytes| !bytes.is_empty());
         if let Some(bytes) = &bytes {
             kept::check_version(bytes).map_err(io::Error::other)?;
         }
@@ -111,6 +115,9 @@ impl Keeper {
         drop(state);
         let Some(kept) = kept else { return Ok(()) };
         let bytes = kept::pack(&kept);
+        if let Some(why) = state::missing_home(&self.env, &self.file) {
+            return Err(io::Error::other(why));
+        }
         // Check again: meanwhile another version of zmtop, or something else, may have written its own file there.
         self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
@@ -123,12 +130,15 @@ impl Keeper {
     }
 }
 
-/// Returns the namespaces that give pids and clocks their meaning. `None` if the pid namespace is unknown. A kernel
-/// without time namespaces has an empty name for it.
-fn namespaces() -> Option<String> {
+/// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
+/// for it.
+///
+/// # Errors
+/// The pid namespace is unknown.
+fn namespaces() -> io::Result<String> {
     let name = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}"));
     let time = name("time").unwrap_or_default();
-    Some(format!("{} {}", name("pid").ok()?.display(), time.display()))
+    Ok(format!("{} {}", name("pid")?.display(), time.display()))
 }
 
 /// How long to wait without a message.
