@@ -41,7 +41,6 @@ use crate::sampler::{Options, Policy};
 use crate::tui::Opening;
 use crate::units::Units;
 
-/// Runs the command given on the command line. Returns the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
     // With rights beyond those of its user, zmtop would open whatever the user names (a config, a log, another proc
@@ -67,11 +66,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             subcommand(&command, &env)
         }
-        Ok(Cli { command: None, monitor }) => live(&monitor, &env),
+        Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
+            Ok(config) => show(&monitor, config, None, &env),
+            Err(error) => usage(&error).into(),
+        },
     }
 }
 
-/// Runs a subcommand. Reports on stderr why it failed.
 fn subcommand(command: &Command, env: &Env) -> ExitCode {
     let done = match command {
         #[cfg(feature = "network")]
@@ -115,10 +116,8 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
     }
 }
 
-/// The reason why a subcommand produced no output.
 #[derive(Debug)]
 enum Failure {
-    /// An option, or the configuration, is wrong.
     Usage(UsageError),
     /// The data could not be read. The text says why, safe to print.
     Unread(String),
@@ -136,7 +135,6 @@ impl From<String> for Failure {
     }
 }
 
-/// Writes a report to standard output.
 fn print(report: &dyn Report, format: Format) -> Exit {
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     written(output::write(&mut out, report, format).and_then(|()| out.flush()))
@@ -145,13 +143,11 @@ fn print(report: &dyn Report, format: Format) -> Exit {
 /// Size of the stdout buffer, in bytes. A table with a few hundred rows is written in one system call.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
-/// Parses the filter of a one-shot command.
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
     filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
 }
 
-/// Returns the settings of the config, with the units from these options.
 fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = load_settings(paths, env)?;
     units.apply(&mut settings)?;
@@ -194,7 +190,6 @@ fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
     }
 }
 
-/// Writes a one-line message to stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");
 }
@@ -226,15 +221,6 @@ pub(crate) fn usage(error: &UsageError) -> Exit {
     Exit::Usage
 }
 
-/// Runs the live monitor.
-fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
-    match args.configure(env) {
-        Ok(config) => show(args, config, None, env),
-        Err(error) => usage(&error).into(),
-    }
-}
-
-/// Runs the monitor with this configuration, for this machine or a fleet.
 fn show(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
     if args.pick && process::was_closed() {
         return written(Ok(())).into();
@@ -317,7 +303,6 @@ fn show(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: 
     }
 }
 
-/// Returns the sampler's options for these settings.
 pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         interval: sampler.interval,

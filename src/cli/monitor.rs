@@ -7,7 +7,6 @@ use clap::Args;
 use super::shared::{CgroupArgs, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme};
 
-/// The options of the monitor.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorArgs {
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
@@ -52,9 +51,6 @@ pub struct MonitorArgs {
 
 impl MonitorArgs {
     /// Reads the configuration that the options name, applies the options to it and fits the theme.
-    ///
-    /// # Errors
-    /// Every fault of the configuration, or the first wrong option.
     pub fn configure(&self, env: &Env) -> Result<Config, UsageError> {
         let env = self.table.color.apply(env);
         let mut config = Config::load(self.paths.config.as_deref(), &env)?;
@@ -72,10 +68,6 @@ impl MonitorArgs {
         Ok(config)
     }
 
-    /// Applies the options to the settings.
-    ///
-    /// # Errors
-    /// The first option with an invalid value. The settings must not be used then.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
         set(settings, "--filter", "ui.filter", self.filter.as_deref())?;

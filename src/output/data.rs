@@ -10,7 +10,6 @@ use crate::order;
 use crate::record::Record;
 use crate::schema::{self, Field};
 
-/// A document of a report.
 #[derive(Debug)]
 pub enum Document<'a> {
     /// Named values; a schema's fields are only ever added to.
@@ -23,22 +22,16 @@ pub enum Document<'a> {
 pub struct DataTable<'a> {
     /// The names of the columns; `None` for a table that continues one with the same names.
     pub names: Option<Vec<&'static str>>,
-    /// The values, row by row.
     pub rows: Box<dyn Iterator<Item = Vec<DataValue<'a>>> + 'a>,
 }
 
 /// A value, or a tree of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node<'a> {
-    /// A known value.
     Known(DataValue<'a>),
-    /// A value that is unknown, and why.
     Unknown(Missing),
-    /// A switch.
     Bool(bool),
-    /// Values by name.
     Object(Object<'a>),
-    /// Values in a row.
     List(Vec<Node<'a>>),
 }
 
@@ -50,14 +43,12 @@ pub struct Object<'a>(Vec<(Cow<'static, str>, Node<'a>)>);
 pub(super) const UNREAD: &str = "unread";
 
 impl<'a> Object<'a> {
-    /// Adds a value.
     #[must_use]
     pub fn put(mut self, name: impl Into<Cow<'static, str>>, node: impl Into<Node<'a>>) -> Self {
         self.0.push((name.into(), node.into()));
         self
     }
 
-    /// Adds the values of another object.
     #[must_use]
     pub fn extend(mut self, more: Self) -> Self {
         self.0.extend(more.0);
@@ -116,29 +107,18 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns the values to keep that are no objects or lists, by their paths.
-    fn leaves(&self, keep: fn(&Node<'a>) -> bool) -> Vec<(String, &Node<'a>)> {
-        let mut leaves = Vec::new();
-        self.collect_leaves("", keep, &mut leaves);
-        leaves
+    /// Returns the values as a row of a table. Texts of a list are joined.
+    pub(super) fn into_row(self) -> Vec<DataValue<'a>> {
+        self.0.into_iter().map(|(_, node)| node.into_plain()).collect()
     }
 
-    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Node<'a>) -> bool, leaves: &mut Vec<(String, &'n Node<'a>)>) {
+    /// Returns the leaves to keep, by their paths.
+    fn leaves(&self, keep: fn(&Node<'a>) -> bool) -> Vec<(String, &Node<'a>)> {
+        let mut leaves = Vec::new();
         for (name, node) in &self.0 {
-            // Paths are made for what is kept alone: mostly that is nothing.
-            let path = || {
-                if path.is_empty() {
-                    name.to_string()
-                } else {
-                    format!("{path}.{name}")
-                }
-            };
-            match node {
-                Node::Object(_) | Node::List(_) => node.collect_leaves(&path(), keep, leaves),
-                leaf if keep(leaf) => leaves.push((path(), leaf)),
-                _ => {}
-            }
+            node.collect_leaves(&|| name.to_string(), keep, &mut leaves);
         }
+        leaves
     }
 }
 
@@ -148,18 +128,52 @@ impl<'a> Node<'a> {
         Self::Known(DataValue::Text(Cow::Borrowed(bytes)))
     }
 
-    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Self) -> bool, leaves: &mut Vec<(String, &'n Self)>) {
+    fn into_plain(self) -> DataValue<'a> {
         match self {
-            Self::Object(object) => object.collect_leaves(path, keep, leaves),
+            Self::Known(plain) => plain,
+            Self::Unknown(_) | Self::Object(_) => DataValue::Null,
+            Self::Bool(on) => DataValue::Text(on.to_string().into_bytes().into()),
             Self::List(list) => {
-                for (at, node) in list.iter().enumerate() {
-                    node.collect_leaves(&format!("{path}.{at}"), keep, leaves);
+                let texts = list.into_iter().filter_map(|node| match node {
+                    Self::Known(DataValue::Text(text)) => Some(text.into_owned()),
+                    _ => None,
+                });
+                DataValue::Text(texts.collect::<Vec<_>>().join(&b", "[..]).into())
+            }
+        }
+    }
+
+    /// Calls `path` only for leaves to keep, which are usually none.
+    fn collect_leaves<'n>(
+        &'n self,
+        path: &dyn Fn() -> String,
+        keep: fn(&Self) -> bool,
+        leaves: &mut Vec<(String, &'n Self)>,
+    ) {
+        match self {
+            Self::Object(object) => {
+                for (name, node) in &object.0 {
+                    node.collect_leaves(&|| format!("{}.{name}", path()), keep, leaves);
                 }
             }
-            leaf if keep(leaf) => leaves.push((path.to_owned(), leaf)),
+            Self::List(list) => {
+                for (at, node) in list.iter().enumerate() {
+                    node.collect_leaves(&|| format!("{}.{at}", path()), keep, leaves);
+                }
+            }
+            leaf if keep(leaf) => leaves.push((path(), leaf)),
             _ => {}
         }
     }
+}
+
+/// Returns the names of fields, as those of a table's columns.
+pub(super) fn names(fields: Vec<Field>) -> Vec<&'static str> {
+    let names = fields.into_iter().filter_map(|field| match field.name {
+        Cow::Borrowed(name) => Some(name),
+        Cow::Owned(_) => None,
+    });
+    names.collect()
 }
 
 /// Returns reasons as an object; `None` if there are none.
@@ -199,12 +213,12 @@ impl Serialize for Object<'_> {
 /// Defines a function that makes an object, and one that returns what is described of its fields: each has its meaning, its
 /// name, its [`Shape`](crate::schema::Shape) and its value.
 macro_rules! described_object {
-    (
+    ($(
         $(#[doc = $doc:literal])*
         fn $make:ident, $fields:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) -> $object:ty {
             $($(#[doc = $help:literal])+ $name:literal: $shape:expr => $value:expr,)*
         }
-    ) => {
+    )*) => {$(
         $(#[doc = $doc])*
         pub(super) fn $make $(<$life>)? ($($arg: $type),*) -> $object {
             crate::output::data::Object::default()$(.put($name, $value))*
@@ -216,7 +230,7 @@ macro_rules! described_object {
             use crate::schema::{any_of, bytes, count, delta, foreign, id, list, map, number, object, one_of, pace, percent, seconds, share, switch, text, time, unread};
             vec![$(crate::schema::Field::new($name, concat!($($help, " "),+), $shape)),*]
         }
-    };
+    )*};
 }
 
 pub(super) use described_object;

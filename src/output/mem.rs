@@ -1,7 +1,6 @@
 //! The report of the system's memory: totals, compressed memory, and where the RAM went.
 
 mod data;
-mod details;
 mod text;
 
 use std::io::{self, Write};
@@ -15,7 +14,6 @@ use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
 use crate::schema::Schema;
 
-/// The account of the system.
 #[derive(Debug)]
 pub struct MemReport<'a> {
     snapshot: &'a Snapshot,
@@ -27,7 +25,6 @@ pub struct MemReport<'a> {
 }
 
 impl<'a> MemReport<'a> {
-    /// Accounts for a snapshot.
     pub fn new(snapshot: &'a Snapshot, style: OutputStyle) -> Self {
         let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
@@ -43,7 +40,6 @@ impl<'a> MemReport<'a> {
     }
 }
 
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
     data::schema()
 }

@@ -24,7 +24,6 @@ use crate::units::{Units, counted};
 
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
     /// Style of the text. Without a terminal, commands are written in full.
     pub style: OutputStyle,
@@ -32,9 +31,7 @@ pub struct TableOptions {
     pub percent_of: Option<u64>,
     /// The column that names a row, with its title, if it is not the default one. It takes the remaining width.
     pub name: Option<(ColumnId, &'static str)>,
-    /// True to write a line of titles.
     pub heading: bool,
-    /// True to write a row of totals.
     pub totals: bool,
     /// The column drawn as bars beside the rows.
     pub bars: Option<ColumnId>,
@@ -43,7 +40,6 @@ pub struct TableOptions {
 }
 
 impl Default for TableOptions {
-    /// Returns the default columns in automatic units, without style or a maximum width.
     fn default() -> Self {
         Self {
             columns: layout::PS.to_vec(),
@@ -64,9 +60,6 @@ pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
 }
 
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.
-///
-/// # Errors
-/// Errors of `out`.
 pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io::Result<()> {
     let columns: Vec<&Column> = options.columns.iter().map(|id| id.get()).collect();
     let mut table = options.text_table([]);
@@ -130,6 +123,7 @@ impl TableOptions {
             TextColumn {
                 align: column.align(),
                 grows,
+                has_label: grows,
                 min: column.width.into(),
                 max: if grows { widest_command } else { WIDEST_WORD },
             }
@@ -137,7 +131,6 @@ impl TableOptions {
         TextTable::new(before.into_iter().chain(columns), 1).with_bars(self.bars.is_some())
     }
 
-    /// Writes the line above the table.
     pub(super) fn write_caption(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.caption {
             Some(text) if self.style.color => writeln!(out, "\x1b[1m{text}\x1b[0m"),
@@ -146,7 +139,6 @@ impl TableOptions {
         }
     }
 
-    /// Returns the title of a column.
     pub(super) fn title(&self, id: ColumnId) -> &'static str {
         match self.name {
             Some((name, title)) if name == id => title,
@@ -235,23 +227,19 @@ const SCHEMA: &str = "zmtop-table/1";
 /// The rows as data. Values are named by their column's id and are in its base unit: see [`DataValue`].
 #[derive(Clone, Debug)]
 pub struct RowTable<'a> {
-    /// The snapshot, which provides the time and the host.
     pub snapshot: &'a Snapshot,
     /// The kind of group that rows are; `None` if they are processes.
     pub by: Option<&'static str>,
     /// Names of the values before the columns. None may be a column's id.
     pub before: Vec<&'static str>,
     pub rows: Vec<DataRow<'a>>,
-    /// The sums over the rows.
     pub totals: Option<Row<'a>>,
 }
 
-/// A row of the table.
 #[derive(Clone, Debug)]
 pub struct DataRow<'a> {
     /// The values before the columns, such as the depth in a tree.
     pub before: Vec<DataValue<'a>>,
-    /// The row that the columns read.
     pub row: Row<'a>,
 }
 
@@ -341,7 +329,6 @@ fn row_fields() -> Vec<Field> {
     fields
 }
 
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,

@@ -27,7 +27,6 @@ impl std::fmt::Debug for Notifier {
     }
 }
 
-/// The state shared with the threads.
 struct Shared {
     settings: Vec<AlertSettings>,
     state: Mutex<State>,
@@ -36,7 +35,6 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The events still waiting for their program.
     queue: Queue,
     /// The host of the latest event.
     host: Arc<[u8]>,
@@ -58,7 +56,6 @@ impl Shared {
         (self.on_error)(error);
     }
 
-    /// Runs programs until no event is waiting.
     fn work(&self) {
         loop {
             let (event, host) = {
@@ -72,13 +69,7 @@ impl Shared {
             };
             if let Some(settings) = self.settings.get(event.rule) {
                 let payload = Payload::new(&event, &settings.when, &host);
-                let invocation = program::Invocation {
-                    argv: settings.run.clone(),
-                    environment: payload.environment(),
-                    stdin: payload.json(),
-                    timeout: settings.timeout,
-                };
-                if let Err(error) = program::run(&invocation, self) {
+                if let Err(error) = program::run(settings, &payload, self) {
                     let alert = shown(&settings.name);
                     tracing::warn!(alert, "the program of an alert failed: {error}");
                     (self.on_error)(format!("alert {alert}: {error}"));
@@ -128,7 +119,6 @@ impl Notifier {
         self.0.lock().queue.dropped()
     }
 
-    /// Returns the number of running programs.
     pub fn running(&self) -> usize {
         self.0.lock().running
     }
@@ -187,7 +177,6 @@ impl Drop for Notifier {
     }
 }
 
-/// Writes an event to the log.
 fn log(event: &AlertEvent) {
     let (alert, on, what) = (shown(&event.name), event.target_kind.id(), event.summary());
     let seconds = event.lasted.as_secs_f64();

@@ -76,9 +76,7 @@ pub(super) fn privilege() -> Privilege {
 pub struct Process {
     /// The parent's pid. 0 if it is not visible here.
     pub parent: i32,
-    /// Its process group.
     pub group: i32,
-    /// Its session.
     pub session: i32,
     /// True if it ignores SIGTSTP, as an interactive shell does.
     pub ignores_stop: bool,

@@ -103,7 +103,6 @@ const FAULTS: [libc::c_int; 7] = [
     libc::SIGTRAP,
 ];
 
-/// The previous actions of these signals.
 static ACTIONS: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 
 /// Makes fault signals restore the terminal before their previous action, which ends the program, with a core dump if
@@ -168,9 +167,6 @@ extern "C" fn on_fault(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
 }
 
 /// Reads typed input. Waits at most `wait`, or without limit if `None`. Returns `None` if nothing arrived.
-///
-/// # Errors
-/// The terminal is gone or cannot be read.
 pub fn read(buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Option<usize>> {
     let stdin = io::stdin();
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
@@ -194,7 +190,6 @@ fn timespec(wait: Duration) -> Timespec {
     }
 }
 
-/// Sets the modes immediately, without waiting for output to drain.
 fn set_modes(modes: &Termios) -> io::Result<()> {
     loop {
         match termios::tcsetattr(io::stdin(), OptionalActions::Now, modes) {
@@ -243,7 +238,6 @@ pub fn is_hung_up(wait: Duration) -> bool {
     fds[0].revents().intersects(gone)
 }
 
-/// Returns the terminal's size in columns and rows.
 pub fn size() -> io::Result<Size> {
     match termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok(Size::new(size.ws_col, size.ws_row)),
@@ -265,7 +259,6 @@ pub fn redirect_stdout() -> io::Result<File> {
     Ok(before)
 }
 
-/// Restores the terminal when dropped.
 #[derive(Debug)]
 pub struct Guard;
 

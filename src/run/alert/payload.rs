@@ -30,10 +30,9 @@ pub struct Payload<'a> {
     host: String,
 }
 
-/// The prefix of environment variables.
 const PREFIX: &str = "ZMTOP_";
 
-/// A field of the payload: its name, its meaning and shape, and its value, with none where it is absent.
+/// A field of the payload: its name, its meaning, its shape, and its value, which is `None` if the field is absent.
 type PayloadField = (
     &'static str,
     &'static str,
@@ -41,74 +40,50 @@ type PayloadField = (
     fn(&Payload<'_>) -> Option<Value>,
 );
 
+macro_rules! fields {
+    ($($(#[doc = $help:literal])+ $name:literal: $shape:expr => |$payload:pat_param| $value:expr,)*) => {
+        &[$(($name, concat!($($help),+), || $shape, |$payload| $value)),*]
+    };
+}
+
 /// The fields before the labels and the figures, in order.
-const FIELDS: &[PayloadField] = &[
-    ("schema", "The name of this schema.", schema::text, |_| {
-        Some(SCHEMA.into())
-    }),
-    (
-        "event",
-        "fired or cleared.",
-        || schema::one_of(["fired", "cleared"]),
-        |p| Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into()),
-    ),
-    (
-        "flapping",
-        "It came and went so often that nothing more is sent until it stays.",
-        schema::switch,
-        |p| Some(p.event.flapping.into()),
-    ),
-    (
-        "why",
-        "Why it cleared.",
-        || schema::text().null("it fired"),
-        |p| Some(p.resolved().into()),
-    ),
-    ("alert", "The name of the rule.", schema::text, |p| {
-        Some((*p.event.name).into())
-    }),
-    ("on", "What the rule is on.", schema::text, |p| {
-        Some(p.event.target_kind.id().into())
-    }),
-    ("when", "The condition of the rule.", schema::text, |p| {
-        Some(p.condition.into())
-    }),
-    ("time", "When it fired or cleared.", schema::time, |p| {
-        Some(time_text(p.event.time).into())
-    }),
-    ("host", "The name of the host.", schema::foreign, |p| {
-        Some(p.host.clone().into())
-    }),
-    ("for_s", "How long the condition has been true.", schema::seconds, |p| {
-        Some(p.event.lasted.as_secs_f64().into())
-    }),
-    (
-        "pid",
-        "Its pid.",
-        || schema::id().absent("unless it is a process"),
-        |p| Some(p.process()?.pid.into()),
-    ),
-    (
-        "starttime",
-        "When it started, in ticks since boot.",
-        || schema::id().absent("unless it is a process"),
-        |p| Some(p.process()?.starttime.into()),
-    ),
-    (
-        "part",
-        "The id of a part of the RAM, as in zmtop-mem/1.",
-        || schema::text().absent("unless it is a part"),
-        |p| match &p.event.target {
-            Target::Row(RowKey::Part(key)) => Some(key.id.into()),
-            _ => None,
-        },
-    ),
-];
+const FIELDS: &[PayloadField] = fields! {
+    /// The name of this schema.
+    "schema": schema::text() => |_| Some(SCHEMA.into()),
+    /// fired or cleared.
+    "event": schema::one_of(["fired", "cleared"]) => |p| {
+        Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into())
+    },
+    /// It came and went so often that nothing more is sent until it stays.
+    "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
+    /// Why it cleared.
+    "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
+    /// The name of the rule.
+    "alert": schema::text() => |p| Some((*p.event.name).into()),
+    /// What the rule is on.
+    "on": schema::text() => |p| Some(p.event.target_kind.id().into()),
+    /// The condition of the rule.
+    "when": schema::text() => |p| Some(p.condition.into()),
+    /// When it fired or cleared.
+    "time": schema::time() => |p| Some(time_text(p.event.time).into()),
+    /// The name of the host.
+    "host": schema::foreign() => |p| Some(p.host.clone().into()),
+    /// How long the condition has been true.
+    "for_s": schema::seconds() => |p| Some(p.event.lasted.as_secs_f64().into()),
+    /// Its pid.
+    "pid": schema::id().absent("unless it is a process") => |p| Some(p.process()?.pid.into()),
+    /// When it started, in ticks since boot.
+    "starttime": schema::id().absent("unless it is a process") => |p| Some(p.process()?.starttime.into()),
+    /// The id of a part of the RAM, as in zmtop-mem/1.
+    "part": schema::text().absent("unless it is a part") => |p| match &p.event.target {
+        Target::Row(RowKey::Part(key)) => Some(key.id.into()),
+        _ => None,
+    },
+};
 
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-alert/1";
 
-/// Returns what the payload consists of.
 pub(in crate::run) fn schema() -> Schema {
     let mut fields: Vec<Field> = FIELDS
         .iter()
@@ -129,7 +104,6 @@ pub(in crate::run) fn schema() -> Schema {
 }
 
 impl<'a> Payload<'a> {
-    /// Creates the payload of an event. `condition` is the rule's condition.
     pub fn new(event: &'a AlertEvent, condition: &'a str, host: &[u8]) -> Self {
         Self {
             event,
@@ -154,7 +128,6 @@ impl<'a> Payload<'a> {
         variables.collect()
     }
 
-    /// Returns the object, followed by a newline.
     pub fn json(&self) -> Vec<u8> {
         let mut out = Vec::new();
         // Writing to a vector cannot fail, and all keys are strings.
@@ -163,7 +136,6 @@ impl<'a> Payload<'a> {
         out
     }
 
-    /// Returns all fields except the figures.
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let fixed = FIELDS
             .iter()
@@ -174,7 +146,6 @@ impl<'a> Payload<'a> {
             .collect()
     }
 
-    /// Returns the process that it is about.
     fn process(&self) -> Option<Identity> {
         match &self.event.target {
             Target::Row(key) => key.process(),

@@ -37,15 +37,10 @@ const MAX_SEQUENCE: usize = 64;
 const MAX_PASTE: usize = 64 << 10;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// A string sequence, which ends with BEL or ST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Text {
-    Osc,
-    Dcs,
-    Apc,
-    /// Privacy message or start of string, by its first character. No answer uses these.
-    Other(u8),
-}
+/// The characters after ESC that begin a string sequence whose content matters.
+const OSC: u8 = b']';
+const DCS: u8 = b'P';
+const APC: u8 = b'_';
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -57,7 +52,8 @@ enum State {
     Ss3,
     /// After `ESC [ M`. 3 bytes follow.
     MouseX10,
-    Text(Text),
+    /// In a string sequence, which ends with BEL or ST: after ESC and this character.
+    Text(u8),
     /// After the ESC that ends a string sequence. `\` follows.
     TextEnd,
     /// In a bracketed paste. This many bytes of its end have arrived.
@@ -121,7 +117,7 @@ impl Decoder {
                     self.key(sequence::key_of_byte(byte));
                     // If an answer follows after all, discard at least that.
                     self.state = match byte {
-                        b']' => State::Text(Text::Osc),
+                        b']' => State::Text(byte),
                         _ => State::Ground,
                     };
                 }
@@ -168,16 +164,16 @@ impl Decoder {
             State::Held(byte) => match byte {
                 b'[' => (0x20..=0x7e).contains(first),
                 b'O' => sequence::ss3(b"", *first).is_some(),
-                _ => !text_of(bytes).is_empty() && is_plausible(text_begun_by(byte), text_of(bytes)),
+                _ => !text_of(bytes).is_empty() && is_plausible(byte, text_of(bytes)),
             },
             State::Csi | State::Ss3 | State::MouseX10 => pause <= LATE,
             State::Text(_) if pause <= ESC_WAIT => true,
             State::Text(text) => {
                 let whole = [&self.buffer[..], text_of(bytes)].concat();
                 let is_awaited = self.is_awaiting && begins_answer(&whole);
-                let is_answer = text == Text::Osc && (is_awaited || has_colour(&whole));
+                let is_answer = text == OSC && (is_awaited || has_colour(&whole));
                 // A person may type digits after `]` or Alt-].
-                let is_begun = self.is_told && self.buffer.is_empty() && text == Text::Osc;
+                let is_begun = self.is_told && self.buffer.is_empty() && text == OSC;
                 let is_typed = is_begun && !whole.contains(&b';');
                 let in_time = now.saturating_sub(self.begun) <= LATE && is_plausible(text, &whole);
                 !whole.is_empty() && (is_answer || (in_time && !is_typed))
@@ -319,7 +315,7 @@ impl Decoder {
         self.state = match byte {
             b'[' => State::Csi,
             b'O' => State::Ss3,
-            _ => State::Text(text_begun_by(byte)),
+            _ => State::Text(byte),
         };
     }
 
@@ -354,8 +350,8 @@ impl Decoder {
         self.state = State::Ground;
     }
 
-    fn end_text(&mut self, text: Text) {
-        if let (Text::Osc, Some(is_light)) = (text, is_light(&self.buffer)) {
+    fn end_text(&mut self, text: u8) {
+        if let (OSC, Some(is_light)) = (text, is_light(&self.buffer)) {
             self.typed.push(Typed::IsLight(is_light));
             self.is_awaiting = false;
         }
@@ -379,27 +375,13 @@ impl Decoder {
 
     /// Returns true if a string sequence that has only begun may be a character typed with Alt.
     const fn is_alt_key(&self) -> bool {
-        let is_awaited = matches!(self.state, State::Text(Text::Osc)) && self.is_awaiting;
+        let is_awaited = matches!(self.state, State::Text(OSC)) && self.is_awaiting;
         self.buffer.is_empty() && !self.is_told && !is_awaited
     }
 
-    fn alt_key(&mut self, text: Text) {
+    fn alt_key(&mut self, text: u8) {
         self.alt = true;
-        self.key(sequence::key_of_byte(match text {
-            Text::Osc => b']',
-            Text::Dcs => b'P',
-            Text::Apc => b'_',
-            Text::Other(byte) => byte,
-        }));
-    }
-}
-
-const fn text_begun_by(byte: u8) -> Text {
-    match byte {
-        b']' => Text::Osc,
-        b'P' => Text::Dcs,
-        b'_' => Text::Apc,
-        _ => Text::Other(byte),
+        self.key(sequence::key_of_byte(text));
     }
 }
 
@@ -415,27 +397,28 @@ fn is_rest_of_escape(bytes: &[u8]) -> bool {
         [b'[' | b'O' | b']' | b'P' | b'_'] => true,
         [b'[', next, ..] => (0x20..=0x7e).contains(next),
         [b'O', last, ..] => sequence::ss3(b"", *last).is_some(),
-        [begun @ (b']' | b'P' | b'_'), rest @ ..] => is_plausible(text_begun_by(*begun), text_of(rest)),
+        [begun @ (b']' | b'P' | b'_'), rest @ ..] => is_plausible(*begun, text_of(rest)),
         _ => false,
     }
 }
 
 /// Returns true for a prefix or beginning of a known answer. Nobody who types ESC, or Alt and a character, is likely to
 /// continue like this.
-fn is_plausible(kind: Text, text: &[u8]) -> bool {
+fn is_plausible(kind: u8, text: &[u8]) -> bool {
     match kind {
-        Text::Osc => {
+        OSC => {
             let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
             text.is_empty() || ((1..=4).contains(&digits) && text.get(digits).is_none_or(|byte| *byte == b';'))
         }
-        Text::Dcs => {
+        DCS => {
             let starts: [&[u8]; 6] = [b">|", b"!|", b"0$r", b"1$r", b"0+r", b"1+r"];
             starts
                 .iter()
                 .any(|start| start.starts_with(text) || text.starts_with(start))
         }
-        Text::Apc => text.first().is_none_or(|byte| *byte == b'G'),
-        Text::Other(_) => false,
+        APC => text.first().is_none_or(|byte| *byte == b'G'),
+        // No answer is a privacy message or a start of string.
+        _ => false,
     }
 }
 

@@ -76,14 +76,11 @@ impl Keeper {
     }
 
     /// Starts a thread that keeps the history of that state. Dropping the returned sender triggers the last write.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(super) fn start(
         mut self,
         state: SharedState,
         send: SyncSender<Input>,
-        last: Failures,
+        last: Sender<String>,
     ) -> io::Result<Sender<()>> {
         let (stop, stopped) = mpsc::channel::<()>();
         std::thread::Builder::new().name("zmtop-keep".into()).spawn(move || {
@@ -92,10 +89,13 @@ impl Keeper {
                 if let Err(error) = self.write(&state)
                     && !std::mem::replace(&mut self.is_told, true)
                 {
-                    let what = self.describe(&error);
+                    let file = text::safe(self.file.as_os_str().as_encoded_bytes());
+                    let reason = error.to_string();
+                    let what = format!("history not kept: {file}: {}", text::safe(reason.as_bytes()));
                     tracing::warn!("{what}");
                     if is_last {
-                        last.report(what);
+                        // Sending fails only if the receiver has stopped waiting.
+                        let _ = last.send(what);
                     } else {
                         tell(&send, Event::Failed(what));
                     }
@@ -122,12 +122,6 @@ impl Keeper {
         self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }
-
-    fn describe(&self, error: &io::Error) -> String {
-        let file = text::safe(self.file.as_os_str().as_encoded_bytes());
-        let reason = error.to_string();
-        format!("history not kept: {file}: {}", text::safe(reason.as_bytes()))
-    }
 }
 
 /// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
@@ -146,41 +140,26 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// Maximum time to wait in total.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Reports the failures of a write. Each awaited write has one, and drops it when finished.
-#[derive(Clone, Debug)]
-pub(super) struct Failures(Sender<String>);
-
-impl Failures {
-    /// Reports a failure. `what` is safe to print.
-    pub(super) fn report(&self, what: String) {
-        // Sending fails only if the receiver has stopped waiting.
-        let _ = self.0.send(what);
-    }
-}
-
-/// Pending writes of one kind.
 #[derive(Debug)]
 pub(super) struct Awaited {
-    /// A description of what is written.
     name: &'static str,
     /// The message if it takes too long.
     lost: &'static str,
+    /// Receives failures, safe to print. Each pending write has a sender, and drops it when finished.
     failures: Receiver<String>,
 }
 
 impl Awaited {
-    pub(super) fn new(name: &'static str, lost: &'static str) -> (Failures, Self) {
+    pub(super) fn new(name: &'static str, lost: &'static str) -> (Sender<String>, Self) {
         let (send, failures) = mpsc::channel();
-        (Failures(send), Self { name, lost, failures })
+        (send, Self { name, lost, failures })
     }
 
     /// Waits for the writes and reports failures. Returns false if they have not finished by `until`.
     fn wait(&self, until: Instant) -> bool {
         loop {
-            match self
-                .failures
-                .recv_timeout(until.saturating_duration_since(Instant::now()))
-            {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.failures.recv_timeout(left) {
                 Ok(what) => terminal::complain(&what),
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => return true,
