@@ -3,7 +3,6 @@
 //! A subcommand's own options stand in `run`, beside the function that runs it.
 
 pub mod fleet;
-mod monitor;
 pub mod serve;
 mod shared;
 
@@ -11,18 +10,19 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-pub use monitor::MonitorArgs;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
     CgroupArgs, ColorArgs, Early, Exit, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError,
 };
-pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time};
+pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
 pub use crate::output::Format;
 pub use crate::run::configure::{ConfigAction, ConfigArgs};
+pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
 pub use crate::run::held::HeldArgs;
 pub use crate::run::kernel::KernelArgs;
 pub use crate::run::leaks::LeaksArgs;
+pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::mem::MemArgs;
 pub use crate::run::ps::PsArgs;
@@ -71,29 +71,6 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the manual page; zmtop man | man -l - shows it
     Man,
-}
-
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct SchemaArgs {
-    /// The name in the documents' field `schema`, such as zmtop-mem/1; without it all are described
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-}
-
-#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompletionsArgs {
-    /// For which shell
-    pub shell: Shell,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    /// Write it to ~/.local/share/bash-completion/completions/zmtop
-    Bash,
-    /// Write it to a file `_zmtop` in a directory of $fpath
-    Zsh,
-    /// Write it to ~/.config/fish/completions/zmtop.fish
-    Fish,
 }
 
 /// Parses a command line, which begins with the program's name.

@@ -92,13 +92,11 @@ impl<'a> Object<'a> {
     pub fn into_table(self) -> DataTable<'a> {
         let text = |text: String| DataValue::Text(text.into_bytes().into());
         let row = move |(path, node): (String, &Node<'a>)| {
-            let (value, why) = match node {
-                Node::Known(plain) => (plain.clone(), DataValue::Null),
-                Node::Unknown(why) => (DataValue::Null, text(why.to_string())),
-                Node::Bool(on) => (text(on.to_string()), DataValue::Null),
-                Node::Object(_) | Node::List(_) => (DataValue::Null, DataValue::Null),
+            let why = match node {
+                Node::Unknown(why) => text(why.to_string()),
+                _ => DataValue::Null,
             };
-            vec![text(path), value, why]
+            vec![text(path), node.clone().into_plain(), why]
         };
         let rows: Vec<_> = self.leaves(|_| true).into_iter().map(row).collect();
         DataTable {

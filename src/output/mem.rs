@@ -3,16 +3,16 @@
 mod data;
 mod text;
 
+pub use data::schema;
+
 use std::io::{self, Write};
 
 use super::data::{DataTable, Document};
 use super::{OutputStyle, Report};
-use crate::account;
 use crate::account::shmem::ShmemAccount;
 use crate::account::swap::SwapAccount;
-use crate::account::{Account, ProcessTotals};
+use crate::account::{self, Account, ProcessTotals};
 use crate::model::Snapshot;
-use crate::schema::Schema;
 
 #[derive(Debug)]
 pub struct MemReport<'a> {
@@ -40,17 +40,13 @@ impl<'a> MemReport<'a> {
     }
 }
 
-pub fn schema() -> Schema {
-    data::schema()
-}
-
 impl Report for MemReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, out)
     }
 
     fn document(&self) -> Document<'_> {
-        Document::Object(data::object(self))
+        Document::Object(data::plain(self).with_unread())
     }
 
     /// Returns a row for each figure, with its path in the document.

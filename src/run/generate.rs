@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValuesParser, ValueParser};
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use clap_complete::{Generator, shells};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use super::{Failure, alert, written};
-use crate::cli::{Cli, Exit, GROUPS, SchemaArgs, Shell, UsageError};
+use crate::cli::{Cli, Exit, GROUPS, UsageError};
 use crate::columns::{COLUMNS, held, mapping, slab};
 use crate::config::keymap::Context;
 use crate::config::{Keymap, theme};
@@ -18,6 +18,29 @@ use crate::output::{self, kernel, leaks, maps, mem, prove, table};
 use crate::schema::Schema;
 use crate::units::Units;
 use crate::{filter, record};
+
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaArgs {
+    /// Describe only this schema, such as zmtop-mem/1
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Write it to ~/.local/share/bash-completion/completions/zmtop
+    Bash,
+    /// Write it to a file `_zmtop` in a directory of $fpath
+    Zsh,
+    /// Write it to ~/.config/fish/completions/zmtop.fish
+    Fish,
+}
 
 /// Every kind of document: a new report is one line here.
 const ALL: [fn() -> Schema; 11] = [

@@ -179,7 +179,6 @@ fn callers(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Traces on a separate thread, so that signals are handled whatever the kernel does.
 fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
-    remove_on_panic();
     let (stop, stopped) = mpsc::channel();
     let (send, mut done) = oneshot::channel();
     on_runtime(async {
@@ -241,13 +240,4 @@ pub(super) fn on_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> 
 fn end(kind: SignalKind) {
     tracing::remove();
     std::process::exit(128 + kind.as_raw_value());
-}
-
-/// Installs a panic hook for all threads that removes the trace instance before the program ends.
-fn remove_on_panic() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        tracing::remove();
-        before(info);
-    }));
 }

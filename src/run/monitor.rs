@@ -30,7 +30,7 @@ use self::feeds::{Notices, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
 use self::tracer::Tracer;
-use super::runtime::runtime_of_monitor;
+use super::runtime::runtime;
 use super::{alert::Notifier, process, terminal};
 use crate::act;
 use crate::config::{Config, Env, UiSettings, save as write, state};
@@ -89,10 +89,12 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
 fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
-    let runtime = runtime_of_monitor(is_fleet)
-        .thread_stack_size(512 << 10)
-        .build()
-        .context("cannot start the runtime")?;
+    let mut runtime = runtime();
+    if is_fleet {
+        process::part_heap();
+    }
+    let runtime = runtime.thread_stack_size(512 << 10).build();
+    let runtime = runtime.context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());

@@ -11,11 +11,7 @@ use crate::schema::{self, Field, Schema};
 
 const SCHEMA: &str = "zmtop-mem/1";
 
-pub(super) fn object<'a>(mem: &'a MemReport<'_>) -> Object<'a> {
-    plain(mem).with_unread()
-}
-
-pub(in crate::output) fn schema() -> Schema {
+pub fn schema() -> Schema {
     let mut fields = fields();
     fields.push(Field::new(
         "unread",

@@ -133,16 +133,13 @@ fn wait(pidfd: Option<&OwnedFd>, stdin: &mut StdinWriter<'_>, mut timeout: Durat
         // Before Linux 5.3 there is no descriptor to wait for. The caller polls.
         timeout = timeout.min(Duration::from_millis(50));
     }
-    let timeout = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
+    let timeout = Timespec::try_from(timeout).ok();
     let writable = {
         let mut fds = Vec::with_capacity(2);
         fds.extend(stdin.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         let pipes = fds.len();
         fds.extend(pidfd.map(|fd| PollFd::new(fd, PollFlags::IN)));
-        let polled = poll(&mut fds, Some(&timeout));
+        let polled = poll(&mut fds, timeout.as_ref());
         polled.is_ok() && pipes == 1 && !fds[0].revents().is_empty()
     };
     if writable {
