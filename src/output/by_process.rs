@@ -93,11 +93,7 @@ described_object! {
 /// Returns what the document consists of; `help` says what it is, `rows` what its rows are.
 pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static str, rows: &str) -> Schema {
     let mut row = of_columns(columns);
-    row.push(Field::new(
-        "unread",
-        "The reasons of what is null here.",
-        schema::unread(),
-    ));
+    row.push(Field::new("unread", "Why values are null.", schema::unread()));
     let mut process = identity_fields();
     process.push(Field::new(P::ROWS, rows, schema::list(schema::object(row))));
     process.extend(P::totals_fields());
@@ -110,7 +106,7 @@ pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static
             Field::new("schema", "The name of this schema.", schema::text()),
             Field::new(
                 "processes",
-                "The processes, in the order asked for.",
+                "The processes, in the requested order.",
                 schema::list(process.clone()).absent("in ndjson, which has one process a line"),
             ),
             Field::new(

@@ -250,7 +250,7 @@ pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c
             Unit::Text | Unit::Trend | Unit::Verdict => schema::foreign(),
         };
         let shape = shape.null("unknown, or the row has no such value");
-        Field::new(column.id, column.help, shape.absent("where --columns leaves it out"))
+        Field::new(column.id, column.help, shape.absent("if --columns omits it"))
     });
     fields.collect()
 }

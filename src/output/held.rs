@@ -123,5 +123,5 @@ described_object! {
 
 pub fn schema() -> Schema {
     let help = "Memory that processes hold through their descriptors. Written by `zmtop held`.";
-    by_process::schema::<HeldByProcess<'_>>(COLUMNS, help, "The objects, in the order asked for.")
+    by_process::schema::<HeldByProcess<'_>>(COLUMNS, help, "The objects, in the requested order.")
 }

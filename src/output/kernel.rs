@@ -268,7 +268,7 @@ fn table_fields<T: TableKind>(
 }
 
 pub fn slab_schema() -> Schema {
-    let rows = ("caches", "The caches, in the order asked for.");
+    let rows = ("caches", "The caches, in the requested order.");
     let sums = "Sums over all caches that pass the filter.";
     let table = table_fields(slab::COLUMNS, rows, sums, |sums| {
         sums.null("the caches could not be read")
@@ -281,7 +281,7 @@ pub fn slab_schema() -> Schema {
 }
 
 pub fn sites_schema() -> Schema {
-    let rows = ("sites", "The allocation sites, in the order asked for.");
+    let rows = ("sites", "The allocation sites, in the requested order.");
     let sums = "Sums over all sites that pass the filter.";
     let table = table_fields(sites::COLUMNS, rows, sums, |sums| sums);
     Schema {
@@ -292,7 +292,7 @@ pub fn sites_schema() -> Schema {
 }
 
 pub fn callers_schema() -> Schema {
-    let rows = ("callers", "The call sites, or the functions, in the order asked for.");
+    let rows = ("callers", "The call sites, or the functions, in the requested order.");
     let table = table_fields(callers::COLUMNS, rows, "Sums over all that pass the filter.", |sums| {
         sums
     });

@@ -133,7 +133,7 @@ fn is_summed(column: &Column<Mappings>) -> bool {
 
 pub fn schema() -> Schema {
     let help = "The mappings of processes. Written by `zmtop maps`.";
-    by_process::schema::<ProcessMappings<'_>>(COLUMNS, help, "The mappings, or the areas, in the order asked for.")
+    by_process::schema::<ProcessMappings<'_>>(COLUMNS, help, "The mappings, or the areas, in the requested order.")
 }
 
 /// Explains why a process has no mappings to show.

@@ -1,7 +1,7 @@
 //! The report of the memory that a process does not touch.
 //!
 //! ```text
-//! 27213 python3, looked at after 60s
+//! 27213 python3, checked after 60s
 //!  COLD    RSS  SHARE   SIZE  KIND  MAPPING
 //!  412M   430M   95.8   512M  heap  [heap]
 //!  1.2M   6.1M   19.7   8.3M  file  /usr/bin/python3.13
@@ -115,7 +115,7 @@ described_object! {
         /// The resident mappings, coldest first.
         "mappings": list(object({
             let mut fields = [named_fields(), figure_fields()].concat();
-            fields.push(Field::new("unread", "The reasons of what is null here.", unread()));
+            fields.push(Field::new("unread", "Why values are null.", unread()));
             fields
         })) => report.mappings().map(|one| object(one).with_unread()).collect::<Vec<_>>(),
         /// Sums over all mappings.
@@ -136,7 +136,7 @@ pub fn schema() -> Schema {
 impl Report for ProveReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let since = units::span(self.coldness.since);
-        writeln!(out, "{} {}, looked at after {since}", self.id.pid, safe(self.comm))?;
+        writeln!(out, "{} {}, checked after {since}", self.id.pid, safe(self.comm))?;
         let titles = ["COLD", "HOT", "RSS", "COLD%"].map(|title| (title, Align::Right));
         let names = ["KIND", "MAPPING"].map(|title| (title, Align::Left));
         let mut table = TextTable::titled(titles.into_iter().chain(names));

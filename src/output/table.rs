@@ -299,19 +299,19 @@ described_object! {
         "time": time() => record::time_text(table.snapshot.time),
         /// The name of the host.
         "host": foreign() => Node::bytes(&table.snapshot.host),
-        /// What rows are groups by.
+        /// The kind of group that rows are.
         "by": text().null("rows are processes") => table.by,
-        /// The rows, in the order asked for.
+        /// The rows, in the requested order.
         "rows": list(object([of_tree(), row_fields()].concat())) => rows,
         /// Sums over all rows that pass the filter.
-        "totals": object(row_fields()).null("none are asked for, or mean anything") => totals,
+        "totals": object(row_fields()).null("not requested, or without meaning") => totals,
     }
 }
 
 /// Returns the field that a row of a tree has before those of its columns.
 fn of_tree() -> Vec<Field> {
     let depth = schema::count().absent("unless rows are a tree");
-    vec![Field::new("depth", "How deep in the tree it is.", depth)]
+    vec![Field::new("depth", "Its depth in the tree.", depth)]
 }
 
 fn row_fields() -> Vec<Field> {
@@ -323,7 +323,7 @@ fn row_fields() -> Vec<Field> {
     );
     fields.push(Field::new(
         "unread",
-        "The reason of all that is unknown in the row, or reasons by column.",
+        "Why values of the row are unknown: one reason for all, or reasons by column.",
         schema::unread(),
     ));
     fields
@@ -332,7 +332,7 @@ fn row_fields() -> Vec<Field> {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "Chosen columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
+        help: "Selected columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
         fields: fields(),
     }
 }

@@ -19,14 +19,6 @@ use crate::units::span_exact;
 /// events.
 pub struct Notifier(Arc<Shared>);
 
-impl std::fmt::Debug for Notifier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Notifier")
-            .field("settings", &self.0.settings)
-            .finish_non_exhaustive()
-    }
-}
-
 struct Shared {
     settings: Vec<AlertSettings>,
     state: Mutex<State>,
@@ -104,7 +96,7 @@ impl Notifier {
         }
         if event.flapping {
             let (name, what, calm) = (shown(&settings.name), event.summary(), span_exact(CALM));
-            let text = format!("alert {name} is flapping: {what}; told again once it is steady for {calm}");
+            let text = format!("alert {name} is flapping: {what}; reported again once it is steady for {calm}");
             (self.0.on_error)(text);
         }
         if !settings.run.is_empty() {

@@ -13,11 +13,7 @@ const SCHEMA: &str = "zmtop-mem/1";
 
 pub fn schema() -> Schema {
     let mut fields = fields();
-    fields.push(Field::new(
-        "unread",
-        "The reasons of what is null, by path.",
-        schema::unread(),
-    ));
+    fields.push(Field::new("unread", "Why values are null, by path.", schema::unread()));
     Schema {
         name: SCHEMA,
         help: "The account of the machine's memory. Written by `zmtop mem`.",

@@ -41,7 +41,7 @@ pub(super) fn write(mem: &MemReport<'_>, out: &mut dyn Write) -> io::Result<()> 
     let upper = [compressed(mem), swap_areas(mem), Some(account)];
     write_tables(mem, out, upper.into_iter().flatten())?;
     if !unsupported.is_empty() {
-        let text = format!("not told by this kernel: {}", unsupported.join("; "));
+        let text = format!("not reported by this kernel: {}", unsupported.join("; "));
         write_wrapped(out, &text, mem.style.width)?;
     }
     write_tables(mem, out, details(mem))
@@ -58,7 +58,7 @@ fn write_tables(
     })
 }
 
-/// Writes whose memory is shown, its limits, and the host's memory.
+/// Writes the cgroup that is shown, its limits, and the host's memory.
 fn write_scope(mem: &MemReport<'_>, scope: &Scope, out: &mut dyn Write) -> io::Result<()> {
     let bytes = |reading| mem.bytes(reading).text;
     let limit = |reading: Reading<Option<u64>>| match reading {
@@ -401,7 +401,7 @@ fn reclaim(mem: &MemReport<'_>) -> Option<TextTable> {
     let mut figures = Figures::new("RECLAIMED SINCE BOOT");
     for (name, steal, scan, note) in rows {
         let note = match scan {
-            Ok(scan) => format!("of {} looked at, {note}", mem.bytes(Ok(scan)).text),
+            Ok(scan) => format!("of {} scanned, {note}", mem.bytes(Ok(scan)).text),
             Err(_) => note.to_owned(),
         };
         figures.push(name, mem.bytes(steal), note);
@@ -441,7 +441,7 @@ fn swap_owners(mem: &MemReport<'_>) -> Option<TextTable> {
     figures.push("swap cache", mem.bytes(swap.cache), "in RAM too; at the most");
     let rest = match swap.rest {
         Ok(n) if n < 0 => "more than is used: the figures are of different moments",
-        _ => "other shared memory, and who cannot be read",
+        _ => "other shared memory, unreadable processes",
     };
     figures.push("the rest", mem.signed_bytes(swap.rest), rest);
     if let Ok(1..) = swap.mapped {

@@ -54,7 +54,7 @@ const FIELDS: &[PayloadField] = fields! {
     "event": schema::one_of(["fired", "cleared"]) => |p| {
         Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into())
     },
-    /// It came and went so often that nothing more is sent until it stays.
+    /// True if it fired and cleared so often that nothing more is sent until its state is steady.
     "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
     /// Why it cleared.
     "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
@@ -90,15 +90,15 @@ pub(in crate::run) fn schema() -> Schema {
         .map(|(name, help, shape, _)| Field::new(*name, help, shape()))
         .collect();
     fields.extend(
-        Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("where it has none"))),
+        Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("if it has none"))),
     );
     let figure = schema::any_of(vec![schema::number(), schema::text()]).null("unknown");
-    let help = "Figures at the moment when it fired, by the ids of columns: first those of the condition. In bytes, bytes a \
-                second, shares of the whole or seconds, a verdict by its name.";
+    let help = "Figures as of the moment when it fired, by column id, first those of the condition. In bytes, bytes per \
+                second, shares of 1, or seconds; verdicts by name.";
     fields.push(Field::new("figures", help, schema::map(figure)));
     Schema {
         name: SCHEMA,
-        help: "An event of an alert. Given to the alert's program on standard input.",
+        help: "An event of an alert. Written to the standard input of the alert's program.",
         fields,
     }
 }
