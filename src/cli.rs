@@ -3,7 +3,6 @@
 //! A subcommand's own options stand in `run`, beside the function that runs it.
 
 pub mod fleet;
-mod monitor;
 pub mod serve;
 mod shared;
 
@@ -11,24 +10,24 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-pub use monitor::MonitorArgs;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
     CgroupArgs, ColorArgs, Early, Exit, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError,
 };
-pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time};
+pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
 pub use crate::output::Format;
 pub use crate::run::configure::{ConfigAction, ConfigArgs};
+pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
 pub use crate::run::held::HeldArgs;
 pub use crate::run::kernel::KernelArgs;
 pub use crate::run::leaks::LeaksArgs;
+pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::mem::MemArgs;
 pub use crate::run::ps::PsArgs;
 use crate::text;
 
-/// The command line as typed.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(
     name = "zmtop",
@@ -38,69 +37,40 @@ use crate::text;
                   data could not be read, 4 output could not be written, 128 + N ended by signal N."
 )]
 pub struct Cli {
-    /// The options of the monitor. A subcommand has its own.
     #[command(flatten)]
     pub monitor: MonitorArgs,
-    /// The command to run instead of the monitor.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// A command to run instead of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Print a table of the processes, once or again and again
+    /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
-    /// Account for the system's memory: RAM, swap, what is compressed, and where the RAM went
+    /// Account for the system's memory: RAM, swap, compressed memory, and what uses the RAM
     Mem(MemArgs),
-    /// Print the mappings of processes, those of one name together
+    /// Print the mappings of processes, summed by name
     Maps(MapsArgs),
     /// Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds
     Held(HeldArgs),
-    /// Watch for a while, or go through a recording, and tell who leaks: since when, how fast, how sure
+    /// Find leaking processes, live or in a recording: since when, how fast, how certain
     Leaks(Box<LeaksArgs>),
     /// Export the memory of groups and of the machine to Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Serve(serve::ServeArgs),
-    /// Show the groups of many hosts, from what zmtop serve exports to a Prometheus
+    /// Monitor many hosts at once, from what zmtop serve exports to Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Fleet(Box<fleet::FleetArgs>),
-    /// Look into the kernel's own memory
+    /// Report the kernel's own memory
     Kernel(KernelArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
     /// Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema
     Schema(SchemaArgs),
-    /// Write the completions of a shell
+    /// Write shell completions
     Completions(CompletionsArgs),
     /// Write the manual page; zmtop man | man -l - shows it
     Man,
-}
-
-/// The options of `zmtop schema`.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct SchemaArgs {
-    /// The name in the documents' field `schema`, such as zmtop-mem/1; without it all are described
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-}
-
-/// The options of `zmtop completions`.
-#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompletionsArgs {
-    /// For which shell
-    pub shell: Shell,
-}
-
-/// A shell that command lines are completed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
-    /// Write it to ~/.local/share/bash-completion/completions/zmtop
-    Bash,
-    /// Write it to a file `_zmtop` in a directory of $fpath
-    Zsh,
-    /// Write it to ~/.config/fish/completions/zmtop.fish
-    Fish,
 }
 
 /// Parses a command line, which begins with the program's name.

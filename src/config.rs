@@ -145,11 +145,18 @@ impl Settings {
     fn distrust(&mut self, open: Option<&File>, file: &Path, env: &Env) -> Vec<String> {
         let mut said: Vec<String> = self.distrust_file(open, file).into_iter().collect();
         for alert in &mut self.alerts {
-            let found = alert.run.first().map(|name| program::find(name, env.path.as_deref()));
-            if let Some(Err(program::Unfit::Distrusted(why))) = found {
-                let name = fault::shown(&alert.name);
-                said.push(format!("the program of alert {name} is not run: {why}"));
-                alert.run.clear();
+            let Some(called) = alert.run.first() else { continue };
+            let (name, called) = (fault::shown(&alert.name), fault::shown(called));
+            match program::find(&alert.run, env.path.as_deref()) {
+                Ok(_) => {}
+                // It may be there by the time it is to run.
+                Err(program::Unfit::Absent(error)) => {
+                    said.push(format!("alert {name}: cannot run {called}: {}", file::reason(&error)));
+                }
+                Err(program::Unfit::Distrusted(why)) => {
+                    said.push(format!("the program of alert {name} is not run: {why}"));
+                    alert.run.clear();
+                }
             }
         }
         said

@@ -43,10 +43,8 @@ pub enum Format {
     Csv,
 }
 
-/// The style of text for people.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutputStyle {
-    /// The unit of byte figures.
     pub units: Units,
     /// Maximum line length: the terminal's columns.
     pub width: Option<usize>,
@@ -56,12 +54,8 @@ pub struct OutputStyle {
     pub ascii: bool,
 }
 
-/// A report that can be written in every format.
 pub trait Report {
     /// Writes the report as text for people. All of it is safe to print.
-    ///
-    /// # Errors
-    /// Errors of `out`.
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
 
     /// Returns the report as one document, with its schema first.
@@ -76,9 +70,6 @@ pub trait Report {
 }
 
 /// Writes a report in a format.
-///
-/// # Errors
-/// Errors of `out`.
 pub fn write(out: &mut dyn Write, report: &dyn Report, format: Format) -> io::Result<()> {
     match format {
         Format::Table => report.text(out),

@@ -6,10 +6,11 @@ pub mod alert;
 pub mod configure;
 #[cfg(feature = "network")]
 mod fleet;
-mod generate;
+pub mod generate;
 pub mod held;
 pub mod kernel;
 pub mod leaks;
+pub mod live;
 pub mod maps;
 pub mod mem;
 pub mod monitor;
@@ -28,20 +29,15 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use monitor::{End, Setup, StartFleet};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-
-use crate::cli::{self, Cli, Command, Exit, MonitorArgs, PathArgs, UnitsArgs, UsageError};
+use crate::cli::{self, Cli, Command, Exit, PathArgs, UnitsArgs, UsageError};
 use crate::columns::COLUMNS;
-use crate::config::settings::{LogSettings, SamplerSettings};
-use crate::config::{Config, Env, Settings, state};
+use crate::config::settings::SamplerSettings;
+use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
-use crate::tui::Opening;
 use crate::units::Units;
 
-/// Runs the command given on the command line. Returns the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
     // With rights beyond those of its user, zmtop would open whatever the user names (a config, a log, another proc
@@ -67,17 +63,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             subcommand(&command, &env)
         }
-        Ok(Cli { command: None, monitor }) => live(&monitor, &env),
+        Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
+            Ok(config) => live::run(&monitor, config, None, &env),
+            Err(error) => usage(&error).into(),
+        },
     }
 }
 
-/// Runs a subcommand. Reports on stderr why it failed.
 fn subcommand(command: &Command, env: &Env) -> ExitCode {
     let done = match command {
         #[cfg(feature = "network")]
         Command::Fleet(args) => {
             return match fleet::configure(args, env) {
-                Ok((config, start)) => show(&args.monitor, config, Some(start), env),
+                Ok((config, start)) => live::run(&args.monitor, config, Some(start), env),
                 Err(error) => usage(&error).into(),
             };
         }
@@ -115,10 +113,8 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
     }
 }
 
-/// The reason why a subcommand produced no output.
 #[derive(Debug)]
 enum Failure {
-    /// An option, or the configuration, is wrong.
     Usage(UsageError),
     /// The data could not be read. The text says why, safe to print.
     Unread(String),
@@ -136,7 +132,6 @@ impl From<String> for Failure {
     }
 }
 
-/// Writes a report to standard output.
 fn print(report: &dyn Report, format: Format) -> Exit {
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     written(output::write(&mut out, report, format).and_then(|()| out.flush()))
@@ -145,13 +140,11 @@ fn print(report: &dyn Report, format: Format) -> Exit {
 /// Size of the stdout buffer, in bytes. A table with a few hundred rows is written in one system call.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
-/// Parses the filter of a one-shot command.
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
     filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
 }
 
-/// Returns the settings of the config, with the units from these options.
 fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
     let mut settings = load_settings(paths, env)?;
     units.apply(&mut settings)?;
@@ -194,7 +187,6 @@ fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
     }
 }
 
-/// Writes a one-line message to stderr.
 pub(crate) fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "zmtop: {what}");
 }
@@ -226,98 +218,6 @@ pub(crate) fn usage(error: &UsageError) -> Exit {
     Exit::Usage
 }
 
-/// Runs the live monitor.
-fn live(args: &MonitorArgs, env: &Env) -> ExitCode {
-    match args.configure(env) {
-        Ok(config) => show(args, config, None, env),
-        Err(error) => usage(&error).into(),
-    }
-}
-
-/// Runs the monitor with this configuration, for this machine or a fleet.
-fn show(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
-    if args.pick && process::was_closed() {
-        return written(Ok(())).into();
-    }
-    let picked = match args.pick.then(terminal::redirect_stdout).transpose() {
-        Ok(stdout) => stdout,
-        Err(error) => {
-            complain(&format!("--pick needs a terminal for the screen: {error}"));
-            return Exit::Usage.into();
-        }
-    };
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        complain("the monitor needs a terminal; `zmtop ps` prints one table anywhere");
-        return Exit::Usage.into();
-    }
-    if env.term.as_ref().is_none_or(|term| term.is_empty() || term == "dumb") {
-        complain("this terminal (TERM unset or dumb) cannot show the monitor; `zmtop ps` prints one table anywhere");
-        return Exit::Usage.into();
-    }
-    let mut options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
-    if let Err(error) = args.scope.apply(&mut options) {
-        return usage(&error).into();
-    }
-    // The history of one cgroup is not the machine's.
-    let keeps = config.settings.history.keep && options.cgroup.is_none();
-    let mut history_file = None;
-    if keeps && fleet.is_none() && options.roots().is_own() {
-        match state::history_file(env) {
-            Ok(file) => history_file = Some(file),
-            Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
-        }
-    }
-    config.warnings.splice(0..0, config.unread.take());
-    let log = match start_log(&config.settings.log) {
-        // Do without the monitor only if the log was named on the command line.
-        Err(what) if args.log.is_none() => {
-            config.warnings.push(what);
-            Ok(None)
-        }
-        other => other,
-    };
-    // Report before the screen is set up. The screen shows it too.
-    for warning in &config.warnings {
-        complain(warning);
-    }
-    let _log = match log {
-        Ok(guard) => guard,
-        Err(what) => {
-            complain(&what);
-            return Exit::Usage.into();
-        }
-    };
-    let opening = match args.pick {
-        true => Opening::Pick,
-        false if state::is_first_start(env) => Opening::First,
-        false => Opening::Usual,
-    };
-    match monitor::run(
-        config,
-        Setup {
-            options,
-            env: env.clone(),
-            history_file,
-            fleet,
-            opening,
-        },
-    ) {
-        Ok(End::Quit) if args.pick => Exit::Found.into(),
-        Ok(End::Quit) => Exit::Done.into(),
-        Ok(End::Picked(pids)) => {
-            let lines = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
-            written(picked.map_or(Ok(()), |mut stdout| stdout.write_all(lines.as_bytes()))).into()
-        }
-        Ok(End::Signal(number)) => ExitCode::from(128 + u8::try_from(number).unwrap_or(0)),
-        Ok(End::Hangup) => ExitCode::from(129),
-        Err(error) => {
-            complain(&format!("{error:#}"));
-            Exit::Unwritten.into()
-        }
-    }
-}
-
-/// Returns the sampler's options for these settings.
 pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path>) -> Options {
     Options {
         interval: sampler.interval,
@@ -331,30 +231,4 @@ pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path
         nice: u8::try_from(sampler.nice).unwrap_or(19),
         ..Options::new(proc_root)
     }
-}
-
-/// Maximum number of log lines that wait for a slow disk, about 1 MB. Further lines are lost.
-const MAX_LOG_LINES: usize = 4096;
-
-/// Opens the log if one is configured. The guard flushes it when dropped.
-fn start_log(settings: &LogSettings) -> Result<Option<WorkerGuard>, String> {
-    let Some(path) = &settings.file else { return Ok(None) };
-    let file = state::open_log(path).map_err(|error| {
-        format!(
-            "cannot open the log {}: {error}",
-            crate::text::safe(path.as_os_str().as_encoded_bytes())
-        )
-    })?;
-    let level = settings.level.parse().unwrap_or(tracing::Level::INFO);
-    let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(MAX_LOG_LINES)
-        .finish(file);
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(writer)
-        .with_ansi(false)
-        .with_max_level(level)
-        .finish();
-    tracing::subscriber::set_global_default(subscriber).map_err(|error| error.to_string())?;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), "zmtop starts");
-    Ok(Some(guard))
 }

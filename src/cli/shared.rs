@@ -15,7 +15,6 @@ use crate::sampler::Options;
 use crate::text::safe;
 use crate::units::{parse_span, span_exact};
 
-/// The options for the order and the look of a table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableArgs {
     /// Sort by this column; a leading `-` reverses
@@ -34,7 +33,6 @@ pub struct TableArgs {
 }
 
 impl TableArgs {
-    /// Applies the options to the settings. `columns` is the setting that holds the columns.
     pub(crate) fn apply(&self, settings: &mut Settings, columns: &str) -> Result<(), UsageError> {
         set(settings, "--columns", columns, self.columns.as_deref())?;
         self.units.apply(settings)?;
@@ -49,7 +47,6 @@ impl TableArgs {
     }
 }
 
-/// The option for the unit of byte figures.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitsArgs {
     /// Unit of byte figures: auto, k, m, g or bytes
@@ -58,16 +55,11 @@ pub struct UnitsArgs {
 }
 
 impl UnitsArgs {
-    /// Applies the option to the settings.
-    ///
-    /// # Errors
-    /// The value is not a unit.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--units", "ui.units", self.units.as_deref())
     }
 }
 
-/// The option against colours.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColorArgs {
     /// Use no colours
@@ -97,7 +89,6 @@ pub struct SourceArgs {
     pub at: Option<String>,
 }
 
-/// The options for the locations of the settings and of the proc tree.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathArgs {
     /// Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command
@@ -108,7 +99,6 @@ pub struct PathArgs {
     pub proc_root: Option<PathBuf>,
 }
 
-/// The option to show a cgroup instead of the machine.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupArgs {
     /// Show only the processes of this cgroup, with its memory and limit in place of the machine's
@@ -117,10 +107,6 @@ pub struct CgroupArgs {
 }
 
 impl CgroupArgs {
-    /// Applies the option to the sampler's options.
-    ///
-    /// # Errors
-    /// No such cgroup is visible.
     pub fn apply(&self, options: &mut Options) -> Result<(), UsageError> {
         let Some(path) = &self.cgroup else { return Ok(()) };
         options.choose_cgroup(path).map_err(|why| {
@@ -135,7 +121,6 @@ impl CgroupArgs {
     }
 }
 
-/// The options of a report with one table.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -159,10 +144,8 @@ pub(crate) fn of_each_process(arg: Arg) -> Arg {
     }
 }
 
-/// A process as it is named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessArg {
-    /// A process id.
     Pid(u32),
     /// The name of the program or script, or a part of the command line.
     Name(String),
@@ -186,7 +169,6 @@ impl FromStr for ProcessArg {
 /// An error in the value of an option. Exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// An option is wrong.
     #[error("{option}: {what}")]
     Option {
         /// The option as it is typed, `--sort`.
@@ -194,20 +176,17 @@ pub enum UsageError {
         /// What is wrong with its value, and what would be right. Safe to print.
         what: String,
     },
-    /// A file of the configuration is wrong.
     #[error("{0}")]
     Config(#[from] ConfigError),
 }
 
 impl UsageError {
-    /// Returns the error for an invalid option value. `what` is safe to print.
     pub fn option(option: &'static str, what: impl Into<String>) -> Self {
         let what = what.into();
         Self::Option { option, what }
     }
 }
 
-/// Returns a function that creates an error of `option`.
 pub(crate) fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
     move |what| UsageError::Option { option, what }
 }
@@ -226,9 +205,6 @@ pub(crate) fn set(
 }
 
 /// Returns the time given by `--for`, or `default` if it was not typed.
-///
-/// # Errors
-/// The time cannot be parsed or is out of range.
 pub(crate) fn watching_time(
     typed: Option<&str>,
     range: RangeInclusive<Duration>,
@@ -249,7 +225,6 @@ pub(crate) const GROUPS: [GroupBy; 7] = {
     [a, b, c, d, e, f, GroupBy::Mapping]
 };
 
-/// Parses the id of one of these attributes.
 pub(crate) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> {
     known.iter().copied().find(|by| by.id() == typed).ok_or_else(|| {
         let known: Vec<_> = known.iter().map(|by| by.id()).collect();
@@ -257,12 +232,10 @@ pub(crate) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> 
     })
 }
 
-/// Parses a way to group processes.
 pub(crate) fn by(typed: &str) -> Result<GroupBy, String> {
     one_of(&GroupBy::OF_ONE_HOST, typed)
 }
 
-/// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -270,11 +243,8 @@ pub enum Exit {
     Done = 0,
     /// A check found something, or nothing was picked.
     Found = 1,
-    /// The command line or the configuration is wrong.
     Usage = 2,
-    /// The data could not be read.
     Unread = 3,
-    /// Output could not be written.
     Unwritten = 4,
 }
 
@@ -300,6 +270,5 @@ impl Exit {
 pub struct Early {
     /// The text, safe to print. Goes to stdout if `exit` is [`Exit::Done`], otherwise to stderr.
     pub text: String,
-    /// The exit code.
     pub exit: Exit,
 }

@@ -12,7 +12,6 @@ use crate::schema::{self, Field, Schema};
 use crate::text::safe;
 
 pub trait ProcessRows {
-    /// The kind of its rows.
     type Kind: TableKind;
     /// The schema's name. Fields are never removed or renamed, only added.
     const SCHEMA: &'static str;
@@ -35,21 +34,18 @@ pub trait ProcessRows {
     }
 
     /// Returns the cells of the totals and a label. `shown` rows are listed above.
-    fn totals(&self, layout: &ReportLayout<Self::Kind>, shown: usize) -> Vec<Cell>;
+    fn totals(&self, layout: &ReportLayout<Self::Kind>, shown: usize) -> (Vec<Cell>, String);
 
     /// Adds the totals to the process's JSON object.
     fn put_totals<'p>(&'p self, layout: &ReportLayout<Self::Kind>, object: Object<'p>) -> Object<'p>;
 
-    /// Returns what is described of those totals.
     fn totals_fields() -> Vec<Field>;
 }
 
-/// Processes and the options of their tables.
 #[derive(Debug)]
 pub struct ReportByProcess<P: ProcessRows> {
     /// The processes, in the order asked for.
     pub processes: Vec<P>,
-    /// The columns, order and style.
     pub layout: ReportLayout<P::Kind>,
 }
 
@@ -61,11 +57,12 @@ impl<P: ProcessRows> ReportByProcess<P> {
     }
 
     fn write_table(&self, out: &mut dyn Write, process: &P) -> io::Result<()> {
-        let mut table = self.layout.titled();
+        let mut table = self.layout.text_table(None);
         let rows = self.sorted(process);
         let shown = rows.len();
         rows.for_each(|row| table.push(&process.cells(&self.layout, row)));
-        table.push_totals(&process.totals(&self.layout, shown), "");
+        let (totals, label) = process.totals(&self.layout, shown);
+        self.layout.push_totals(&mut table, &totals, &label, false);
         table.write(out, &self.layout.style)
     }
 
@@ -86,9 +83,7 @@ described_object! {
         /// Its short name.
         "comm": foreign().null("it could not be read") => start.map(|(_, comm)| Node::bytes(comm)),
     }
-}
 
-described_object! {
     fn reason, reason_fields(why: Option<Missing>) -> Object<'static> {
         /// Why the rows could not be read.
         "unread": text().null("they could be read") => why.map(|why| why.to_string()),
@@ -98,11 +93,7 @@ described_object! {
 /// Returns what the document consists of; `help` says what it is, `rows` what its rows are.
 pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static str, rows: &str) -> Schema {
     let mut row = of_columns(columns);
-    row.push(Field::new(
-        "unread",
-        "The reasons of what is null here.",
-        schema::unread(),
-    ));
+    row.push(Field::new("unread", "Why values are null.", schema::unread()));
     let mut process = identity_fields();
     process.push(Field::new(P::ROWS, rows, schema::list(schema::object(row))));
     process.extend(P::totals_fields());
@@ -115,7 +106,7 @@ pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static
             Field::new("schema", "The name of this schema.", schema::text()),
             Field::new(
                 "processes",
-                "The processes, in the order asked for.",
+                "The processes, in the requested order.",
                 schema::list(process.clone()).absent("in ndjson, which has one process a line"),
             ),
             Field::new(

@@ -31,7 +31,6 @@ pub struct ChangeTracker {
     at: Duration,
 }
 
-/// A row of the previous table.
 #[derive(Debug)]
 struct PreviousRow {
     /// The figures of the columns in bytes, and of the sort column.
@@ -40,26 +39,13 @@ struct PreviousRow {
     passed: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
-    Present,
-    New,
-    Ended,
-}
+/// The marks of rows: in both tables, only in this one, only in the previous one.
+const PRESENT: &str = " ";
+const NEW: &str = "+";
+const ENDED: &str = "-";
 
-impl Status {
-    const fn mark(self) -> &'static str {
-        match self {
-            Self::Present => " ",
-            Self::New => "+",
-            Self::Ended => "-",
-        }
-    }
-}
-
-/// A row of the table of changes.
 struct ChangedRow {
-    status: Status,
+    mark: &'static str,
     /// Bytes per second; `None` if either value is unknown.
     rates: Vec<Option<f64>>,
     cells: Vec<Cell>,
@@ -104,9 +90,6 @@ impl ChangeTracker {
     }
 
     /// Writes what changed since the previous table, which these rows then replace. All of it is safe to print.
-    ///
-    /// # Errors
-    /// Errors of `out`.
     pub fn write(
         &mut self,
         out: &mut dyn Write,
@@ -118,9 +101,9 @@ impl ChangeTracker {
         let columns = &with_sort[..options.columns.len()];
         let mut changed = self.compare(rows, query, &with_sort, options);
         let sums: Vec<Option<f64>> = (0..columns.len()).map(|i| sum_of_rates(&changed, i)).collect();
-        let count = |status| changed.iter().filter(|row| row.status == status).count();
-        let (new, ended) = (count(Status::New), count(Status::Ended));
-        let is_changed = |row: &ChangedRow| row.status != Status::Present || is_visible(row, columns, options);
+        let count = |mark| changed.iter().filter(|row| row.mark == mark).count();
+        let (new, ended) = (count(NEW), count(ENDED));
+        let is_changed = |row: &ChangedRow| row.mark != PRESENT || is_visible(row, columns, options);
         let moved = changed.iter().filter(|row| is_changed(row)).count() - new - ended;
         let label = format!("{moved} changed, {new} new, {ended} ended of {}", count_label(rows));
         let label = once(label).chain(partial_label(rows)).collect::<Vec<_>>().join(", ");
@@ -194,11 +177,7 @@ impl ChangeTracker {
                 let rates = columns.iter().enumerate().map(|(i, c)| rate(then(i), figure(c, &row)));
                 let rates: Vec<_> = rates.collect();
                 changed.push(ChangedRow {
-                    status: if previous.is_some() {
-                        Status::Present
-                    } else {
-                        Status::New
-                    },
+                    mark: if previous.is_some() { PRESENT } else { NEW },
                     order_key: order_key(&rates, sort.order_key(&row)),
                     cells: options.cells(columns, &row),
                     rates,
@@ -215,7 +194,7 @@ impl ChangeTracker {
         changed.extend(ended.into_iter().map(|(_, previous)| {
             let rates: Vec<_> = previous.figures.iter().map(|then| rate(*then, Some(0))).collect();
             ChangedRow {
-                status: Status::Ended,
+                mark: ENDED,
                 order_key: order_key(&rates, OrderKey::MISSING),
                 cells: previous.cells.clone(),
                 rates,
@@ -234,7 +213,7 @@ impl ChangedRow {
                 self.cells[i].clone()
             }
         });
-        once(word(self.status.mark())).chain(cells).collect()
+        once(word(self.mark)).chain(cells).collect()
     }
 }
 

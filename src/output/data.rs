@@ -10,7 +10,6 @@ use crate::order;
 use crate::record::Record;
 use crate::schema::{self, Field};
 
-/// A document of a report.
 #[derive(Debug)]
 pub enum Document<'a> {
     /// Named values; a schema's fields are only ever added to.
@@ -23,22 +22,16 @@ pub enum Document<'a> {
 pub struct DataTable<'a> {
     /// The names of the columns; `None` for a table that continues one with the same names.
     pub names: Option<Vec<&'static str>>,
-    /// The values, row by row.
     pub rows: Box<dyn Iterator<Item = Vec<DataValue<'a>>> + 'a>,
 }
 
 /// A value, or a tree of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node<'a> {
-    /// A known value.
     Known(DataValue<'a>),
-    /// A value that is unknown, and why.
     Unknown(Missing),
-    /// A switch.
     Bool(bool),
-    /// Values by name.
     Object(Object<'a>),
-    /// Values in a row.
     List(Vec<Node<'a>>),
 }
 
@@ -50,14 +43,12 @@ pub struct Object<'a>(Vec<(Cow<'static, str>, Node<'a>)>);
 pub(super) const UNREAD: &str = "unread";
 
 impl<'a> Object<'a> {
-    /// Adds a value.
     #[must_use]
     pub fn put(mut self, name: impl Into<Cow<'static, str>>, node: impl Into<Node<'a>>) -> Self {
         self.0.push((name.into(), node.into()));
         self
     }
 
-    /// Adds the values of another object.
     #[must_use]
     pub fn extend(mut self, more: Self) -> Self {
         self.0.extend(more.0);
@@ -101,13 +92,11 @@ impl<'a> Object<'a> {
     pub fn into_table(self) -> DataTable<'a> {
         let text = |text: String| DataValue::Text(text.into_bytes().into());
         let row = move |(path, node): (String, &Node<'a>)| {
-            let (value, why) = match node {
-                Node::Known(plain) => (plain.clone(), DataValue::Null),
-                Node::Unknown(why) => (DataValue::Null, text(why.to_string())),
-                Node::Bool(on) => (text(on.to_string()), DataValue::Null),
-                Node::Object(_) | Node::List(_) => (DataValue::Null, DataValue::Null),
+            let why = match node {
+                Node::Unknown(why) => text(why.to_string()),
+                _ => DataValue::Null,
             };
-            vec![text(path), value, why]
+            vec![text(path), node.clone().into_plain(), why]
         };
         let rows: Vec<_> = self.leaves(|_| true).into_iter().map(row).collect();
         DataTable {
@@ -116,34 +105,18 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns the values as a row of a table.
-    pub fn into_row(self) -> Vec<DataValue<'a>> {
-        self.0.into_iter().map(|(_, node)| node.into_value()).collect()
+    /// Returns the values as a row of a table. Texts of a list are joined.
+    pub(super) fn into_row(self) -> Vec<DataValue<'a>> {
+        self.0.into_iter().map(|(_, node)| node.into_plain()).collect()
     }
 
-    /// Returns the values to keep that are no objects or lists, by their paths.
+    /// Returns the leaves to keep, by their paths.
     fn leaves(&self, keep: fn(&Node<'a>) -> bool) -> Vec<(String, &Node<'a>)> {
         let mut leaves = Vec::new();
-        self.collect_leaves("", keep, &mut leaves);
-        leaves
-    }
-
-    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Node<'a>) -> bool, leaves: &mut Vec<(String, &'n Node<'a>)>) {
         for (name, node) in &self.0 {
-            // Paths are made for what is kept alone: mostly that is nothing.
-            let path = || {
-                if path.is_empty() {
-                    name.to_string()
-                } else {
-                    format!("{path}.{name}")
-                }
-            };
-            match node {
-                Node::Object(_) | Node::List(_) => node.collect_leaves(&path(), keep, leaves),
-                leaf if keep(leaf) => leaves.push((path(), leaf)),
-                _ => {}
-            }
+            node.collect_leaves(&|| name.to_string(), keep, &mut leaves);
         }
+        leaves
     }
 }
 
@@ -153,34 +126,52 @@ impl<'a> Node<'a> {
         Self::Known(DataValue::Text(Cow::Borrowed(bytes)))
     }
 
-    /// Returns it as one value; of a list, its texts with commas between them.
-    fn into_value(self) -> DataValue<'a> {
+    fn into_plain(self) -> DataValue<'a> {
         match self {
-            Self::Known(value) => value,
+            Self::Known(plain) => plain,
+            Self::Unknown(_) | Self::Object(_) => DataValue::Null,
             Self::Bool(on) => DataValue::Text(on.to_string().into_bytes().into()),
             Self::List(list) => {
-                let texts = list.into_iter().filter_map(|node| match node.into_value() {
-                    DataValue::Text(text) => Some(text),
+                let texts = list.into_iter().filter_map(|node| match node {
+                    Self::Known(DataValue::Text(text)) => Some(text.into_owned()),
                     _ => None,
                 });
                 DataValue::Text(texts.collect::<Vec<_>>().join(&b", "[..]).into())
             }
-            Self::Unknown(_) | Self::Object(_) => DataValue::Null,
         }
     }
 
-    fn collect_leaves<'n>(&'n self, path: &str, keep: fn(&Self) -> bool, leaves: &mut Vec<(String, &'n Self)>) {
+    /// Calls `path` only for leaves to keep, which are usually none.
+    fn collect_leaves<'n>(
+        &'n self,
+        path: &dyn Fn() -> String,
+        keep: fn(&Self) -> bool,
+        leaves: &mut Vec<(String, &'n Self)>,
+    ) {
         match self {
-            Self::Object(object) => object.collect_leaves(path, keep, leaves),
-            Self::List(list) => {
-                for (at, node) in list.iter().enumerate() {
-                    node.collect_leaves(&format!("{path}.{at}"), keep, leaves);
+            Self::Object(object) => {
+                for (name, node) in &object.0 {
+                    node.collect_leaves(&|| format!("{}.{name}", path()), keep, leaves);
                 }
             }
-            leaf if keep(leaf) => leaves.push((path.to_owned(), leaf)),
+            Self::List(list) => {
+                for (at, node) in list.iter().enumerate() {
+                    node.collect_leaves(&|| format!("{}.{at}", path()), keep, leaves);
+                }
+            }
+            leaf if keep(leaf) => leaves.push((path(), leaf)),
             _ => {}
         }
     }
+}
+
+/// Returns the names of fields, as those of a table's columns.
+pub(super) fn names(fields: Vec<Field>) -> Vec<&'static str> {
+    let names = fields.into_iter().filter_map(|field| match field.name {
+        Cow::Borrowed(name) => Some(name),
+        Cow::Owned(_) => None,
+    });
+    names.collect()
 }
 
 /// Returns reasons as an object; `None` if there are none.
@@ -220,12 +211,12 @@ impl Serialize for Object<'_> {
 /// Defines a function that makes an object, and one that returns what is described of its fields: each has its meaning, its
 /// name, its [`Shape`](crate::schema::Shape) and its value.
 macro_rules! described_object {
-    (
+    ($(
         $(#[doc = $doc:literal])*
         fn $make:ident, $fields:ident $(<$life:lifetime>)? ($($arg:ident: $type:ty),*) -> $object:ty {
             $($(#[doc = $help:literal])+ $name:literal: $shape:expr => $value:expr,)*
         }
-    ) => {
+    )*) => {$(
         $(#[doc = $doc])*
         pub(super) fn $make $(<$life>)? ($($arg: $type),*) -> $object {
             crate::output::data::Object::default()$(.put($name, $value))*
@@ -237,7 +228,7 @@ macro_rules! described_object {
             use crate::schema::{any_of, bytes, count, delta, foreign, id, list, map, number, object, one_of, pace, percent, seconds, share, switch, text, time, unread};
             vec![$(crate::schema::Field::new($name, concat!($($help, " "),+), $shape)),*]
         }
-    };
+    )*};
 }
 
 pub(super) use described_object;
@@ -259,7 +250,7 @@ pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c
             Unit::Text | Unit::Trend | Unit::Verdict => schema::foreign(),
         };
         let shape = shape.null("unknown, or the row has no such value");
-        Field::new(column.id, column.help, shape.absent("where --columns leaves it out"))
+        Field::new(column.id, column.help, shape.absent("if --columns omits it"))
     });
     fields.collect()
 }

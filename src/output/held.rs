@@ -1,4 +1,4 @@
-//! The report of what processes hold through their descriptors.
+//! The report of memory that processes hold through their descriptors.
 //!
 //! ```text
 //! SHARE WHOLE   BY  FDS  KIND    NAME
@@ -18,10 +18,8 @@ use crate::model::{Held, HeldKind, Missing, ProcessSample, Reading};
 use crate::proc::files;
 use crate::schema::{Field, Schema};
 
-/// All that some processes hold, and what is wanted of that.
 pub type HeldReport<'a> = ReportByProcess<HeldByProcess<'a>>;
 
-/// A process and what it holds.
 #[derive(Clone, Debug)]
 pub struct HeldByProcess<'a> {
     pid: u32,
@@ -31,7 +29,7 @@ pub struct HeldByProcess<'a> {
 }
 
 impl<'a> HeldByProcess<'a> {
-    /// Takes what the process of that pid holds; where there is none, `sample` is the reason.
+    /// `sample` is the process with that pid, or the reason why there is none.
     pub fn new(pid: u32, sample: Reading<&'a ProcessSample>) -> Self {
         let held = sample.and_then(ProcessSample::held);
         Self {
@@ -45,16 +43,14 @@ impl<'a> HeldByProcess<'a> {
         }
     }
 
-    /// Returns why it is not known what it holds.
+    /// Returns why the objects are unknown, if they are.
     pub fn fault(&self) -> Option<String> {
         let pid = self.pid;
         Some(match self.held.err()? {
             Missing::Gone => format!("{pid}: no such process"),
             Missing::KernelThread => format!("{pid} is a kernel thread, which has no descriptors"),
             Missing::Zombie => format!("{pid} is a zombie, which has closed its descriptors"),
-            Missing::Denied => {
-                format!("{pid}: {}", files::advice("CAP_SYS_PTRACE"))
-            }
+            Missing::Denied => format!("{pid}: {}", files::advice("CAP_SYS_PTRACE")),
             other => format!("{pid}: {other}"),
         })
     }
@@ -81,13 +77,11 @@ impl ProcessRows for HeldByProcess<'_> {
         &self.rows
     }
 
-    fn totals(&self, layout: &ReportLayout<HeldObjects>, shown: usize) -> Vec<Cell> {
+    fn totals(&self, layout: &ReportLayout<HeldObjects>, shown: usize) -> (Vec<Cell>, String) {
         let all = self.held.map_or(0, |held| held.objects.len() + held.unlisted as usize);
         let figures = self.held.map(|held| held.figures).unwrap_or_default();
-        layout.labelled(
-            layout.cells(&HeldRow::Total(&figures)),
-            &totals_label("object", all, shown, None),
-        )
+        let label = totals_label("object", all, shown, None);
+        (layout.cells(&HeldRow::Total(&figures)), label)
     }
 
     fn put_totals<'p>(&'p self, _: &ReportLayout<HeldObjects>, object: Object<'p>) -> Object<'p> {
@@ -101,16 +95,14 @@ impl ProcessRows for HeldByProcess<'_> {
 
 described_object! {
     fn totals, totals_fields(held: Reading<&Held>) -> Object<'static> {
-        /// Objects that are not listed, beyond those that are.
+        /// Number of further objects that are not listed.
         "unlisted": count() => held.map_or(0, |held| held.unlisted),
-        /// The parts of all objects that are its share.
+        /// Its share of all objects.
         "totals": object(sums_fields()).null("the rows could not be read") => held.ok().map(|held| sums(&held.figures)),
     }
-}
 
-described_object! {
     fn sums, sums_fields(figures: &HeldFigures) -> Object<'static> {
-        /// The kinds together, which is in nobody's PSS.
+        /// The sum of all kinds, which is in no PSS.
         "held": bytes() => figures.total(),
         /// Buffers of the GPU in RAM.
         "gpu": bytes() => figures.of(HeldKind::Gpu),
@@ -122,15 +114,14 @@ described_object! {
         "memfd": bytes() => figures.of(HeldKind::Memfd),
         /// Rings of `io_uring`.
         "uring": bytes() => figures.of(HeldKind::Uring),
-        /// Buffers in the memory of the graphics card, which are in no sum.
+        /// Buffers in the memory of the graphics card, which no sum includes.
         "vram": bytes() => figures.vram,
-        /// Some could not be read: the sums are too small.
+        /// True if some could not be read: the sums are too small.
         "partial": switch() => figures.is_partial(None),
     }
 }
 
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
-    let help = "What processes hold through their descriptors. Written by `zmtop held`.";
-    by_process::schema::<HeldByProcess<'_>>(COLUMNS, help, "The objects, in the order asked for.")
+    let help = "Memory that processes hold through their descriptors. Written by `zmtop held`.";
+    by_process::schema::<HeldByProcess<'_>>(COLUMNS, help, "The objects, in the requested order.")
 }

@@ -12,18 +12,12 @@ use serde_json::ser::Formatter;
 use crate::text;
 
 /// Writes a value on one line: a line of NDJSON.
-///
-/// # Errors
-/// Errors of `out`, or of the value.
 pub fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, false)
 }
 
 /// Writes a value as one document. Each element of its top-level lists is on its own line, so that the document can be
 /// read, searched by line and compared without the bulk of indentation.
-///
-/// # Errors
-/// Errors of `out`, or of the value.
 pub fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     write(out, value, true)
 }
@@ -42,7 +36,6 @@ fn write(out: &mut dyn Write, value: &impl Serialize, lines: bool) -> io::Result
 struct SafeFormatter {
     /// True to put each element of the top-level lists on its own line.
     lines: bool,
-    /// Number of open objects and lists.
     depth: usize,
     /// True if the top-level list has an element.
     filled: bool,

@@ -31,7 +31,6 @@ const SLAB: &str = "zmtop-slab/1";
 const SITES: &str = "zmtop-sites/1";
 const CALLERS: &str = "zmtop-callers/1";
 
-/// A report of the rows that pass a filter.
 pub struct KernelReport<'r, T: TableKind> {
     layout: ReportLayout<T>,
     rows: Vec<&'r T::Row<'r>>,
@@ -42,7 +41,6 @@ pub struct KernelReport<'r, T: TableKind> {
     least_name: Option<usize>,
     /// False if the rows could not be read. Then there is no table.
     is_read: bool,
-    /// Lines below the table.
     notes: Vec<String>,
     /// The fields of the document before the rows and after their sums.
     before: Object<'r>,
@@ -82,15 +80,9 @@ impl<T: TableKind> Report for KernelReport<'_, T> {
         let layout = &self.layout;
         let (totals, label) = &self.totals;
         if self.is_read {
-            let mut table = match self.least_name {
-                Some(least) => layout.growing(least),
-                None => layout.titled(),
-            };
+            let mut table = layout.text_table(self.least_name);
             self.rows.iter().for_each(|row| table.push(&layout.cells(row)));
-            match self.least_name {
-                Some(_) => table.push_totals(totals, label),
-                None => table.push_totals(&layout.labelled(totals.clone(), label), ""),
-            }
+            layout.push_totals(&mut table, totals, label, self.least_name.is_some());
             table.write(out, &layout.style)?;
         }
         self.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
@@ -125,7 +117,6 @@ pub fn slab_report<'r>(
     }
 }
 
-/// Reports allocation sites.
 pub fn sites_report<'r>(
     found: &'r AllocSites,
     rows: (&'r [SiteRow<'r>], &'r SiteRow<'r>),
@@ -201,34 +192,26 @@ described_object! {
         /// `SUnreclaim`: the part that stays.
         "sunreclaim": bytes().null("unknown") => system.sunreclaim,
     }
-}
 
-described_object! {
     fn slab_after, slab_after_fields(caches: Reading<&SlabCaches>) -> Object<'static> {
         /// Number of lines of slabinfo that could not be parsed.
         "malformed": count() => caches.map_or(0, |found| found.malformed as u64),
         /// Why the caches could not be read.
         "unread": text().null("they could be read") => caches.err().map(|why| why.to_string()),
     }
-}
 
-described_object! {
     fn sites_before, sites_before_fields(found: &AllocSites) -> Object<'static> {
         /// The name of this schema.
         "schema": text() => SITES,
         /// True if the kernel counts now. Otherwise the figures are from the time before it was stopped.
         "running": switch() => found.running,
     }
-}
 
-described_object! {
     fn sites_after, sites_after_fields(found: &AllocSites) -> Object<'static> {
         /// Number of lines of allocinfo that could not be parsed.
         "malformed": count() => found.malformed,
     }
-}
 
-described_object! {
     fn of_zmtop, own_fields(own: &CallFigures) -> Object<'static> {
         /// Events of zmtop itself, which no other figure includes.
         "hits": count() => own.hits,
@@ -237,9 +220,7 @@ described_object! {
         /// Bytes that zmtop freed.
         "freed": bytes() => own.freed,
     }
-}
 
-described_object! {
     fn callers_before, callers_before_fields(callers: &Callers) -> Object<'static> {
         /// The name of this schema.
         "schema": text() => CALLERS,
@@ -266,16 +247,13 @@ described_object! {
         /// Size of the kernel's buffers.
         "buffers": bytes().null("not reported by this kernel") => callers.trace.buffers,
     }
-}
 
-described_object! {
     fn callers_after, callers_after_fields(callers: &Callers) -> Object<'static> {
         /// Why the call sites have no names.
         "unread": text().null("they have names") => callers.symbols.err().map(unnamed),
     }
 }
 
-/// Returns the fields of the rows and of their sums.
 fn table_fields<T: TableKind>(
     columns: &'static [Column<T>],
     (name, help): (&'static str, &str),
@@ -290,7 +268,7 @@ fn table_fields<T: TableKind>(
 }
 
 pub fn slab_schema() -> Schema {
-    let rows = ("caches", "The caches, in the order asked for.");
+    let rows = ("caches", "The caches, in the requested order.");
     let sums = "Sums over all caches that pass the filter.";
     let table = table_fields(slab::COLUMNS, rows, sums, |sums| {
         sums.null("the caches could not be read")
@@ -303,7 +281,7 @@ pub fn slab_schema() -> Schema {
 }
 
 pub fn sites_schema() -> Schema {
-    let rows = ("sites", "The allocation sites, in the order asked for.");
+    let rows = ("sites", "The allocation sites, in the requested order.");
     let sums = "Sums over all sites that pass the filter.";
     let table = table_fields(sites::COLUMNS, rows, sums, |sums| sums);
     Schema {
@@ -314,7 +292,7 @@ pub fn sites_schema() -> Schema {
 }
 
 pub fn callers_schema() -> Schema {
-    let rows = ("callers", "The call sites, or the functions, in the order asked for.");
+    let rows = ("callers", "The call sites, or the functions, in the requested order.");
     let table = table_fields(callers::COLUMNS, rows, "Sums over all that pass the filter.", |sums| {
         sums
     });

@@ -8,42 +8,13 @@
 //!   11 of its 12 processes grow
 //! ```
 //!
-//! As JSON, schema `zmtop-leaks/1`, of which fields are only ever added:
-//!
-//! ```text
-//! {"schema":"zmtop-leaks/1","time":"2026-11-20T23:51:00.123Z","host":"db1","by":null,"watched_s":600.0,
-//!  "processes":412,"unreadable":0,"without_history":0,"leaks":[
-//!  {"pid":27213,"starttime":81234,"user":"alice","group":"python3 train.py","command":"python3 train.py","count":1,
-//!   "verdict":"leaking","metric":"held","footprint":2254857830,"slope_bytes_per_s":199229.4,"confidence":0.98,
-//!   "since":"2026-11-20T20:39:00.123Z","eta_s":18120.0,"ended":null,"times":0,"flat_since":null,
-//!   "alike":0,"mapping":"[heap]","mapping_growth":2147483648,"part":null,"cause":null,"reasons":["grew all through 2h50","gave nothing back"]}]}
-//! ```
-//!
-//! A limit that is reached soon is told first, as a line of text; as JSON in `dangers`:
-//!
-//! ```text
-//! {"limit":"machine","cgroup":null,"left":17179869184,"pace_bytes_per_s":1572864.0,"full_in_s":720.0,"pid":27213,
-//!  "starttime":81234,"group":"python3 train.py","taker_bytes_per_s":1398101.3}
-//! ```
-//!
-//! `limit` is `machine`, `cgroup`, or `address-space` (`RLIMIT_AS`) of the process `pid`.
-//! `pid` and `starttime` are null where a program as a whole takes the memory, `group` too where no single one does.
-//!
-//! `metric` is what the verdict is on: what of the footprint is `held` (anonymous, shared and swapped memory), pages of a
-//! `file`, which are never a leak, what collections left of the heap of a Java virtual machine and what it holds beyond
-//! that (`live-set`), such a `heap` that grows though its live set does not, the `rss` (its anonymous part and `VmSwap`) of a process whose memory may
-//! not be read, what it holds through its `descriptors` and is in no PSS (`footprint` is the size of that then), or the
-//! `footprint`, where the kernel does not tell the kinds of it. `pid`, `starttime`,
-//! `user` and `command` are null for a group. `since` is null where nothing grows, `eta_s` where no limit is in the way,
-//! `ended` while it lives, `flat_since` while it goes on: what is flat has a slope of 0. `reasons` says in words why it is
-//! called a leak, or why growth that has lasted is not called one yet, and is empty for the rest; in CSV they are one text. `alike` is the number of processes of a program
-//! that grow and are told of by its line alone. `mapping` is the one that grew most since the growth was seen first, by
-//! `mapping_growth` bytes; both are null where mappings were not read: of a recording, and of what ended. `part` is the id of
-//! a part of the RAM in `zmtop mem`, such as `slab_unreclaimable`, and null for the rest. `cause` says what grows where the
-//! row does not: `held: memfd` of what is held through descriptors, `slab kmalloc-64` of
-//! unreclaimable slab.
+//! A limit that is reached soon is reported first, as a line of text. `zmtop schema zmtop-leaks/1` describes the document.
+//! `metric` is the figure that the verdict is about: the `held` part of the footprint (anonymous, shared and swapped
+//! memory), pages of a `file`, which are never a leak, the `live-set` that collections leave of a Java heap and the memory
+//! outside the heap, the `heap` that grows although its live set does not, the `rss` (anonymous RSS and `VmSwap`) of a
+//! process whose PSS is not readable, memory held through `descriptors`, which is in no PSS, or the `footprint` if the
+//! kernel does not split it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -57,27 +28,22 @@ use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
-use crate::output::data::{DataTable, Document, Node, Object, described_object};
+use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
-use crate::schema::{Field, Schema};
+use crate::schema::Schema;
 use crate::{text, units};
 
-/// The suspects found in what was watched.
 #[derive(Clone, Debug)]
 pub struct LeaksReport<'a> {
-    /// The last snapshot.
     pub snapshot: &'a Snapshot,
     /// The suspends of the machine, for times of the day.
     pub suspends: &'a Suspends,
     /// Time from the first snapshot to the last.
     pub watched: Duration,
-    /// The kind of group asked for.
     pub by: Option<GroupBy>,
-    /// The suspects to list, in order.
     pub suspects: &'a [Suspect],
-    /// The limits that are reached soon.
     pub dangers: &'a [Danger],
     /// The mapping of each that grew most, as far as that was read.
     pub grown: &'a HashMap<RowKey, MappingGrowth>,
@@ -85,8 +51,64 @@ pub struct LeaksReport<'a> {
     pub more: usize,
     /// Rows that the history did not keep, of which nothing can be said.
     pub shortfall: Shortfall,
-    /// Style of the text.
     pub style: OutputStyle,
+}
+
+described_object! {
+    fn object, suspect_fields<'s>(report: &LeaksReport<'s>, suspect: &'s Suspect) -> Object<'s> {
+        /// Its pid.
+        "pid": id().null("a group, or a part of the RAM") => suspect.key.process().map(|id| id.pid),
+        /// When it started, in ticks since boot.
+        "starttime": id().null("a group, or a part of the RAM") => suspect.key.process().map(|id| id.starttime),
+        /// The name of its user.
+        "user": foreign().null("a group, or unknown") => {
+            suspect.facts.as_ref().and_then(|facts| facts.user.as_deref().ok()).map(Node::bytes)
+        },
+        /// The program, or the name of the group.
+        "group": foreign().null("unknown") => suspect.command.as_deref().map(Node::bytes),
+        /// Its command line.
+        "command": foreign().null("a group, or unknown") => {
+            suspect.facts.as_ref().map(|facts| DataValue::Text(facts.command()))
+        },
+        /// Number of its processes.
+        "count": count() => suspect.count,
+        /// The verdict: leaking, growing, warming, steady or shrinking.
+        "verdict": text() => suspect.judgement.verdict.id(),
+        /// The figure that the verdict is about: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.
+        "metric": text() => suspect.judgement.metric.id(),
+        /// Its current PSS and swap, or the figure that the verdict is about.
+        "footprint": bytes() => suspect.footprint,
+        /// The slope of its lowest values; 0 if it is flat.
+        "slope_bytes_per_s": pace().null("not known yet") => suspect.judgement.slope,
+        /// The confidence of the verdict.
+        "confidence": share().null("not known yet") => suspect.judgement.confidence,
+        /// When its growth began.
+        "since": time().null("nothing grows") => suspect.judgement.since.map(|at| report.wall_clock(at)),
+        /// The time until a limit is reached at this pace.
+        "eta_s": seconds().null("no limit is in the way") => suspect.eta,
+        /// When it ended.
+        "ended": time().null("it lives") => suspect.ended.map(|at| report.wall_clock(at)),
+        /// Number of its processes that ended while they grew.
+        "times": count() => suspect.times,
+        /// When its growth stopped.
+        "flat_since": time().null("it goes on") => suspect.judgement.flat_since.map(|at| report.wall_clock(at)),
+        /// Number of growing processes of the program that are not listed individually.
+        "alike": count() => suspect.alike,
+        /// The mapping that grew most since the growth was first seen.
+        "mapping": foreign().null("mappings were not read") => {
+            report.grown_in(suspect).map(|grown| Node::bytes(&grown.name))
+        },
+        /// The growth of that mapping.
+        "mapping_growth": bytes().null("mappings were not read") => {
+            report.grown_in(suspect).and_then(MappingGrowth::growth).map(i64::unsigned_abs)
+        },
+        /// The id of a part of the RAM, as in zmtop-mem/1.
+        "part": text().null("a process or a group") => suspect.key.part().map(|key| key.id),
+        /// The cause, if it is not the row itself: held: memfd, slab kmalloc-64.
+        "cause": foreign().null("the row itself, or unknown") => suspect.cause.as_ref().map(Cause::text),
+        /// Why it is a leak, or why lasting growth is not called a leak yet, in words.
+        "reasons": list(text()) => suspect.judgement.texts(),
+    }
 }
 
 /// The schema's name. Fields are only ever added.
@@ -95,19 +117,20 @@ const SCHEMA: &str = "zmtop-leaks/1";
 /// Columns of a mapping's name that are written.
 const MAX_MAPPING: usize = 60;
 
-impl LeaksReport<'_> {
-    /// Returns the mapping of a suspect that grew most, where that was read.
-    fn grown_in(&self, suspect: &Suspect) -> Option<&MappingGrowth> {
+impl<'a> LeaksReport<'a> {
+    /// Returns the mapping of a suspect that grew most, if mappings were read.
+    fn grown_in(&self, suspect: &Suspect) -> Option<&'a MappingGrowth> {
         self.grown.get(&suspect.key).filter(|_| !suspect.is_held())
     }
 
-    /// Returns a moment of the monotonic clock as a time of the day.
+    /// Converts a time of the monotonic clock to a time of day.
     fn wall_clock(&self, at: Duration) -> String {
         let ago = self.suspends.elapsed(at, self.snapshot.monotonic);
-        time_text(self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH))
+        let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
+        time_text(time)
     }
 
-    /// Writes of how many rows nothing can be said, for want of memory.
+    /// Writes how many rows have no history because its memory is limited.
     fn write_shortfall(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.shortfall.rows_text() {
             Some(rows) => writeln!(out, "{rows} without history: history.max_memory is too small for them"),
@@ -152,8 +175,7 @@ impl LeaksReport<'_> {
         }
     }
 
-    /// Returns what is to be said of a suspect beside its figures: why it is called a leak, how many of its processes grow,
-    /// and where.
+    /// Returns the note on a suspect: why it is called a leak, how many of its processes grow, and which mapping.
     fn note(&self, suspect: &Suspect) -> String {
         let mut parts = Vec::new();
         let reasons = suspect.judgement.texts();
@@ -183,17 +205,17 @@ fn limit(limit: &Limit) -> (&'static str, Option<&[u8]>) {
 
 described_object! {
     fn danger, danger_fields<'s>(report: &'s LeaksReport<'_>, danger: &'s Danger) -> Object<'s> {
-        /// What is reached: the machine, a cgroup, or the address space (`RLIMIT_AS`) of the process `pid`.
+        /// The limit: of the machine, a cgroup, or the address space (`RLIMIT_AS`) of process `pid`.
         "limit": one_of(["machine", "cgroup", "address-space"]) => limit(&danger.limit).0,
         /// The path of the cgroup.
         "cgroup": foreign().null("another limit") => limit(&danger.limit).1.map(Node::bytes),
-        /// What is left of it.
+        /// The memory left.
         "left": bytes() => danger.forecast.left,
-        /// How fast that falls.
+        /// How fast the memory left decreases.
         "pace_bytes_per_s": pace() => danger.forecast.pace,
         /// The time until it is reached at this pace.
         "full_in_s": seconds() => danger.forecast.seconds(),
-        /// The process that takes the memory.
+        /// The process that uses up the memory.
         "pid": id().null("a program as a whole, or no single one") => {
             danger.taker.as_ref().and_then(|(key, _)| key.process()).map(|id| u64::from(id.pid))
         },
@@ -201,16 +223,14 @@ described_object! {
         "starttime": id().null("a program as a whole, or no single one") => {
             danger.taker.as_ref().and_then(|(key, _)| key.process()).map(|id| id.starttime)
         },
-        /// The program that takes the memory, or the name of the process.
+        /// The program that uses up the memory, or the name of the process.
         "group": foreign().null("no single one") => {
             danger.taker.as_ref().map(|(key, _)| Node::bytes(report.name_of(key)))
         },
-        /// How fast it takes it.
+        /// How fast it grows.
         "taker_bytes_per_s": pace().null("no single one") => danger.taker.as_ref().map(|(_, pace)| *pace),
     }
-}
 
-described_object! {
     fn object_of, fields<'s>(report: &'s LeaksReport<'_>) -> Object<'s> {
         /// The name of this schema.
         "schema": text() => SCHEMA,
@@ -218,81 +238,27 @@ described_object! {
         "time": time() => time_text(report.snapshot.time),
         /// The name of the host.
         "host": foreign() => Node::bytes(&report.snapshot.host),
-        /// What suspects are grouped by.
+        /// The kind of group that suspects are.
         "by": text().null("processes and programs") => report.by.map(GroupBy::id),
-        /// How long was watched.
+        /// The observed time.
         "watched_s": seconds() => report.watched.as_secs_f64(),
-        /// Processes whose memory could be read.
+        /// Number of processes whose memory could be read.
         "processes": count() => Coverage::of(report.snapshot).readable,
-        /// Processes whose memory could not be read.
+        /// Number of processes whose memory could not be read.
         "unreadable": count() => Coverage::of(report.snapshot).hidden,
-        /// Processes and groups of which nothing can be said, for want of memory for their history.
+        /// Number of processes and groups without history, because the memory for histories is limited.
         "without_history": count() => report.shortfall.processes + report.shortfall.groups,
         /// The suspects, in order.
         "leaks": list(object(suspect_fields())) => {
-            report.suspects.iter().map(|one| suspect(report, one)).collect::<Vec<_>>()
+            report.suspects.iter().map(|suspect| object(report, suspect)).collect::<Vec<_>>()
         },
-        /// The limits that are reached soon.
+        /// The limits that will be reached soon.
         "dangers": list(object(danger_fields())) => {
             report.dangers.iter().map(|one| danger(report, one)).collect::<Vec<_>>()
         },
     }
 }
 
-described_object! {
-    fn suspect, suspect_fields<'s>(report: &'s LeaksReport<'_>, s: &'s Suspect) -> Object<'s> {
-        /// Its pid.
-        "pid": id().null("a group, or a part of the RAM") => s.key.process().map(|id| id.pid),
-        /// When it started, in ticks since boot.
-        "starttime": id().null("a group, or a part of the RAM") => s.key.process().map(|id| id.starttime),
-        /// The name of its user.
-        "user": foreign().null("a group, or unknown") => {
-            s.facts.as_ref().and_then(|facts| facts.user.as_deref().ok()).map(Node::bytes)
-        },
-        /// The program, or the name of the group.
-        "group": foreign().null("unknown") => s.command.as_deref().map(Node::bytes),
-        /// Its command line.
-        "command": foreign().null("a group, or unknown") => s.facts.as_ref().map(|facts| DataValue::Text(facts.command())),
-        /// Its processes.
-        "count": count() => s.count,
-        /// The verdict: leaking, growing, warming, steady or shrinking.
-        "verdict": text() => s.judgement.verdict.id(),
-        /// What the verdict is on: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.
-        "metric": text() => s.judgement.metric.id(),
-        /// What it costs now: PSS and swap, or the figure that is judged.
-        "footprint": bytes() => s.footprint,
-        /// How fast its lowest values move; 0 of what is flat.
-        "slope_bytes_per_s": pace().null("not known yet") => s.judgement.slope,
-        /// How sure the verdict is.
-        "confidence": share().null("not known yet") => s.judgement.confidence,
-        /// Since when it grows.
-        "since": time().null("nothing grows") => s.judgement.since.map(|at| report.wall_clock(at)),
-        /// The time until a limit is reached at this pace.
-        "eta_s": seconds().null("no limit is in the way") => s.eta,
-        /// When it ended.
-        "ended": time().null("it lives") => s.ended.map(|at| report.wall_clock(at)),
-        /// How many of its processes ended while they grew.
-        "times": count() => s.times,
-        /// Since when it grows no more.
-        "flat_since": time().null("it goes on") => s.judgement.flat_since.map(|at| report.wall_clock(at)),
-        /// The processes of a program that grow and are told of by its line alone.
-        "alike": count() => s.alike,
-        /// The mapping that grew most since the growth was first seen.
-        "mapping": foreign().null("mappings were not read") => report.grown_in(s).map(|grown| Node::bytes(&grown.name)),
-        /// By how much that mapping grew.
-        "mapping_growth": bytes().null("mappings were not read") => {
-            report.grown_in(s).and_then(MappingGrowth::growth).map(i64::unsigned_abs)
-        },
-        /// The id of a part of the RAM, as in zmtop-mem/1.
-        "part": text().null("a process or a group") => s.key.part().map(|key| key.id),
-        /// What grows where the row does not: held: memfd, slab kmalloc-64.
-        "cause": foreign().null("the row itself, or unknown") => s.cause.as_ref().map(Cause::text),
-        /// Why it is called a leak, or why growth that has lasted is not called one yet, in words.
-        "reasons": list(text()) => s.judgement.texts(),
-    }
-}
-
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
@@ -346,13 +312,9 @@ impl Report for LeaksReport<'_> {
     }
 
     fn table(&self) -> DataTable<'_> {
-        let name = |field: Field| match field.name {
-            Cow::Borrowed(name) => name,
-            Cow::Owned(_) => "",
-        };
         DataTable {
-            names: Some(suspect_fields().into_iter().map(name).collect()),
-            rows: Box::new(self.suspects.iter().map(|one| suspect(self, one).into_row())),
+            names: Some(names(suspect_fields())),
+            rows: Box::new(self.suspects.iter().map(|suspect| object(self, suspect).into_row())),
         }
     }
 }

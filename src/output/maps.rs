@@ -18,25 +18,20 @@ use crate::model::{Memory, Missing, Reading};
 use crate::proc::files;
 use crate::schema::{Field, Schema};
 
-/// The mappings of some processes, and what is wanted of them.
 pub type MapsReport<'a> = ReportByProcess<ProcessMappings<'a>>;
 
-/// A process and its mappings.
 #[derive(Clone, Debug)]
 pub struct ProcessMappings<'a> {
-    /// Its id.
     pub pid: u32,
-    /// When it started; why nothing of it could be read.
+    /// When it started, or why it could not be read.
     pub read: Reading<u64>,
     /// Its short name, raw.
     pub comm: &'a [u8],
-    /// Its areas or its mappings.
     pub rows: Vec<MapRow<'a>>,
     /// The word for a row in the label of the totals: `area` or `mapping`.
     pub noun: &'static str,
 }
 
-/// The sums over all mappings of a process.
 struct MappingTotals {
     areas: u64,
     memory: Reading<Memory>,
@@ -97,11 +92,11 @@ impl ProcessRows for ProcessMappings<'_> {
         cells
     }
 
-    fn totals(&self, layout: &ReportLayout<Mappings>, shown: usize) -> Vec<Cell> {
+    fn totals(&self, layout: &ReportLayout<Mappings>, shown: usize) -> (Vec<Cell>, String) {
         let totals = MappingTotals::new(&self.rows);
         let unreadable = (totals.unreadable, "unreadable");
         let label = totals_label(self.noun, self.rows.len(), shown, Some(unreadable));
-        layout.labelled(layout.cells(&totals.row()), &label)
+        (layout.cells(&totals.row()), label)
     }
 
     fn put_totals<'p>(&'p self, layout: &ReportLayout<Mappings>, object: Object<'p>) -> Object<'p> {
@@ -127,32 +122,27 @@ described_object! {
     fn summed_up, summed_up_fields<'p>(sums: Object<'p>, is_partial: bool) -> Object<'p> {
         /// Sums over all mappings.
         "totals": object(of_columns(COLUMNS.iter().filter(|column| is_summed(column)))) => sums,
-        /// Some could not be read: the sums are too small.
+        /// True if some could not be read: the sums are too small.
         "partial": switch() => is_partial,
     }
 }
 
-/// Returns true if a column may have a sum.
 fn is_summed(column: &Column<Mappings>) -> bool {
     column.label != Label::Group && matches!(column.unit, Unit::Bytes | Unit::Count)
 }
 
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
     let help = "The mappings of processes. Written by `zmtop maps`.";
-    by_process::schema::<ProcessMappings<'_>>(COLUMNS, help, "The mappings, or the areas, in the order asked for.")
+    by_process::schema::<ProcessMappings<'_>>(COLUMNS, help, "The mappings, or the areas, in the requested order.")
 }
 
-/// Returns why a process has no mappings to show, in words.
+/// Explains why a process has no mappings to show.
 pub fn reason(pid: u32, why: Missing) -> String {
     match why {
         Missing::Gone => format!("{pid}: no such process"),
         Missing::KernelThread => format!("{pid} is a kernel thread, which has no memory of its own"),
         Missing::Zombie => format!("{pid} is a zombie, which has given its memory back"),
-        Missing::Denied => {
-            let advice = files::advice("CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)");
-            format!("{pid}: {advice}")
-        }
+        Missing::Denied => format!("{pid}: {}", files::advice(files::memory_capability())),
         Missing::Unsupported => format!("{pid}: there is no smaps"),
         other => format!("{pid}: {other}"),
     }

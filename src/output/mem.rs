@@ -1,8 +1,9 @@
 //! The report of the system's memory: totals, compressed memory, and where the RAM went.
 
 mod data;
-mod details;
 mod text;
+
+pub use data::schema;
 
 use std::io::{self, Write};
 
@@ -12,9 +13,7 @@ use crate::account;
 use crate::account::swap::{ShmemAccount, SwapAccount};
 use crate::account::{Account, ProcessTotals};
 use crate::model::Snapshot;
-use crate::schema::Schema;
 
-/// The account of the system.
 #[derive(Debug)]
 pub struct MemReport<'a> {
     snapshot: &'a Snapshot,
@@ -26,7 +25,6 @@ pub struct MemReport<'a> {
 }
 
 impl<'a> MemReport<'a> {
-    /// Accounts for a snapshot.
     pub fn new(snapshot: &'a Snapshot, style: OutputStyle) -> Self {
         let processes = ProcessTotals::of(snapshot);
         let system = &snapshot.system;
@@ -42,18 +40,13 @@ impl<'a> MemReport<'a> {
     }
 }
 
-/// Returns what the document consists of.
-pub fn schema() -> Schema {
-    data::schema()
-}
-
 impl Report for MemReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, out)
     }
 
     fn document(&self) -> Document<'_> {
-        Document::Object(data::object(self))
+        Document::Object(data::plain(self).with_unread())
     }
 
     /// Returns a row for each figure, with its path in the document.

@@ -8,15 +8,12 @@ use crate::units::counted;
 
 #[derive(Clone, Debug)]
 pub struct ReportLayout<T: TableKind> {
-    /// The columns, from left to right.
     pub columns: Vec<&'static Column<T>>,
     /// The column sorted by; unknown values come last.
     pub sort: &'static Column<T>,
-    /// Greatest first.
     pub descending: bool,
     /// Maximum number of rows. The totals include all that pass the filter.
     pub top: Option<usize>,
-    /// Style of the text.
     pub style: OutputStyle,
 }
 
@@ -29,16 +26,13 @@ impl<T: TableKind> ReportLayout<T> {
         places
     }
 
-    /// Returns a table with the titles, in which no column grows.
-    pub(super) fn titled(&self) -> TextTable {
-        TextTable::titled(self.columns.iter().map(|column| (column.title, column.align())))
-    }
-
-    /// Returns a table with the titles, in which the name column takes the remaining width, at least `least`.
-    pub(super) fn growing(&self, least: usize) -> TextTable {
+    /// Returns a table with the titles. The name column holds the label of the totals. If it has a minimum width, it takes
+    /// the remaining width.
+    pub(super) fn text_table(&self, least_name: Option<usize>) -> TextTable {
         let columns = self.columns.iter().map(|column| TextColumn {
-            grows: column.label == Label::Group,
-            min: least,
+            has_label: column.label == Label::Group,
+            grows: column.label == Label::Group && least_name.is_some(),
+            min: least_name.unwrap_or(0),
             ..TextColumn::new(column.align())
         });
         let mut table = TextTable::new(columns, 2);
@@ -47,22 +41,17 @@ impl<T: TableKind> ReportLayout<T> {
         table
     }
 
+    /// Adds the totals. Without a name column, only a table that can grow has a label.
+    pub(super) fn push_totals(&self, table: &mut TextTable, cells: &[Cell], label: &str, can_grow: bool) {
+        let is_named = self.columns.iter().any(|column| column.label == Label::Group);
+        table.push_totals(cells, if is_named || can_grow { label } else { "" });
+    }
+
     pub(super) fn cells<'a>(&self, row: &'a T::Row<'a>) -> Vec<Cell> {
         let cell = |column: &&Column<T>| value_cell(&(column.value)(row), self.style.units, usize::MAX);
         self.columns.iter().map(cell).collect()
     }
 
-    /// Returns the cells of the totals, with the label in the name column.
-    pub(super) fn labelled(&self, totals: Vec<Cell>, label: &str) -> Vec<Cell> {
-        let cells = totals.into_iter().zip(&self.columns);
-        let labelled = cells.map(|(cell, column)| match column.label {
-            Label::Group => word(label),
-            _ => cell,
-        });
-        labelled.collect()
-    }
-
-    /// Returns a row as named values.
     pub(super) fn object<'a>(&self, row: &'a T::Row<'a>) -> Object<'a> {
         object(&self.columns, row)
     }
@@ -80,12 +69,10 @@ impl<T: TableKind> ReportLayout<T> {
         }
     }
 
-    /// Returns the names of a row's values.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.columns.iter().map(|column| column.id)
     }
 
-    /// Returns a row's values.
     pub(super) fn values<'s, 'a: 's>(&'s self, row: &'a T::Row<'a>) -> impl Iterator<Item = DataValue<'s>> {
         self.columns.iter().map(|column| (column.value)(row).into_data())
     }

@@ -17,13 +17,9 @@ use serde_json::ser::PrettyFormatter;
 use super::data::{Node, Object};
 use crate::schema::{Field, Kind, Schema, Shape};
 
-/// The dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Writes a schema, or several as alternatives.
-///
-/// # Errors
-/// Errors of `out`.
 pub fn write(out: &mut dyn Write, schemas: &[Schema]) -> io::Result<()> {
     use serde::Serialize as _;
     let head = Object::default().put("$schema", DIALECT);

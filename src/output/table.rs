@@ -13,18 +13,17 @@ use super::OutputStyle;
 use super::data::{DataTable, Node, Object, UNREAD, described_object, of_columns};
 use super::text_table::{BESIDE_BARS, TextColumn, TextTable, value_cell, word};
 use crate::columns::{
-    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, layout, mapping,
+    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, cell, layout, mapping,
 };
 use crate::group::GroupBy;
 use crate::model::Snapshot;
 use crate::query::{Rows, ShownRow};
 use crate::record;
 use crate::schema::{self, Field, Schema};
-use crate::units::counted;
+use crate::units::{Units, counted};
 
 #[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// The columns, from left to right.
     pub columns: Vec<ColumnId>,
     /// Style of the text. Without a terminal, commands are written in full.
     pub style: OutputStyle,
@@ -32,9 +31,7 @@ pub struct TableOptions {
     pub percent_of: Option<u64>,
     /// The column that names a row, with its title, if it is not the default one. It takes the remaining width.
     pub name: Option<(ColumnId, &'static str)>,
-    /// True to write a line of titles.
     pub heading: bool,
-    /// True to write a row of totals.
     pub totals: bool,
     /// The column drawn as bars beside the rows.
     pub bars: Option<ColumnId>,
@@ -43,7 +40,6 @@ pub struct TableOptions {
 }
 
 impl Default for TableOptions {
-    /// Returns the default columns in automatic units, without style or a maximum width.
     fn default() -> Self {
         Self {
             columns: layout::PS.to_vec(),
@@ -64,9 +60,6 @@ pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
 }
 
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.
-///
-/// # Errors
-/// Errors of `out`.
 pub fn write(out: &mut dyn Write, rows: &Rows<'_>, options: &TableOptions) -> io::Result<()> {
     let columns: Vec<&Column> = options.columns.iter().map(|id| id.get()).collect();
     let mut table = options.text_table([]);
@@ -130,6 +123,7 @@ impl TableOptions {
             TextColumn {
                 align: column.align(),
                 grows,
+                has_label: grows,
                 min: column.width.into(),
                 max: if grows { widest_command } else { WIDEST_WORD },
             }
@@ -137,7 +131,6 @@ impl TableOptions {
         TextTable::new(before.into_iter().chain(columns), 1).with_bars(self.bars.is_some())
     }
 
-    /// Writes the line above the table.
     pub(super) fn write_caption(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.caption {
             Some(text) if self.style.color => writeln!(out, "\x1b[1m{text}\x1b[0m"),
@@ -146,7 +139,6 @@ impl TableOptions {
         }
     }
 
-    /// Returns the title of a column.
     pub(super) fn title(&self, id: ColumnId) -> &'static str {
         match self.name {
             Some((name, title)) if name == id => title,
@@ -191,16 +183,15 @@ impl TableOptions {
     /// Returns bytes as a share of the RAM if `percent_of` is set. Returns `None` for 0 and for unknown values.
     fn percent(&self, value: &Value<'_>) -> Option<Cell> {
         let all = (self.percent_of? as f64).max(1.0);
-        let (bytes, style) = match value {
-            Value::Bytes(n @ 1..) => (*n as f64, CellStyle::Plain),
-            Value::Delta(n @ 1.., _) => (*n as f64, CellStyle::Up),
-            Value::Delta(n @ ..=-1, _) => (*n as f64, CellStyle::Down),
+        let (bytes, sign) = match value {
+            Value::Bytes(n @ 1..) => (*n as f64, ""),
+            Value::Delta(n @ 1.., _) => (*n as f64, "+"),
+            Value::Delta(n @ ..=-1, _) => (*n as f64, ""),
             _ => return None,
         };
-        let sign = if style == CellStyle::Up { "+" } else { "" };
         Some(Cell {
             text: format!("{sign}{:.2}%", 100.0 * bytes / all),
-            style,
+            style: cell(value, Units::Bytes, usize::MAX).style,
         })
     }
 
@@ -236,23 +227,19 @@ const SCHEMA: &str = "zmtop-table/1";
 /// The rows as data. Values are named by their column's id and are in its base unit: see [`DataValue`].
 #[derive(Clone, Debug)]
 pub struct RowTable<'a> {
-    /// The snapshot, which provides the time and the host.
     pub snapshot: &'a Snapshot,
     /// The kind of group that rows are; `None` if they are processes.
     pub by: Option<&'static str>,
     /// Names of the values before the columns. None may be a column's id.
     pub before: Vec<&'static str>,
     pub rows: Vec<DataRow<'a>>,
-    /// The sums over the rows.
     pub totals: Option<Row<'a>>,
 }
 
-/// A row of the table.
 #[derive(Clone, Debug)]
 pub struct DataRow<'a> {
     /// The values before the columns, such as the depth in a tree.
     pub before: Vec<DataValue<'a>>,
-    /// The row that the columns read.
     pub row: Row<'a>,
 }
 
@@ -312,19 +299,19 @@ described_object! {
         "time": time() => record::time_text(table.snapshot.time),
         /// The name of the host.
         "host": foreign() => Node::bytes(&table.snapshot.host),
-        /// What rows are groups by.
+        /// The kind of group that rows are.
         "by": text().null("rows are processes") => table.by,
-        /// The rows, in the order asked for.
+        /// The rows, in the requested order.
         "rows": list(object([of_tree(), row_fields()].concat())) => rows,
         /// Sums over all rows that pass the filter.
-        "totals": object(row_fields()).null("none are asked for, or mean anything") => totals,
+        "totals": object(row_fields()).null("not requested, or without meaning") => totals,
     }
 }
 
 /// Returns the field that a row of a tree has before those of its columns.
 fn of_tree() -> Vec<Field> {
     let depth = schema::count().absent("unless rows are a tree");
-    vec![Field::new("depth", "How deep in the tree it is.", depth)]
+    vec![Field::new("depth", "Its depth in the tree.", depth)]
 }
 
 fn row_fields() -> Vec<Field> {
@@ -336,17 +323,16 @@ fn row_fields() -> Vec<Field> {
     );
     fields.push(Field::new(
         "unread",
-        "The reason of all that is unknown in the row, or reasons by column.",
+        "Why values of the row are unknown: one reason for all, or reasons by column.",
         schema::unread(),
     ));
     fields
 }
 
-/// Returns what the document consists of.
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "Chosen columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
+        help: "Selected columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
         fields: fields(),
     }
 }

@@ -9,17 +9,15 @@ use crate::columns::{Cell, CellStyle, Value, cell};
 use crate::text::{Align, fit, truncate, width, wrap};
 use crate::units::Units;
 
-/// The behaviour of one column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextColumn {
-    /// The alignment of figures or words.
     pub(super) align: Align,
     /// True for the column that shrinks if the terminal is too narrow, and that is written in full without a terminal.
-    /// It holds the label of the totals.
     pub(super) grows: bool,
+    /// True for the column with the label of the totals.
+    pub(super) has_label: bool,
     /// Minimum width of a column that shrinks.
     pub(super) min: usize,
-    /// Maximum width. Longer cells are cut.
     pub(super) max: usize,
 }
 
@@ -29,17 +27,16 @@ impl TextColumn {
         Self {
             align,
             grows: false,
+            has_label: false,
             min: 0,
             max: usize::MAX,
         }
     }
 }
 
-/// A table of text.
 #[derive(Debug)]
 pub(super) struct TextTable {
     columns: Vec<TextColumn>,
-    /// Number of blanks between columns.
     gap: usize,
     /// True if lines may have bars.
     bars: bool,
@@ -82,9 +79,8 @@ impl Line {
         }
     }
 
-    /// Returns the text in a column. The label of the totals is in the growing column.
-    fn text(&self, column: usize, grows: bool) -> Option<&str> {
-        if let (LineKind::Totals(label), true) = (&self.kind, grows) {
+    fn text(&self, column: usize, has_label: bool) -> Option<&str> {
+        if let (LineKind::Totals(label), true) = (&self.kind, has_label) {
             return Some(label);
         }
         let end = self.cells.get(column)?.0 as usize;
@@ -141,12 +137,11 @@ impl TextTable {
         self.push_with_bar(cells, None);
     }
 
-    /// Adds a row with a bar beside it.
     pub(super) fn push_with_bar(&mut self, cells: &[Cell], bar: Option<f64>) {
         self.lines.push(Line::new(LineKind::Row, cells, bar));
     }
 
-    /// Adds a line of sums. The label is in the growing column, or after the last one.
+    /// Adds a line of sums. Without a column for the label, that is after the last one.
     pub(super) fn push_totals(&mut self, cells: &[Cell], label: impl Into<String>) {
         self.lines.push(Line::new(LineKind::Totals(label.into()), cells, None));
     }
@@ -186,7 +181,7 @@ struct Layout<'t> {
 impl<'t> Layout<'t> {
     fn new(table: &'t TextTable, style: &'t OutputStyle) -> Self {
         let widest = |(i, column): (usize, &TextColumn)| {
-            let texts = table.lines.iter().filter_map(|line| line.text(i, column.grows));
+            let texts = table.lines.iter().filter_map(|line| line.text(i, column.has_label));
             texts.map(width).max().unwrap_or(0).min(column.max)
         };
         let mut widths: Vec<usize> = table.columns.iter().enumerate().map(widest).collect();
@@ -216,7 +211,7 @@ impl<'t> Layout<'t> {
         let mut left = self.style.width.unwrap_or(usize::MAX);
         let columns = &self.table.columns;
         for (i, (_, style)) in line.cells.iter().enumerate() {
-            let shown = line.text(i, columns[i].grows).unwrap_or_default();
+            let shown = line.text(i, columns[i].has_label).unwrap_or_default();
             let last = i + 1 == line.cells.len() && line.bar.is_none();
             let wide = self.cell_width(line, i, width(shown), last);
             let gap = if i == 0 { 0 } else { self.table.gap };
@@ -224,28 +219,18 @@ impl<'t> Layout<'t> {
             put(text, &mut left, gap, (shown, wide, columns[i].align), escape);
         }
         if let LineKind::Totals(label) = &line.kind
-            && !columns.iter().any(|column| column.grows)
+            && !columns.iter().any(|column| column.has_label)
         {
             let escape = self.escape(line, CellStyle::Plain);
-            put(
-                text,
-                &mut left,
-                self.table.gap,
-                (label, width(label), Align::Left),
-                escape,
-            );
+            let cell = (label.as_str(), width(label), Align::Left);
+            put(text, &mut left, self.table.gap, cell, escape);
         }
         if let Some(figure) = line.bar {
             let (room, greatest) = self.longest_bar;
             let bar = bar(figure / greatest, room, self.style.ascii);
             let escape = if self.style.color { CYAN } else { "" };
-            put(
-                text,
-                &mut left,
-                self.table.gap,
-                (&bar, width(&bar), Align::Left),
-                escape,
-            );
+            let cell = (bar.as_str(), width(&bar), Align::Left);
+            put(text, &mut left, self.table.gap, cell, escape);
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
+use rustix::thread::CapabilitySet;
 
 use crate::model::Missing;
 
@@ -215,20 +216,47 @@ pub(super) fn entries(dir: OwnedFd, piece: usize, mut each: impl FnMut(&[u8], u6
     Ok(())
 }
 
-/// Returns advice on a denied file of another user's process. `capability` names the required capability.
-pub fn advice(capability: &str) -> String {
-    advice_to(rustix::process::geteuid().is_root(), capability)
+/// Returns the capability that this kernel requires for the memory of other users' processes. Since Linux 6.15
+/// `CAP_PERFMON` suffices for `smaps` and `smaps_rollup`.
+pub fn memory_capability() -> &'static str {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= (6, 15) {
+        "CAP_PERFMON"
+    } else {
+        "CAP_SYS_PTRACE"
+    }
 }
 
-/// Returns advice on a denied file, for root or for another user.
+/// Returns advice on a denied file of another user's process. `capability` names the required capability.
+pub fn advice(capability: &str) -> String {
+    let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let held = match capability {
+        "CAP_PERFMON" if own.contains(CapabilitySet::PERFMON) => Some("CAP_PERFMON"),
+        _ => own.contains(CapabilitySet::SYS_PTRACE).then_some("CAP_SYS_PTRACE"),
+    };
+    advice_to(rustix::process::geteuid().is_root(), held, capability)
+}
+
+/// Returns advice on a denied file, for root or for another user. `held` is the capability that this process has and
+/// that suffices.
 ///
 /// Root is denied in a container without the capability, for a process of another user namespace, and by a security
 /// module.
-pub fn advice_to(is_root: bool, capability: &str) -> String {
-    if is_root {
-        format!("denied to root, too: this root has no {capability}, or a security module denies it")
+pub fn advice_to(is_root: bool, held: Option<&str>, capability: &str) -> String {
+    let denied = if is_root {
+        "denied to root, too"
     } else {
-        format!("permission denied; run as root or as its user, or grant {capability}")
+        "permission denied"
+    };
+    match held {
+        Some(held) => format!("{denied}, although zmtop has {held}: by a security module or another user namespace"),
+        None if is_root => format!("{denied}: this root has no {capability}"),
+        None => format!("{denied}; run as root or as its user, or grant {capability}"),
     }
 }
 

@@ -19,15 +19,6 @@ use crate::units::span_exact;
 /// events.
 pub struct Notifier(Arc<Shared>);
 
-impl std::fmt::Debug for Notifier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Notifier")
-            .field("settings", &self.0.settings)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The state shared with the threads.
 struct Shared {
     settings: Vec<AlertSettings>,
     state: Mutex<State>,
@@ -36,7 +27,6 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The events still waiting for their program.
     queue: Queue,
     /// The host of the latest event.
     host: Arc<[u8]>,
@@ -58,7 +48,6 @@ impl Shared {
         (self.on_error)(error);
     }
 
-    /// Runs programs until no event is waiting.
     fn work(&self) {
         loop {
             let (event, host) = {
@@ -72,13 +61,7 @@ impl Shared {
             };
             if let Some(settings) = self.settings.get(event.rule) {
                 let payload = Payload::new(&event, &settings.when, &host);
-                let invocation = program::Invocation {
-                    argv: settings.run.clone(),
-                    environment: payload.environment(),
-                    stdin: payload.json(),
-                    timeout: settings.timeout,
-                };
-                if let Err(error) = program::run(&invocation, self) {
+                if let Err(error) = program::run(settings, &payload, self) {
                     let alert = shown(&settings.name);
                     tracing::warn!(alert, "the program of an alert failed: {error}");
                     (self.on_error)(format!("alert {alert}: {error}"));
@@ -113,7 +96,7 @@ impl Notifier {
         }
         if event.flapping {
             let (name, what, calm) = (shown(&settings.name), event.summary(), span_exact(CALM));
-            let text = format!("alert {name} is flapping: {what}; told again once it is steady for {calm}");
+            let text = format!("alert {name} is flapping: {what}; reported again once it is steady for {calm}");
             (self.0.on_error)(text);
         }
         if !settings.run.is_empty() {
@@ -128,7 +111,6 @@ impl Notifier {
         self.0.lock().queue.dropped()
     }
 
-    /// Returns the number of running programs.
     pub fn running(&self) -> usize {
         self.0.lock().running
     }
@@ -187,7 +169,6 @@ impl Drop for Notifier {
     }
 }
 
-/// Writes an event to the log.
 fn log(event: &AlertEvent) {
     let (alert, on, what) = (shown(&event.name), event.target_kind.id(), event.summary());
     let seconds = event.lasted.as_secs_f64();

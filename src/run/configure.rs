@@ -12,10 +12,8 @@ use crate::cli::Exit;
 use crate::config::fault::shown_path;
 use crate::config::{Config, Env, Settings, settings};
 
-/// The options of `zmtop config`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ConfigArgs {
-    /// The action.
     #[command(subcommand)]
     pub action: ConfigAction,
     /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
@@ -23,23 +21,19 @@ pub struct ConfigArgs {
     pub config: Option<PathBuf>,
 }
 
-/// An action of `zmtop config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigAction {
     /// Print the settings in force, and which differ from the defaults
     Show,
-    /// Name every fault in the settings, the keymap and the theme
+    /// Report every fault in the settings, the keymap and the theme
     Check,
-    /// Print where the settings are looked for
+    /// Print the path of the settings
     Path,
-    /// Print the shipped settings, each with what it means
+    /// Print the shipped settings with explanations
     Default,
 }
 
 /// Runs `zmtop config`. Faults are written to `err`.
-///
-/// # Errors
-/// Errors of `out` and `err`.
 pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let explicit = args.config.as_deref();
     match args.action {
@@ -86,7 +80,6 @@ fn warn(config: &Config, err: &mut dyn Write) -> io::Result<()> {
     warnings.try_for_each(|warning| writeln!(err, "{source}: {warning}"))
 }
 
-/// Describes the source of the settings.
 fn source_text(config: &Config) -> String {
     match &config.file {
         Some(file) => match rustix::fs::access(file, Access::READ_OK) {

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValuesParser, ValueParser};
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use clap_complete::{Generator, shells};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use super::{Failure, alert, written};
-use crate::cli::{Cli, Exit, GROUPS, SchemaArgs, Shell, UsageError};
+use crate::cli::{Cli, Exit, GROUPS, UsageError};
 use crate::columns::{COLUMNS, held, mapping, slab};
 use crate::config::keymap::Context;
 use crate::config::{Keymap, theme};
@@ -18,6 +18,29 @@ use crate::output::{self, kernel, leaks, maps, mem, prove, table};
 use crate::schema::Schema;
 use crate::units::Units;
 use crate::{filter, record};
+
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaArgs {
+    /// Describe only this schema, such as zmtop-mem/1
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Write it to ~/.local/share/bash-completion/completions/zmtop
+    Bash,
+    /// Write it to a file `_zmtop` in a directory of $fpath
+    Zsh,
+    /// Write it to ~/.config/fish/completions/zmtop.fish
+    Fish,
+}
 
 /// Every kind of document: a new report is one line here.
 const ALL: [fn() -> Schema; 11] = [
@@ -34,12 +57,10 @@ const ALL: [fn() -> Schema; 11] = [
     alert::payload::schema,
 ];
 
-/// Returns the names of all schemas.
 fn schema_names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|schema| schema().name)
 }
 
-/// Writes one schema, or all.
 pub(super) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
     let all = ALL.iter().map(|schema| schema());
     let chosen: Vec<Schema> = match &args.name {
@@ -54,7 +75,6 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
     Ok(written(output::schema::write(&mut io::stdout().lock(), &chosen)))
 }
 
-/// Writes the completions for a shell.
 pub(super) fn completions(shell: Shell) -> Exit {
     let mut command = with_values(Cli::command());
     command.set_bin_name("zmtop");
@@ -83,7 +103,6 @@ fn with_values(command: Command) -> Command {
     command.mut_subcommands(with_values)
 }
 
-/// Returns the values of an option of `command`.
 fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
     match (arg.get_id().as_str(), command) {
         ("by", "ps") => GROUPS.iter().map(|by| by.id()).collect(),
@@ -100,7 +119,6 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
     }
 }
 
-/// Writes the manual page.
 pub(super) fn man() -> Exit {
     let mut pieces = Vec::new();
     let page = write(&mut pieces).map(|()| {
@@ -228,7 +246,6 @@ fn subcommand(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
     page.to_writer(out)
 }
 
-/// Returns the description of a command as a sentence.
 fn sentence(command: &Command) -> [Inline; 1] {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     [roman(format!("{about}."))]
@@ -237,11 +254,7 @@ fn sentence(command: &Command) -> [Inline; 1] {
 fn filters(page: &mut Roff) {
     page.control("SH", ["FILTERS"]);
     page.text([roman("The same in the monitor and on the command line:")]);
-    for (example, what) in filter::help() {
-        page.control("TP", []);
-        page.text([bold(*example)]);
-        page.text([roman(*what)]);
-    }
+    listed(page, filter::help());
 }
 
 fn columns(page: &mut Roff) {
@@ -278,7 +291,6 @@ fn keys(page: &mut Roff) {
     }
 }
 
-/// Files of the user.
 const FILES: &[(&str, &str)] = &[
     (
         "~/.config/zmtop/config.toml",
@@ -297,7 +309,6 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Environment variables.
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "HOME",
@@ -324,7 +335,6 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Command lines worth knowing.
 const EXAMPLES: &[(&str, &str)] = &[
     ("zmtop ps --sort swap --top 10", "The processes with the most swap."),
     ("zmtop ps user:postgres 'pss>100M'", "The large processes of a user."),

@@ -13,12 +13,10 @@ use crate::model::Missing;
 use crate::output::held::{HeldByProcess, HeldReport};
 use crate::sampler::{Needs, Policy, Scanner};
 
-/// The options of `zmtop held`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_args(of_each_process))]
 #[command(after_help = "Exit code 3 if the descriptors of any named process could not be read.")]
 pub struct HeldArgs {
-    /// The processes.
     #[arg(
         help = "The holding processes: each by its pid, its program's name, or a part of its command line",
         value_name = "PROCESS",

@@ -24,15 +24,12 @@ use crate::sampler::callers::{self as tracing, Refusal};
 use crate::sampler::kernel;
 use crate::units::span;
 
-/// The options of `zmtop kernel`.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct KernelArgs {
-    /// The part of the kernel's memory.
     #[command(subcommand)]
     pub part: KernelPart,
 }
 
-/// A part of the kernel's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum KernelPart {
     /// Print the slab caches: the total, used and wasted memory of each
@@ -43,7 +40,6 @@ pub enum KernelPart {
     Sites(SitesArgs),
 }
 
-/// The options of `zmtop kernel slab`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
     after_help = "Only root may read the caches. Other users get only their sums from meminfo, with exit code 3."
@@ -56,7 +52,6 @@ pub struct SlabArgs {
     pub report: ReportArgs,
 }
 
-/// The options of `zmtop kernel callers`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
     after_help = "Requires root and a mounted tracefs. Uses its own trace instance and leaves other traces alone. If a requirement is missing, it is reported with exit code 3."
@@ -75,7 +70,6 @@ pub struct CallersArgs {
     pub report: ReportArgs,
 }
 
-/// The rows of `zmtop kernel callers`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CallersBy {
     /// Each call site separately
@@ -85,7 +79,6 @@ pub enum CallersBy {
     Symbol,
 }
 
-/// The options of `zmtop kernel sites`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
     after_help = "Requires Linux 6.10 or later, with memory allocation profiling built in and enabled. Otherwise the command explains how to enable it, with exit code 3."
@@ -108,7 +101,6 @@ const NICE: i32 = -10;
 /// How long to wait for another thread to end the program.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Reads a part of the kernel's memory and writes a report of it.
 pub(super) fn run(args: &KernelArgs, env: &Env) -> Result<Exit, Failure> {
     match &args.part {
         KernelPart::Slab(args) => slab_caches(args, env),
@@ -161,7 +153,6 @@ fn sites(args: &SitesArgs, env: &Env) -> Result<Exit, Failure> {
     ))
 }
 
-/// Traces for the requested time and writes the result.
 fn callers(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let range = Duration::from_millis(100)..=Duration::from_secs(24 * 3600);
     let time = watching_time(args.time.as_deref(), range, Duration::from_secs(5))?;
@@ -188,7 +179,6 @@ fn callers(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Traces on a separate thread, so that signals are handled whatever the kernel does.
 fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
-    remove_on_panic();
     let (stop, stopped) = mpsc::channel();
     let (send, mut done) = oneshot::channel();
     on_runtime(async {
@@ -236,7 +226,6 @@ fn watch(roots: Roots, time: Duration) -> Result<Callers, String> {
     })
 }
 
-/// Starts a thread for tracing.
 pub(super) fn on_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let thread = std::thread::Builder::new().name("zmtop-callers".into());
     let started = thread.spawn(|| {
@@ -251,13 +240,4 @@ pub(super) fn on_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> 
 fn end(kind: SignalKind) {
     tracing::remove();
     std::process::exit(128 + kind.as_raw_value());
-}
-
-/// Installs a panic hook for all threads that removes the trace instance before the program ends.
-fn remove_on_panic() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        tracing::remove();
-        before(info);
-    }));
 }

@@ -50,14 +50,12 @@ const MAX_MEMBERS: usize = 32;
 /// Pause after a read, as a multiple of its duration. All reads together use at most 2 % of a core.
 const REST: u32 = 50;
 
-/// The options of `zmtop leaks`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct LeaksArgs {
     /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! not, | or
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// How long to watch.
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -103,9 +101,6 @@ pub struct LeaksArgs {
 impl LeaksArgs {
     /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
     /// settings.
-    ///
-    /// # Errors
-    /// The first option with an invalid value. The settings must not be used then.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
@@ -113,7 +108,6 @@ impl LeaksArgs {
     }
 }
 
-/// The resolved options.
 struct Plan {
     settings: Settings,
     filter: Filter,
@@ -122,7 +116,6 @@ struct Plan {
     query: SuspectQuery,
 }
 
-/// The last snapshot, and everything observed until then.
 struct Observed {
     snapshot: Arc<Snapshot>,
     history: History,
@@ -131,7 +124,6 @@ struct Observed {
     mappings: Option<GrownMappings>,
 }
 
-/// Watches or reads a recording, and reports what grows.
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = plan(args, env)?;
     let mut observed = match &args.source.from {
@@ -197,7 +189,6 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     })
 }
 
-/// Watches this machine, within the monitor's CPU budget.
 fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     sampler::make_room();
     let mut options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
@@ -232,7 +223,6 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     })
 }
 
-/// A watch in progress.
 struct Watch<'a> {
     plan: &'a Plan,
     history: History,
@@ -301,7 +291,6 @@ impl<'a> Watch<'a> {
         grows
     }
 
-    /// Shows the progress every second.
     fn show_progress(&mut self) {
         let watched = self.watched();
         let is_late = |at| watched.saturating_sub(at) >= Duration::from_secs(1);
@@ -383,7 +372,6 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
     });
 }
 
-/// The result of a first reading.
 type Reading = (RowKey, MappingTotals, Duration);
 
 /// The mappings of suspects: as of when their growth was first seen, and at the end. For a program, they are the sum over

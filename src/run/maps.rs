@@ -12,12 +12,10 @@ use crate::model::Reading;
 use crate::output::maps::{MapsReport, ProcessMappings, reason};
 use crate::sampler::mappings::{self, Found};
 
-/// The options of `zmtop maps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_args(of_each_process))]
 #[command(after_help = "Exit code 3 if the mappings of any named process could not be read.")]
 pub struct MapsArgs {
-    /// The processes.
     #[arg(
         help = "The processes: each by its pid, its program's name, or a part of its command line",
         value_name = "PROCESS",
@@ -31,7 +29,6 @@ pub struct MapsArgs {
     pub report: ReportArgs,
 }
 
-/// Reads the mappings of the named processes and writes them.
 pub(super) fn run(args: &MapsArgs, env: &Env) -> Result<Exit, Failure> {
     let usual = || columns::maps(args.areas);
     let Wanted {

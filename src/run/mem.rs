@@ -12,7 +12,6 @@ use crate::model::{Missing, Snapshot};
 use crate::output::mem::MemReport;
 use crate::sampler::{Needs, Scanner};
 
-/// The options of `zmtop mem`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_arg("from", |from| from.help("Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct MemArgs {

@@ -17,7 +17,7 @@ use std::mem::{ManuallyDrop, swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -27,10 +27,10 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, on_snapshot};
-use self::keep::{Awaited, Failures, Keeper};
-use self::mappings::{Looker, Mappings};
+use self::keep::{Awaited, Keeper};
+use self::mappings::Mappings;
 use self::tracer::Tracer;
-use super::runtime::runtime_of_monitor;
+use super::runtime::runtime;
 use super::{alert::Notifier, process, terminal};
 use crate::act;
 use crate::config::{Config, Env, UiSettings, save as write, state};
@@ -40,23 +40,16 @@ use crate::sampler::{self, Handle, Options};
 use crate::tui::app::App;
 use crate::tui::{Effect, Event, Opening, update, view};
 
-/// Why the monitor ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The user quit.
     Quit,
-    /// The user picked these pids.
     Picked(Vec<u32>),
-    /// A signal with this number arrived.
     Signal(i32),
-    /// The terminal is gone.
     Hangup,
 }
 
-/// An input of the main thread.
 enum Input {
     Event(Event),
-    /// The engine processed a snapshot.
     Snapshot,
     /// Query the terminal's size, which may have changed. Also added before each frame.
     Measure,
@@ -75,9 +68,7 @@ const QUEUE: usize = 1024;
 /// order takes seconds.
 const SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Everything the monitor needs besides the config.
 pub struct Setup {
-    /// The sampler's options.
     pub options: Options,
     /// The environment. `W` saves below its home directory only if that exists.
     pub env: Env,
@@ -85,11 +76,9 @@ pub struct Setup {
     pub history_file: Option<PathBuf>,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
-    /// The purpose for which the monitor is opened.
     pub opening: Opening,
 }
 
-/// Runs the monitor until it ends.
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     // Any error can result from a terminal that is gone: a query for its size returns the error of the last fallback.
     let is_gone =
@@ -100,12 +89,13 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
 fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
-    let runtime = runtime_of_monitor(is_fleet)
-        .thread_stack_size(512 << 10)
-        .build()
-        .context("cannot start the runtime")?;
-    let mappings = Mappings::new(setup.options.clone());
-    let looker = Looker::new(setup.options.clone(), config.settings.sampler.cold_interval);
+    let mut runtime = runtime();
+    if is_fleet {
+        process::part_heap();
+    }
+    let runtime = runtime.thread_stack_size(512 << 10).build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
     let (handle, feed) = feeds::start(setup.fleet, setup.options, &runtime);
@@ -144,7 +134,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
-            .and_then(|file| Keeper::open(file, &mut state.history, &mut config.warnings));
+            .and_then(|file| Keeper::open(file, &setup.env, &mut state.history, &mut config.warnings));
     }
     if !config.warnings.is_empty() {
         // A message shows as many of them as fit. The list of alerts shows all.
@@ -159,7 +149,13 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
-    let stop_keeping = keeper.and_then(|keeper| keeper.start(engine.shared(), send.clone(), failures).ok());
+    let stop_keeping = keeper
+        .map(|keeper| keeper.start(engine.shared(), send.clone(), failures))
+        .transpose()
+        .unwrap_or_else(|error| {
+            tell(&send, Event::Failed(format!("nothing is kept: {error}")));
+            None
+        });
     let (save_failures, settings) = Awaited::new("the settings", "settings not saved");
     let replies = send.clone();
     let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
@@ -180,7 +176,6 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         opening: setup.opening,
         is_fleet,
         mappings,
-        looker,
         tracer,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
@@ -217,13 +212,11 @@ struct Screen {
     /// The file that `W` saves to; `None` if there is no place for it.
     config_path: Option<PathBuf>,
     env: Env,
-    /// True once the screen is gone.
     ended: Arc<AtomicBool>,
-    save_failures: Failures,
+    save_failures: Sender<String>,
     opening: Opening,
     is_fleet: bool,
     mappings: Mappings,
-    looker: Looker,
     tracer: Tracer,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
@@ -368,13 +361,13 @@ impl Screen {
             }
             Effect::Redraw => self.redraw = true,
             Effect::Save(saved) => self.save(saved),
-            Effect::ScanMappings(number, ids) => self.mappings.read(number, ids, &self.send),
+            Effect::ScanMappings(number, ids) => self.mappings.scan(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
             Effect::Copy(text) => terminal::copy(&text)?,
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
-            Effect::Look(looks) => self.looker.turn_to(looks, &self.send),
+            Effect::Look(looks) => self.mappings.look(looks, &self.send),
         }
         Ok(())
     }
@@ -407,7 +400,7 @@ impl Screen {
                     let text = error.replace('\n', "; ");
                     let what = format!("not saved: {}", crate::text::safe(text.as_bytes()));
                     if ended.load(Ordering::SeqCst) {
-                        failures.report(what);
+                        let _ = failures.send(what);
                     } else {
                         tell(&send, Event::Failed(what));
                     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, getegid, geteuid, getgid, getpgid, getpid, getsid, getuid};
 
+use crate::proc::files;
 use crate::text;
 use crate::tui::app::Privilege;
 
@@ -62,19 +63,9 @@ fn has_secure_flag(vector: &[u8]) -> bool {
 
 /// Returns the user's privilege, for the advice in the header.
 pub(super) fn privilege() -> Privilege {
-    let release = rustix::system::uname();
-    let release = release.release().to_string_lossy().into_owned();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map_while(|n| n.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     Privilege {
         root: geteuid().is_root(),
-        capability: if version >= (6, 15) {
-            "CAP_PERFMON"
-        } else {
-            "CAP_SYS_PTRACE"
-        },
+        capability: files::memory_capability(),
         program: std::env::current_exe()
             .map_or_else(|_| "zmtop".into(), |path| text::shell_word(path.as_os_str().as_bytes())),
     }
@@ -85,9 +76,7 @@ pub(super) fn privilege() -> Privilege {
 pub struct Process {
     /// The parent's pid. 0 if it is not visible here.
     pub parent: i32,
-    /// Its process group.
     pub group: i32,
-    /// Its session.
     pub session: i32,
     /// True if it ignores SIGTSTP, as an interactive shell does.
     pub ignores_stop: bool,

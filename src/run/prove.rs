@@ -23,9 +23,7 @@ use crate::units::{self, Units, span, span_exact};
 
 /// The shortest wait. Memory in use is usually touched within minutes rather than seconds.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The longest wait.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// The default wait.
 const DEFAULT: Duration = Duration::from_secs(60);
 
 /// Clears the referenced bits of the process, waits, and reports the memory that it did not touch.

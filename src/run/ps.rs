@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,14 +34,12 @@ use crate::sampler::{self, Options, Scanner, one_shot};
 use crate::source::At;
 use crate::units::{self, Units};
 
-/// Minimum time between progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// After SIGINT, how long a table being written may take to finish.
 const GRACE: Duration = Duration::from_millis(700);
 /// Minimum terminal width for the column of reasons.
 const WIDE: usize = 100;
 
-/// The options of `zmtop ps`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct PsArgs {
@@ -97,9 +95,6 @@ pub struct PsArgs {
 impl PsArgs {
     /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
     /// settings.
-    ///
-    /// # Errors
-    /// The first option with an invalid value. The settings must not be used then.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
         set(settings, "--every", "sampler.interval", self.every.as_deref())?;
@@ -122,17 +117,16 @@ impl PsArgs {
     }
 }
 
-/// Reads every process, or a file, and prints a table.
 pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = Plan::new(args, env)?;
-    match (&plan.from, plan.every) {
+    match (&args.source.from, plan.every) {
         (Some(path), _) => {
-            let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &plan.history, &Filter::default())?;
+            let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &plan.history(), &Filter::default())?;
             print_once(&plan, snapshot, Some(&history))
         }
         (None, Some(every)) => repeat(&plan, every),
         (None, None) => {
-            let one_shot = plan.is_plain.then(|| one_shot::scan(&plan.sampling, plan.needs));
+            let one_shot = plan.is_plain().then(|| one_shot::scan(&plan.sampling, plan.needs));
             let snapshot = match one_shot.flatten() {
                 Some(snapshot) => Arc::new(snapshot),
                 None => snapshot::scan(plan.scanner())?,
@@ -142,7 +136,7 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     }
 }
 
-fn print_once(plan: &Plan, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
+fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
     let snapshot = readable(snapshot, plan.is_live())?;
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     let done = Printer::new(plan).print(&mut out, &snapshot, history);
@@ -162,7 +156,7 @@ fn readable(snapshot: Arc<Snapshot>, is_live: bool) -> Result<Arc<Snapshot>, Str
     if let Some(why) = hidden.filter(|_| rows.iter().all(|p| p.walk.is_err())) {
         let why = match why {
             // In a capture or recording, access was denied to whoever made it.
-            Missing::Denied if is_live => files::advice("CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15)"),
+            Missing::Denied if is_live => files::advice(files::memory_capability()),
             other => other.to_string(),
         };
         return Err(format!("no process's memory can be read: {why}"));
@@ -170,44 +164,22 @@ fn readable(snapshot: Arc<Snapshot>, is_live: bool) -> Result<Arc<Snapshot>, Str
     Ok(snapshot)
 }
 
-/// The resolved options of `ps`.
 #[derive(Debug)]
-struct Plan {
+struct Plan<'a> {
+    args: &'a PsArgs,
+    settings: Settings,
     filter: Filter,
-    by: Option<GroupBy>,
-    tree: bool,
-    sort: ColumnId,
-    descending: bool,
-    top: Option<usize>,
     options: TableOptions,
-    percent: bool,
-    total_only: bool,
-    /// Interval between tables; `None` for a single table.
-    every: Option<Duration>,
-    count: Option<u64>,
-    /// Also list rows that did not change.
-    all: bool,
     sampling: Options,
     /// Data to read in addition to every process's memory.
     needs: Needs,
-    format: Format,
-    /// True if columns were requested by name.
-    chosen_columns: bool,
-    /// The file to read instead of this machine, and the snapshot to use in it.
-    from: Option<PathBuf>,
     at: Option<At>,
-    /// Retention of histories.
-    history: HistoryConfig,
-    /// True if the table is a plain one, for which a one-shot scan suffices.
-    is_plain: bool,
+    /// Interval between tables; `None` for a single table.
+    every: Option<Duration>,
 }
 
-impl Plan {
-    /// Resolves the options.
-    ///
-    /// # Errors
-    /// The first wrong option, or every fault of the configuration.
-    fn new(args: &PsArgs, env: &Env) -> Result<Self, UsageError> {
+impl<'a> Plan<'a> {
+    fn new(args: &'a PsArgs, env: &Env) -> Result<Self, UsageError> {
         let settings = configure(args, env)?;
         let filter = parse_filter(&settings)?;
         let options = options(args, &settings, env);
@@ -217,81 +189,63 @@ impl Plan {
         let shown: Needs = shown.map(|column| column.get().needs).collect();
         let plan = Self {
             needs: shown.and(needs_of_filter(&filter)),
-            is_plain: is_plain(args, &settings),
-            format: args.format,
-            chosen_columns: args.table.columns.is_some(),
-            from: args.source.from.clone(),
             at: parse_at(args.source.at.as_deref())?,
-            history: settings.history_config(settings.ui.delta),
-            filter,
-            by: args.by,
-            tree: args.tree,
-            sort: settings.ui.sort,
-            descending: settings.ui.descending,
-            top: args.top.map(|n| n as usize),
-            options,
-            percent: args.percent,
-            total_only: args.total_only,
             every: args.every.is_some().then_some(settings.sampler.interval),
-            count: args.count,
-            all: args.all,
+            args,
+            settings,
+            filter,
+            options,
             sampling,
         };
         plan.check()
     }
 
-    /// Rejects contradictory options.
     fn check(self) -> Result<Self, UsageError> {
-        let sort = self.sort.get();
-        if self.every.is_some() && self.format == Format::Json {
-            let what = "json is one object; with --every write ndjson, one a line";
-            return Err(UsageError::option("--format", what));
+        let (args, sort) = (self.args, self.settings.ui.sort.get());
+        let refuse = |option, what: String| Err(UsageError::option(option, what));
+        if self.every.is_some() && args.format == Format::Json {
+            return refuse(
+                "--format",
+                "json is one object; with --every write ndjson, one a line".into(),
+            );
         }
-        if self.format != Format::Table {
-            let table_only = [(self.percent, "--percent"), (self.options.bars.is_some(), "--bars")];
+        if args.format != Format::Table {
+            let table_only = [(args.percent, "--percent"), (self.options.bars.is_some(), "--bars")];
             if let Some((_, option)) = table_only.into_iter().find(|(on, _)| *on) {
-                return Err(UsageError::option(
-                    option,
-                    "is for tables; other formats have plain figures",
-                ));
+                return refuse(option, "is for tables; other formats have plain figures".into());
             }
         }
-        if self.from.is_some() && self.by == Some(GroupBy::Mapping) {
-            return Err(UsageError::option("--by", "mappings are not in a file of snapshots"));
+        if args.source.from.is_some() && args.by == Some(GroupBy::Mapping) {
+            return refuse("--by", "mappings are not in a file of snapshots".into());
         }
         if self.every.is_none()
-            && self.from.is_none()
+            && args.source.from.is_none()
             && let Some(column) = self.over_time()
         {
-            let what = format!(
-                "{} takes more than one snapshot: add --every or --from",
-                column.get().id
-            );
-            return Err(UsageError::option("--columns, --sort", what));
+            let id = column.get().id;
+            let what = format!("{id} takes more than one snapshot: add --every or --from");
+            return refuse("--columns, --sort", what);
         }
-        if self.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
+        if args.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
             let what = format!("--total-only sums bytes, which {} does not count", sort.id);
-            return Err(UsageError::option("--sort", what));
+            return refuse("--sort", what);
         }
         if self.options.bars.is_some() && sort.unit == Unit::Text {
-            return Err(UsageError::option(
-                "--bars",
-                format!("{} is no figure to draw", sort.id),
-            ));
+            return refuse("--bars", format!("{} is no figure to draw", sort.id));
         }
         Ok(self)
     }
 
     /// Returns true if this machine is read, rather than a file or another proc tree.
     fn is_live(&self) -> bool {
-        self.from.is_none() && self.sampling.proc_root == Path::new("/proc")
+        self.args.source.from.is_none() && self.sampling.proc_root == Path::new("/proc")
     }
 
     /// Returns a scanner that reads the requested data. JSON and NDJSON also get everything else that a snapshot
     /// contains.
     fn scanner(&self) -> Scanner {
         let mut scanner = Scanner::new(&self.sampling);
-        let whole = match self.format {
+        let whole = match self.args.format {
             Format::Json | Format::Ndjson => Needs::ACCOUNT,
             _ => Needs::NOTHING,
         };
@@ -302,25 +256,23 @@ impl Plan {
     /// Returns a requested column that a single snapshot cannot fill, if any.
     fn over_time(&self) -> Option<ColumnId> {
         let possible: Vec<ColumnId> = table::columns_of_one_snapshot().collect();
-        let mut asked = self.options.columns.iter().chain([&self.sort]).copied();
+        let mut asked = self.options.columns.iter().chain([&self.settings.ui.sort]).copied();
         asked.find(|c| !possible.contains(c))
     }
 
-    /// Returns the query of a snapshot.
     fn query(&self) -> Query<'_> {
         Query {
-            by: self.by,
-            tree: self.tree,
-            sort: self.sort,
-            descending: self.descending,
-            top: self.top,
+            by: self.args.by,
+            tree: self.args.tree,
+            sort: self.settings.ui.sort,
+            descending: self.settings.ui.descending,
+            top: self.args.top.map(|n| n as usize),
             ..Query::new(&self.filter)
         }
     }
 
-    /// Returns the options of the table for one snapshot.
     fn table(&self, rows: &Rows<'_>) -> TableOptions {
-        let ram = rows.source.snapshot.system.mem_total.ok().filter(|_| self.percent);
+        let ram = rows.source.snapshot.system.mem_total.ok().filter(|_| self.args.percent);
         let mut options = TableOptions {
             percent_of: ram,
             ..self.options.clone()
@@ -332,15 +284,28 @@ impl Plan {
                 .sample
                 .is_some_and(|s| s.walk.is_err_and(Missing::hides_memory))
         };
-        if !self.chosen_columns && options.style.width.is_some_and(|w| w >= WIDE) && rows.shown().any(hidden) {
+        if self.args.table.columns.is_none()
+            && options.style.width.is_some_and(|w| w >= WIDE)
+            && rows.shown().any(hidden)
+        {
             let last = options.columns.len() - 1;
             options.columns.insert(last, layout::UNREAD);
         }
         options
     }
+    fn history(&self) -> HistoryConfig {
+        self.settings.history_config(self.settings.ui.delta)
+    }
+
+    /// Returns true if the table is a plain one, for which a one-shot scan suffices.
+    fn is_plain(&self) -> bool {
+        let args = self.args;
+        let is_single = args.every.is_none() && args.source.from.is_none() && args.scope.cgroup.is_none();
+        let is_listed = args.by.is_none() && !args.percent && !args.tree && self.settings.ui.filter.trim().is_empty();
+        is_single && is_listed && matches!(args.format, Format::Table | Format::Csv)
+    }
 }
 
-/// Returns the settings of the configuration, overridden by the options.
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     let (mut settings, unread) = Settings::load(args.paths.config.as_deref(), env)?;
     if let Some(what) = unread {
@@ -376,16 +341,9 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
     }
 }
 
-/// Returns true if the table is a plain one, for which a one-shot scan suffices.
-fn is_plain(args: &PsArgs, settings: &Settings) -> bool {
-    let is_single = args.every.is_none() && args.source.from.is_none() && args.scope.cgroup.is_none();
-    let is_listed = args.by.is_none() && !args.percent && !args.tree && settings.ui.filter.trim().is_empty();
-    is_single && is_listed && matches!(args.format, Format::Table | Format::Csv)
-}
-
 /// Prints tables, the first in full, then the changes, until `count` are printed, the reader closes the pipe or SIGINT
 /// arrives. Every table comes from a full scan, regardless of the monitor's CPU budget.
-fn repeat(plan: &Plan, every: Duration) -> Result<Exit, Failure> {
+fn repeat(plan: &Plan<'_>, every: Duration) -> Result<Exit, Failure> {
     sampler::make_room();
     on_runtime(async {
         let stop = Arc::new(Notify::new());
@@ -401,17 +359,17 @@ fn repeat(plan: &Plan, every: Duration) -> Result<Exit, Failure> {
     })
 }
 
-async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Failure> {
+async fn tables(plan: &Plan<'_>, every: Duration, stop: &Notify) -> Result<Exit, Failure> {
     let mut scanner = plan.scanner();
     let mut ticker = tokio::time::interval(every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // Changes are relative to the previous table.
     let mut history = History::with_config(HistoryConfig {
         window: every,
-        ..plan.history
+        ..plan.history()
     });
     let mut printer = Printer::new(plan);
-    for _ in 0..plan.count.unwrap_or(u64::MAX) {
+    for _ in 0..plan.args.count.unwrap_or(u64::MAX) {
         let snapshot = tokio::select! {
             biased;
             () = stop.notified() => break,
@@ -430,7 +388,7 @@ async fn tables(plan: &Plan, every: Duration, stop: &Notify) -> Result<Exit, Fai
 }
 
 /// Reads the full `smaps` of every process that matches the filter's words, and sums it by mapping.
-fn mapping_rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
+fn mapping_rows<'a>(plan: &Plan<'_>, snapshot: &'a Snapshot) -> Rows<'a> {
     let query = plan.query();
     let source = RowSource::new(snapshot, None);
     let ids = address_spaces(&source, &query);
@@ -456,17 +414,16 @@ fn mapping_rows<'a>(plan: &Plan, snapshot: &'a Snapshot) -> Rows<'a> {
     Rows::of_selection(source, selection, unreadable, &query)
 }
 
-/// Prints one table after another.
 #[derive(Debug)]
 struct Printer<'a> {
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     changes: Option<ChangeTracker>,
     /// Number of tables printed, including the current one.
     tables: u64,
 }
 
 impl<'a> Printer<'a> {
-    const fn new(plan: &'a Plan) -> Self {
+    const fn new(plan: &'a Plan<'a>) -> Self {
         Self {
             plan,
             changes: None,
@@ -475,21 +432,18 @@ impl<'a> Printer<'a> {
     }
 
     /// Writes the table of the next snapshot. Changes and rates come from `history`.
-    ///
-    /// # Errors
-    /// Errors of `out`.
     fn print(&mut self, out: &mut dyn Write, snapshot: &Snapshot, history: Option<&History>) -> io::Result<()> {
         let plan = self.plan;
         self.tables += 1;
-        let rows = match plan.by {
+        let rows = match plan.args.by {
             Some(GroupBy::Mapping) => mapping_rows(plan, snapshot),
             _ => Rows::select(snapshot, history, &plan.query()),
         };
-        if plan.total_only {
+        if plan.args.total_only {
             return print_total(out, plan, &rows);
         }
         let mut options = plan.table(&rows);
-        if plan.format == Format::Table && plan.every.is_some() {
+        if plan.args.format == Format::Table && plan.every.is_some() {
             if self.tables > 1 {
                 writeln!(out)?;
             }
@@ -498,8 +452,8 @@ impl<'a> Printer<'a> {
                 return changes.write(out, &rows, &plan.query(), &options);
             }
             // A tree is printed in full every time.
-            if !plan.tree {
-                self.changes = Some(ChangeTracker::new(&rows, &plan.query(), &options, plan.all));
+            if !plan.args.tree {
+                self.changes = Some(ChangeTracker::new(&rows, &plan.query(), &options, plan.args.all));
             }
         }
         let report = PsReport {
@@ -509,16 +463,14 @@ impl<'a> Printer<'a> {
             first: self.tables == 1,
             data: OnceCell::new(),
         };
-        output::write(out, &report, plan.format)
+        output::write(out, &report, plan.args.format)
     }
 }
 
-/// The rows of one snapshot.
 struct PsReport<'a> {
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     rows: &'a Rows<'a>,
     options: TableOptions,
-    /// True for the first table.
     first: bool,
     /// The rows as data, created when a format first needs them.
     data: OnceCell<RowTable<'a>>,
@@ -527,15 +479,15 @@ struct PsReport<'a> {
 impl<'a> PsReport<'a> {
     /// Returns the rows as data. In a tree, each row begins with its depth.
     fn row_table(&self) -> &RowTable<'a> {
-        let depth = |shown: &ShownRow<'_>| self.plan.tree.then_some(DataValue::Integer(shown.depth as u64));
+        let depth = |shown: &ShownRow<'_>| self.plan.args.tree.then_some(DataValue::Integer(shown.depth as u64));
         let row = |shown: ShownRow<'a>| DataRow {
             before: depth(&shown).into_iter().collect(),
             row: shown.row,
         };
         self.data.get_or_init(|| RowTable {
             snapshot: self.rows.source.snapshot,
-            by: self.plan.by.map(GroupBy::id),
-            before: self.plan.tree.then_some("depth").into_iter().collect(),
+            by: self.plan.args.by.map(GroupBy::id),
+            before: self.plan.args.tree.then_some("depth").into_iter().collect(),
             rows: self.rows.shown().map(row).collect(),
             totals: self.options.totals.then(|| self.rows.total()),
         })
@@ -555,12 +507,12 @@ impl Report for PsReport<'_> {
     /// Returns processes as a snapshot that can be read back, unless columns were requested by name.
     fn document(&self) -> Document<'_> {
         let plan = self.plan;
-        if plan.by.is_none() && !plan.tree && !plan.chosen_columns {
+        if plan.args.by.is_none() && !plan.args.tree && plan.args.table.columns.is_none() {
             let samples = self.rows.shown().filter_map(|shown| shown.row.sample).collect();
             return Document::Snapshot(Record::selected(self.rows.source.snapshot, samples));
         }
         let mut columns = self.columns();
-        if plan.tree && !plan.chosen_columns {
+        if plan.args.tree && plan.args.table.columns.is_none() {
             columns.insert(1, layout::PPID.get());
         }
         Document::Object(self.row_table().document(&columns))
@@ -588,12 +540,12 @@ impl Report for PsReport<'_> {
 }
 
 /// Writes only a sum, so that a script always reads one number. If the sum is incomplete, the reason goes to stderr.
-fn print_total(out: &mut dyn Write, plan: &Plan, rows: &Rows<'_>) -> io::Result<()> {
+fn print_total(out: &mut dyn Write, plan: &Plan<'_>, rows: &Rows<'_>) -> io::Result<()> {
     let partial = partial_label(rows);
     if let Some(why) = &partial {
         complain(why);
     }
-    match (plan.sort.get().value)(&rows.total()) {
+    match (plan.settings.ui.sort.get().value)(&rows.total()) {
         Value::Bytes(sum) => writeln!(out, "{}", units::bytes(sum, plan.options.style.units)),
         // The sum of no rows is 0, unless some could not be read.
         _ if partial.is_none() => writeln!(out, "0"),

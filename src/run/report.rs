@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{Failure, output_style, sampler_options, settings, snapshot};
 use crate::cli::{Format, ProcessArg, ReportArgs, UsageError};
 use crate::columns::{Column, TableKind};
-use crate::config::{Env, Settings};
+use crate::config::Env;
 use crate::filter::Filter;
 use crate::group::{GroupBy, GroupNames};
 use crate::model::{ProcessSample, Snapshot};
@@ -19,17 +19,14 @@ const LISTED: usize = 16;
 /// Maximum width of a command line in that list. With a pid and the margin it fits in 80 columns.
 const COMMAND_WIDTH: usize = 64;
 
-/// The requested report, and how to read.
 pub(super) struct Wanted<T: TableKind> {
     pub(super) options: Options,
     pub(super) filter: Filter,
     pub(super) layout: ReportLayout<T>,
 }
 
-/// Resolves the options with the [layout] of their table.
-///
-/// # Errors
-/// An option or the config is wrong.
+/// Resolves the options of a report. Without `--columns`, a table has the columns of `usual`, and other formats have all.
+/// Sorts by `key` unless `--sort` says otherwise.
 pub(super) fn wanted<T: TableKind>(
     args: &ReportArgs,
     filter: &[String],
@@ -39,28 +36,6 @@ pub(super) fn wanted<T: TableKind>(
     env: &Env,
 ) -> Result<Wanted<T>, UsageError> {
     let settings = settings(&args.paths, &args.table.units, env)?;
-    let layout = layout(args, known, usual, key, &settings, env)?;
-    let filter = Filter::parse(&filter.join(" "), &known);
-    Ok(Wanted {
-        options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
-        filter: filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?,
-        layout,
-    })
-}
-
-/// Returns the layout for these options. Without `--columns`, a table has the columns of `usual`, and other formats
-/// have all. Sorts by `key` unless `--sort` says otherwise.
-///
-/// # Errors
-/// A named column is not in `known`.
-fn layout<T: TableKind>(
-    args: &ReportArgs,
-    known: &'static [Column<T>],
-    usual: impl FnOnce() -> Vec<&'static Column<T>>,
-    key: &str,
-    settings: &Settings,
-    env: &Env,
-) -> Result<ReportLayout<T>, UsageError> {
     let find = |option, id: &str| {
         known.iter().find(|column| column.id == id).ok_or_else(|| {
             let known: Vec<_> = known.iter().map(|column| column.id).collect();
@@ -78,19 +53,21 @@ fn layout<T: TableKind>(
     };
     let key = args.table.sort.as_deref().unwrap_or(key);
     let sort = find("--sort", key.strip_prefix('-').unwrap_or(key))?;
-    Ok(ReportLayout {
-        columns,
-        sort,
-        descending: (sort.ascending == key.starts_with('-')) != args.table.reverse,
-        top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.table.color.no_color, env),
+    let filter = Filter::parse(&filter.join(" "), &known);
+    Ok(Wanted {
+        options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
+        filter: filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?,
+        layout: ReportLayout {
+            columns,
+            sort,
+            descending: (sort.ascending == key.starts_with('-')) != args.table.reverse,
+            top: args.top.map(|n| n as usize),
+            style: output_style(settings.ui.units, args.table.color.no_color, env),
+        },
     })
 }
 
 /// Returns the pids of these processes, in the order given. `option` is the option they were typed for.
-///
-/// # Errors
-/// No process matches a name, or several do.
 pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
     let mut snapshot = None;
     let mut pid = |process: &ProcessArg| match process {
@@ -107,7 +84,6 @@ pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &
     processes.iter().map(&mut pid).collect()
 }
 
-/// Returns the only process of that name.
 fn one(option: &'static str, name: &str, snapshot: &Snapshot, own: Option<u32>) -> Result<u32, Failure> {
     if let Err(why) = &snapshot.processes {
         return Err(format!("the processes cannot be listed: {why}").into());

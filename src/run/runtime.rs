@@ -15,25 +15,11 @@ pub(crate) fn runtime() -> tokio::runtime::Builder {
     builder
 }
 
-/// Returns the runtime builder of a monitor. For a fleet, it gives threads separate heaps, so that they do not wait for
-/// each other's locks.
-pub(super) fn runtime_of_monitor(is_fleet: bool) -> tokio::runtime::Builder {
-    let builder = runtime();
-    if is_fleet {
-        process::part_heap();
-    }
-    builder
-}
-
 /// Runs a task on a new [`runtime`]. Does not wait for reads of `/proc`, which may be stuck for ever.
-///
-/// # Errors
-/// The runtime cannot be started, or the task fails.
 pub(super) fn on_runtime<T, E: From<String>>(task: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     run_on(&mut runtime(), task)
 }
 
-/// Runs a task on a runtime of this builder, as [`on_runtime`] does.
 pub(super) fn run_on<T, E: From<String>>(
     builder: &mut tokio::runtime::Builder,
     task: impl Future<Output = Result<T, E>>,

@@ -26,18 +26,11 @@ pub(super) fn scan_options(settings: &SamplerSettings, proc_root: Option<&Path>)
     }
 }
 
-/// Reads this machine once.
-///
-/// # Errors
-/// The runtime cannot be started.
 pub(super) fn scan(scanner: Scanner) -> Result<Arc<Snapshot>, Failure> {
     scan_again_if(scanner, |_| false)
 }
 
 /// Reads this machine once, and a second time if the first snapshot shows that more data is needed.
-///
-/// # Errors
-/// The runtime cannot be started.
 pub(super) fn scan_again_if(
     mut scanner: Scanner,
     has_more: impl Fn(&Snapshot) -> bool,
@@ -49,10 +42,6 @@ pub(super) fn scan_again_if(
     })
 }
 
-/// Parses `--at`.
-///
-/// # Errors
-/// The text is not a valid time.
 pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
     let at = typed.map(At::parse).transpose();
     at.map_err(|error| UsageError::option("--at", error.to_string()))

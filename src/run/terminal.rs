@@ -51,9 +51,7 @@ pub fn enter(mouse: bool) -> io::Result<()> {
     if mouse {
         bytes.extend_from_slice(MOUSE);
     }
-    let mut out = io::stdout();
-    out.write_all(&bytes)?;
-    out.flush()
+    ask(&bytes)
 }
 
 /// Sends a query to the terminal. The answer arrives like typed input.
@@ -103,7 +101,6 @@ const FAULTS: [libc::c_int; 7] = [
     libc::SIGTRAP,
 ];
 
-/// The previous actions of these signals.
 static ACTIONS: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 
 /// Makes fault signals restore the terminal before their previous action, which ends the program, with a core dump if
@@ -168,13 +165,11 @@ extern "C" fn on_fault(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
 }
 
 /// Reads typed input. Waits at most `wait`, or without limit if `None`. Returns `None` if nothing arrived.
-///
-/// # Errors
-/// The terminal is gone or cannot be read.
 pub fn read(buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Option<usize>> {
     let stdin = io::stdin();
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-    match poll(&mut fds, wait.map(timespec).as_ref()) {
+    let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+    match poll(&mut fds, wait.as_ref()) {
         Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
         other => other?,
     };
@@ -187,26 +182,18 @@ pub fn read(buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Option<usiz
     }
 }
 
-fn timespec(wait: Duration) -> Timespec {
-    Timespec {
-        tv_sec: wait.as_secs().cast_signed(),
-        tv_nsec: wait.subsec_nanos().into(),
-    }
-}
-
-/// Sets the modes immediately, without waiting for output to drain.
 fn set_modes(modes: &Termios) -> io::Result<()> {
-    loop {
-        match termios::tcsetattr(io::stdin(), OptionalActions::Now, modes) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return Ok(other?),
-        }
-    }
+    Ok(rustix::io::retry_on_intr(|| {
+        termios::tcsetattr(io::stdin(), OptionalActions::Now, modes)
+    })?)
 }
 
 fn writable(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    let wait = timespec(Duration::from_millis(200));
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000_000,
+    };
     poll(&mut fds, Some(&wait)).is_ok_and(|n| n > 0) && fds[0].revents().contains(PollFlags::OUT)
 }
 
@@ -233,17 +220,16 @@ pub fn wait_hung_up() -> bool {
 /// wakes the waiting thread.
 pub fn is_hung_up(wait: Duration) -> bool {
     let stdin = io::stdin();
-    let wait = timespec(wait);
+    let wait = Timespec::try_from(wait).ok();
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::empty())];
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    if poll(&mut fds, Some(&wait)).is_err() {
+    if poll(&mut fds, wait.as_ref()).is_err() {
         // Interrupted or out of memory. Sleep to avoid spinning.
         std::thread::sleep(Duration::from_secs(1));
     }
     fds[0].revents().intersects(gone)
 }
 
-/// Returns the terminal's size in columns and rows.
 pub fn size() -> io::Result<Size> {
     match termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok(Size::new(size.ws_col, size.ws_row)),
@@ -265,7 +251,6 @@ pub fn redirect_stdout() -> io::Result<File> {
     Ok(before)
 }
 
-/// Restores the terminal when dropped.
 #[derive(Debug)]
 pub struct Guard;
 

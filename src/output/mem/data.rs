@@ -9,22 +9,11 @@ use crate::output::mem::MemReport;
 use crate::record;
 use crate::schema::{self, Field, Schema};
 
-/// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-mem/1";
 
-/// Returns the account as an object.
-pub(super) fn object<'a>(mem: &'a MemReport<'_>) -> Object<'a> {
-    plain(mem).with_unread()
-}
-
-/// Returns what the document consists of.
-pub(in crate::output) fn schema() -> Schema {
+pub fn schema() -> Schema {
     let mut fields = fields();
-    fields.push(Field::new(
-        "unread",
-        "The reasons of what is null, by path.",
-        schema::unread(),
-    ));
+    fields.push(Field::new("unread", "Why values are null, by path.", schema::unread()));
     Schema {
         name: SCHEMA,
         help: "The account of the machine's memory. Written by `zmtop mem`.",
@@ -50,7 +39,7 @@ described_object! {
         "scope": object(scope_fields()).null("the figures are those of the machine") => {
             mem.snapshot.system.scope.as_deref().map(scope)
         },
-        /// Memory that is kept compressed: zswap and zram devices.
+        /// Compressed memory: zswap and zram devices.
         "compressed": list(object(compressed_fields())) => {
             let all = overview::compressed(&mem.snapshot.system, &mem.snapshot.accounting);
             all.into_iter().map(compressed).collect::<Vec<_>>()
@@ -68,17 +57,17 @@ described_object! {
         "swap_account": object(swap_account_fields()) => swap_account(mem),
         /// Shared memory and tmpfs, by mount.
         "shared": object(shared_fields()) => shared(mem),
-        /// What was reclaimed since boot.
+        /// Memory reclaimed since boot.
         "reclaim": object(reclaim_fields()) => reclaim(&mem.snapshot.system),
-        /// The time that tasks waited for memory.
+        /// The share of time that tasks waited for memory.
         "pressure": object(pressure_fields()).unread() => mem.snapshot.accounting.pressure.map(pressure),
-        /// Pages that wait to be written to disk.
+        /// Pages waiting to be written to disk.
         "dirty": bytes().unread() => mem.snapshot.system.dirty,
-        /// Pages that are being written.
+        /// Pages being written.
         "writeback": bytes().unread() => mem.snapshot.system.writeback,
-        /// What processes were promised (`Committed_AS`).
+        /// Memory promised to processes (`Committed_AS`).
         "committed": bytes().unread() => mem.snapshot.system.committed,
-        /// How much may be promised where that is limited (`CommitLimit`).
+        /// Limit on promised memory, if it is enforced (`CommitLimit`).
         "commit_limit": bytes().unread() => mem.snapshot.system.commit_limit,
         /// Locked pages (`Mlocked`).
         "locked": bytes().unread() => mem.snapshot.system.mlocked,
@@ -86,21 +75,19 @@ described_object! {
         "huge_pages": object(huge_pages_fields()) => huge_pages(mem),
         /// Kernel same-page merging.
         "ksm": object(ksm_fields()).unread() => mem.snapshot.accounting.ksm.map(ksm),
-        /// The pools of huge pages, by the size of the page.
+        /// The pools of huge pages, by page size.
         "huge_pools": list(object(huge_pool_fields())).unread() => {
             let pools = mem.snapshot.accounting.huge.as_deref().map_err(|why| *why);
             pools.map(|pools| pools.iter().map(huge_pool).collect::<Vec<_>>())
         },
         /// Memory of sockets.
         "sockets": object(sockets_fields()).unread() => mem.snapshot.accounting.sockets.map(sockets),
-        /// Memory handed back to the hypervisor.
+        /// Memory returned to the hypervisor.
         "balloon": bytes().unread() => mem.snapshot.system.ballooned(),
-        /// The cgroup with the lowest limit among zmtop's own and those above it.
+        /// The cgroup with the lowest limit: zmtop's own, or one of its parents.
         "cgroup": object(cgroup_fields()) => cgroup(&mem.snapshot.system),
     }
-}
 
-described_object! {
     fn scope, scope_fields(scope: &Scope) -> Object<'_> {
         /// `container`, or `cgroup` for one that was named by `--cgroup`.
         "kind": text() => scope.kind.name(),
@@ -123,76 +110,68 @@ described_object! {
         /// Memory available on the host.
         "host_available": bytes().unread() => scope.host_available,
     }
-}
 
-described_object! {
     fn line, line_fields(line: &overview::OverviewRow) -> Object<'static> {
         /// The size.
         "total": bytes().unread() => line.total,
-        /// What is used: of RAM without what is available.
+        /// The used part. Of RAM: what is not available.
         "used": bytes().unread() => line.used,
-        /// What is empty.
+        /// The empty part.
         "free": bytes().unread() => line.free,
         /// Shared memory and tmpfs in it.
         "shared": bytes().unread() => line.shared,
-        /// Of RAM Buffers + Cached + SReclaimable, of swap `SwapCached`.
+        /// Of RAM: Buffers + Cached + SReclaimable. Of swap: `SwapCached`.
         "cache": bytes().unread() => line.cache,
-        /// Of RAM what programs could still have without swapping, of swap what is free.
+        /// Of RAM: what programs can still use without swapping. Of swap: what is free.
         "available": bytes().unread() => line.available,
     }
-}
 
-described_object! {
     fn formula, formula_fields(s: &SystemSample) -> Object<'static> {
-        /// How `available` is made on this machine.
+        /// The formula of `available` on this machine.
         "available_formula": text() => overview::available_formula(s),
     }
-}
 
-described_object! {
     fn compressed, compressed_fields(pool: overview::CompressedPool) -> Object<'static> {
         /// `zswap`, or the name of a zram device.
         "name": foreign() => pool.name.to_string(),
         /// The size of its pages, uncompressed.
         "stored": bytes().unread() => pool.stored,
-        /// The RAM that it takes.
+        /// The RAM that it uses.
         "in_ram": bytes().unread() => pool.in_ram,
         /// stored / `in_ram`.
         "ratio": number().null("nothing is stored, or unknown; then `unread` has the reason") => pool.ratio(),
-        /// Pages of one repeated word, which take no RAM.
+        /// Pages of one repeated word, which use no RAM.
         "same_filled": bytes().unread() => pool.same_filled,
-        /// The most RAM that it may take.
+        /// The maximum RAM that it may use.
         "limit": bytes().null("no limit, or unknown; then `unread` has the reason") => pool.limit,
-        /// Pages written back to a disk; for zswap all that is swapped out to one.
+        /// Pages written back to a disk. For zswap: everything swapped out to a disk.
         "on_disk": bytes().unread() => pool.on_disk,
         /// The size of the device.
         "size": bytes().unread() => pool.size,
     }
-}
 
-described_object! {
     fn swap_account, swap_account_fields(mem: &MemReport<'_>) -> Object<'static> {
         /// `SwapTotal − SwapFree`.
         "used": bytes().unread() => mem.swap.used,
         /// Sum of `swap_pss` of the processes that could be read.
         "processes": bytes().unread() => mem.swap.processes,
-        /// Sum of `VmSwap` of the others, which counts what they share for each.
+        /// Sum of `VmSwap` of the other processes, which counts shared memory once for each.
         "unreadable": bytes().unread() => mem.swap.unreadable,
-        /// Segments of System V that are swapped out.
+        /// Swapped-out System V segments.
         "sysv": bytes().unread() => mem.swap.sysv,
-        /// Files of tmpfs that are swapped out, at the least.
+        /// Lower bound on swapped-out tmpfs files.
         "tmpfs": bytes().unread() => mem.swap.tmpfs,
-        /// Slots whose pages are in RAM, too.
+        /// Slots whose pages are also in RAM.
         "swap_cache": bytes().unread() => mem.swap.cache,
-        /// The rest; negative where the parts, read one after another, exceed the whole.
+        /// The rest. Negative if the parts, which are read one after another, exceed the whole.
         "rest": delta().unread() => mem.swap.rest,
-        /// The part of the rest that processes map, at the most.
+        /// Upper bound on the part of the rest that processes map.
         "rest_mapped": bytes().unread() => mem.swap.mapped,
-        /// What of it is on zram devices.
+        /// The part on zram devices.
         "on_zram": bytes().unread() => overview::swapped_to_zram(&mem.snapshot.system),
-        /// What of it is in zswap.
+        /// The part in zswap.
         "in_zswap": bytes().unread() => mem.snapshot.system.zswapped,
-        /// What of it is on disks.
+        /// The part on disks.
         "on_disk": bytes().unread() => overview::swapped_to_disk(&mem.snapshot.system),
         /// Read from swap since boot.
         "swapped_in": bytes().unread() => mem.snapshot.system.pswpin,
@@ -201,9 +180,7 @@ described_object! {
         /// Written back from zswap to swap since boot.
         "zswap_written": bytes().unread() => mem.snapshot.system.zswap_written,
     }
-}
 
-described_object! {
     fn huge_pages, huge_pages_fields<'a>(mem: &'a MemReport<'_>) -> Object<'a> {
         /// always, madvise or never.
         "mode": text().unread() => mem.snapshot.accounting.thp.as_deref().map_err(|why| *why),
@@ -214,60 +191,49 @@ described_object! {
         /// Files in them.
         "files": bytes().unread() => mem.snapshot.system.file_huge,
     }
-}
 
-described_object! {
     fn ksm, ksm_fields(ksm: Ksm) -> Object<'static> {
-        /// It runs.
+        /// True if it runs.
         "on": switch() => ksm.on,
-        /// The pages that others were merged into.
+        /// The pages that remain after merging.
         "shared": bytes() => ksm.shared,
         /// The RAM that merging saves.
         "saved": bytes() => ksm.saved,
     }
-}
 
-described_object! {
     fn huge_pool, huge_pool_fields(pool: &HugePool) -> Object<'static> {
         /// The size of a page.
         "page": bytes() => pool.page,
         /// The pool.
         "total": bytes() => pool.total,
-        /// What of it is unused.
+        /// The unused part.
         "free": bytes() => pool.free,
     }
-}
 
-described_object! {
     fn sockets, sockets_fields(sockets: Sockets) -> Object<'static> {
         /// Buffers of TCP, of all network namespaces.
         "tcp": bytes() => sockets.tcp,
         /// Buffers of UDP, of all network namespaces.
         "udp": bytes() => sockets.udp,
-        /// Packets to be put together, of zmtop's network namespace.
+        /// Packet fragments to reassemble, of zmtop's network namespace.
         "fragments": bytes() => sockets.fragments,
     }
-}
 
-described_object! {
     fn cgroup, cgroup_fields(s: &SystemSample) -> Object<'static> {
-        /// What is charged to it and all below it.
+        /// Memory charged to it and its descendants.
         "current": bytes().unread() => s.limit.current,
-        /// The lowest limit among its own and those above it.
+        /// The lowest limit of the cgroup and its parents.
         "limit": bytes().null("no limit, or unknown; then `unread` has the reason") => s.limit.limit,
-        /// What of it is swapped out.
+        /// The swapped-out part.
         "swap": bytes().unread() => s.limit.swap,
-        /// The lowest limit on swap among its own and those above it.
+        /// The lowest swap limit of the cgroup and its parents.
         "swap_limit": bytes().null("no limit, or unknown; then `unread` has the reason") => s.limit.swap_limit,
     }
-}
 
-described_object! {
-    /// Returns shared memory and tmpfs by mount, the largest first.
     fn shared, shared_fields<'a>(mem: &'a MemReport<'_>) -> Object<'a> {
         /// `Shmem`: the part in RAM.
         "total": bytes().unread() => mem.shmem.total,
-        /// File systems in memory, the largest first; what is swapped out is in their figures, too.
+        /// In-memory file systems, largest first. Their figures include swapped-out pages.
         "mounts": list(object(mount_fields())).unread() => {
             let mounts = mem.shmem.mounts.as_ref().map_err(|why| *why);
             mounts.map(|mounts| mounts.iter().map(|one| mount(one)).collect::<Vec<_>>())
@@ -277,53 +243,44 @@ described_object! {
         /// The remainder in RAM: memfd, shared anonymous memory, buffers of graphics drivers.
         "elsewhere": bytes().unread() => mem.shmem.elsewhere,
     }
-}
 
-described_object! {
     fn mount, mount_fields<'a>(mount: &'a MemoryMount) -> Object<'a> {
-        /// Where it can be reached.
+        /// The mount point.
         "path": foreign() => Node::bytes(&mount.path),
         /// The type of the file system.
         "kind": text() => &*mount.kind,
-        /// What its files have, in RAM or in swap.
+        /// The size of its files, in RAM or in swap.
         "used": bytes().unread() => mount.used,
-        /// The limit of its size.
+        /// The size limit.
         "size": bytes().unread() => mount.size,
     }
-}
 
-described_object! {
     fn sysv, sysv_fields(sysv: SysvShm) -> Object<'static> {
         /// The number of segments.
         "segments": count() => sysv.segments,
         /// The part in RAM.
         "resident": bytes() => sysv.resident,
-        /// The part that is swapped out.
+        /// The swapped-out part.
         "swapped": bytes() => sysv.swapped,
     }
-}
 
-described_object! {
-    /// Returns what was reclaimed since boot.
     fn reclaim, reclaim_fields(s: &SystemSample) -> Object<'static> {
-        /// What kswapd looked at.
+        /// Memory scanned by kswapd.
         "scan_kswapd": bytes().unread() => s.scan_kswapd,
-        /// What kswapd reclaimed.
+        /// Memory reclaimed by kswapd.
         "steal_kswapd": bytes().unread() => s.steal_kswapd,
-        /// What tasks looked at that had to wait for memory.
+        /// Memory scanned by tasks that had to wait for memory (direct reclaim).
         "scan_direct": bytes().unread() => s.scan_direct,
-        /// What those tasks reclaimed.
+        /// Memory reclaimed by those tasks.
         "steal_direct": bytes().unread() => s.steal_direct,
-        /// Swapped in soon after it was reclaimed.
+        /// Memory swapped in soon after it was reclaimed.
         "refault_anon": bytes().unread() => s.refault_anon,
         /// Files read again soon after they were reclaimed.
         "refault_file": bytes().unread() => s.refault_file,
         /// Processes killed for lack of memory.
         "oom_kills": count().unread() => s.oom_kill,
     }
-}
 
-described_object! {
     fn area, area_fields<'a>(area: &'a SwapArea) -> Object<'a> {
         /// The path of the file or the device.
         "path": foreign() => Node::bytes(&area.path),
@@ -331,7 +288,7 @@ described_object! {
         "kind": text() => &*area.kind,
         /// The size.
         "size": bytes() => area.size,
-        /// What of it is used.
+        /// The used part.
         "used": bytes() => area.used,
         /// The kernel fills the area of the highest priority first.
         "priority": id().unread() => area.priority,
@@ -343,7 +300,6 @@ fn by_id<'p>(parts: impl Iterator<Item = &'p Part>) -> Object<'static> {
     parts.fold(Object::default(), |object, part| object.put(part.id, part.bytes))
 }
 
-/// Returns all parts of the account and of its parts.
 fn all_parts<'m>(mem: &'m MemReport<'_>) -> impl Iterator<Item = &'m Part> {
     let parts = mem.account.parts.iter();
     parts.flat_map(|part| iter::once(part).chain(&part.within))
@@ -351,24 +307,24 @@ fn all_parts<'m>(mem: &'m MemReport<'_>) -> impl Iterator<Item = &'m Part> {
 
 described_object! {
     fn account, account_fields(mem: &MemReport<'_>) -> Object<'static> {
-        /// `MemTotal`, which the parts and the rest sum to.
+        /// `MemTotal`: the sum of the parts and the rest.
         "total": bytes().unread() => mem.account.total,
         /// The parts, by id.
         "parts": map(bytes().unread()) => by_id(mem.account.parts.iter()),
-        /// What no counter of the kernel shows; negative where more was counted than there is.
+        /// Memory that no kernel counter shows. Negative if some was counted twice.
         "unattributed": delta().unread() => mem.account.rest,
-        /// The first name of `unattributed`, which is the same.
+        /// Former name of `unattributed`.
         "rest": delta().unread() => mem.account.rest,
         /// Parts of those parts, by id.
         "within": map(bytes().unread()) => by_id(mem.account.parts.iter().flat_map(|part| &part.within)),
-        /// In which direction parts are not exact, in words, by id.
+        /// The direction in which a part is inexact, in words, by id.
         "partial": map(text()) => {
             let partial = all_parts(mem).filter_map(|part| Some((part.id, part.bound?.words())));
             partial.fold(Object::default(), |object, (id, words)| object.put(id, words))
         },
-        /// RAM beyond `MemTotal` that the kernel keeps from the start.
+        /// RAM beyond `MemTotal`, which the kernel reserves at boot.
         "reserved": bytes().unread() => mem.account.reserved,
-        /// How each part is made, by id.
+        /// The formula of each part, by id.
         "formulas": map(text()) => {
             let help = mem.account.rest_help;
             let rest = [("rest", help), ("unattributed", help)];
@@ -376,15 +332,13 @@ described_object! {
             formulas.fold(Object::default(), |object, (id, help)| object.put(id, help))
         },
     }
-}
 
-described_object! {
     fn processes, processes_fields(mem: &MemReport<'_>) -> Object<'static> {
-        /// Processes whose memory could be read.
+        /// Number of processes whose memory could be read.
         "readable": count() => mem.processes.readable,
-        /// All processes.
+        /// Number of all processes.
         "of": count() => mem.processes.total,
-        /// The sums are too small by those that could not be read.
+        /// True if some processes could not be read: the sums are too small.
         "partial": switch() => mem.processes.partial(),
         /// Sum of `pss`.
         "pss": bytes().unread() => mem.processes.memory.map(|m| m.pss),
@@ -395,24 +349,20 @@ described_object! {
         /// `AnonPages` + Mapped, by the kernel's own counters.
         "anon_and_mapped": bytes().unread() => sum(mem.snapshot.system.anon_pages, mem.snapshot.system.mapped),
     }
-}
 
-described_object! {
     fn pressure, pressure_fields(pressure: Pressure) -> Object<'static> {
-        /// The time in which some task waited.
+        /// The share of time in which some task waited.
         "some": object(averages_fields()) => averages(pressure.some),
-        /// The time in which every task waited.
+        /// The share of time in which every task waited.
         "full": object(averages_fields()) => averages(pressure.full),
     }
-}
 
-described_object! {
     fn averages, averages_fields(values: [f32; 3]) -> Object<'static> {
-        /// Of the last ten seconds.
+        /// Over the last 10 seconds.
         "avg10": percent() => hundredths(values[0]),
-        /// Of the last minute.
+        /// Over the last minute.
         "avg60": percent() => hundredths(values[1]),
-        /// Of the last five minutes.
+        /// Over the last 5 minutes.
         "avg300": percent() => hundredths(values[2]),
     }
 }

@@ -11,7 +11,7 @@ use crate::model::Identity;
 use crate::output::json;
 use crate::record::time_text;
 use crate::schema::{self, Field, Schema, Shape};
-use crate::text::lossless;
+use crate::text::{escaped, is_invisible, lossless};
 use crate::trend::Verdict;
 
 /// The payload: one JSON object with schema `zmtop-alert/1`. Names, which may be any bytes, are converted to text by
@@ -30,10 +30,9 @@ pub struct Payload<'a> {
     host: String,
 }
 
-/// The prefix of environment variables.
 const PREFIX: &str = "ZMTOP_";
 
-/// A field of the payload: its name, its meaning and shape, and its value, with none where it is absent.
+/// A field of the payload: its name, its meaning, its shape, and its value, which is `None` if the field is absent.
 type PayloadField = (
     &'static str,
     &'static str,
@@ -41,95 +40,70 @@ type PayloadField = (
     fn(&Payload<'_>) -> Option<Value>,
 );
 
+macro_rules! fields {
+    ($($(#[doc = $help:literal])+ $name:literal: $shape:expr => |$payload:pat_param| $value:expr,)*) => {
+        &[$(($name, concat!($($help),+), || $shape, |$payload| $value)),*]
+    };
+}
+
 /// The fields before the labels and the figures, in order.
-const FIELDS: &[PayloadField] = &[
-    ("schema", "The name of this schema.", schema::text, |_| {
-        Some(SCHEMA.into())
-    }),
-    (
-        "event",
-        "fired or cleared.",
-        || schema::one_of(["fired", "cleared"]),
-        |p| Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into()),
-    ),
-    (
-        "flapping",
-        "It came and went so often that nothing more is sent until it stays.",
-        schema::switch,
-        |p| Some(p.event.flapping.into()),
-    ),
-    (
-        "why",
-        "Why it cleared.",
-        || schema::text().null("it fired"),
-        |p| Some(p.resolved().into()),
-    ),
-    ("alert", "The name of the rule.", schema::text, |p| {
-        Some((*p.event.name).into())
-    }),
-    ("on", "What the rule is on.", schema::text, |p| {
-        Some(p.event.target_kind.id().into())
-    }),
-    ("when", "The condition of the rule.", schema::text, |p| {
-        Some(p.condition.into())
-    }),
-    ("time", "When it fired or cleared.", schema::time, |p| {
-        Some(time_text(p.event.time).into())
-    }),
-    ("host", "The name of the host.", schema::foreign, |p| {
-        Some(p.host.clone().into())
-    }),
-    ("for_s", "How long the condition has been true.", schema::seconds, |p| {
-        Some(p.event.lasted.as_secs_f64().into())
-    }),
-    (
-        "pid",
-        "Its pid.",
-        || schema::id().absent("unless it is a process"),
-        |p| Some(p.process()?.pid.into()),
-    ),
-    (
-        "starttime",
-        "When it started, in ticks since boot.",
-        || schema::id().absent("unless it is a process"),
-        |p| Some(p.process()?.starttime.into()),
-    ),
-    (
-        "part",
-        "The id of a part of the RAM, as in zmtop-mem/1.",
-        || schema::text().absent("unless it is a part"),
-        |p| match &p.event.target {
-            Target::Row(RowKey::Part(key)) => Some(key.id.into()),
-            _ => None,
-        },
-    ),
-];
+const FIELDS: &[PayloadField] = fields! {
+    /// The name of this schema.
+    "schema": schema::text() => |_| Some(SCHEMA.into()),
+    /// fired or cleared.
+    "event": schema::one_of(["fired", "cleared"]) => |p| {
+        Some(if p.resolved().is_some() { "cleared" } else { "fired" }.into())
+    },
+    /// True if it fired and cleared so often that nothing more is sent until its state is steady.
+    "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
+    /// Why it cleared.
+    "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
+    /// The name of the rule.
+    "alert": schema::text() => |p| Some((*p.event.name).into()),
+    /// What the rule is on.
+    "on": schema::text() => |p| Some(p.event.target_kind.id().into()),
+    /// The condition of the rule.
+    "when": schema::text() => |p| Some(p.condition.into()),
+    /// When it fired or cleared.
+    "time": schema::time() => |p| Some(time_text(p.event.time).into()),
+    /// The name of the host.
+    "host": schema::foreign() => |p| Some(p.host.clone().into()),
+    /// How long the condition has been true.
+    "for_s": schema::seconds() => |p| Some(p.event.lasted.as_secs_f64().into()),
+    /// Its pid.
+    "pid": schema::id().absent("unless it is a process") => |p| Some(p.process()?.pid.into()),
+    /// When it started, in ticks since boot.
+    "starttime": schema::id().absent("unless it is a process") => |p| Some(p.process()?.starttime.into()),
+    /// The id of a part of the RAM, as in zmtop-mem/1.
+    "part": schema::text().absent("unless it is a part") => |p| match &p.event.target {
+        Target::Row(RowKey::Part(key)) => Some(key.id.into()),
+        _ => None,
+    },
+};
 
 /// The schema's name. Fields are only ever added.
 const SCHEMA: &str = "zmtop-alert/1";
 
-/// Returns what the payload consists of.
 pub(in crate::run) fn schema() -> Schema {
     let mut fields: Vec<Field> = FIELDS
         .iter()
         .map(|(name, help, shape, _)| Field::new(*name, help, shape()))
         .collect();
     fields.extend(
-        Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("where it has none"))),
+        Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("if it has none"))),
     );
     let figure = schema::any_of(vec![schema::number(), schema::text()]).null("unknown");
-    let help = "Figures at the moment when it fired, by the ids of columns: first those of the condition. In bytes, bytes a \
-                second, shares of the whole or seconds, a verdict by its name.";
+    let help = "Figures as of the moment when it fired, by column id, first those of the condition. In bytes, bytes per \
+                second, shares of 1, or seconds; verdicts by name.";
     fields.push(Field::new("figures", help, schema::map(figure)));
     Schema {
         name: SCHEMA,
-        help: "An event of an alert. Given to the alert's program on standard input.",
+        help: "An event of an alert. Written to the standard input of the alert's program.",
         fields,
     }
 }
 
 impl<'a> Payload<'a> {
-    /// Creates the payload of an event. `condition` is the rule's condition.
     pub fn new(event: &'a AlertEvent, condition: &'a str, host: &[u8]) -> Self {
         Self {
             event,
@@ -139,13 +113,14 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns the environment variables: `ZMTOP_` plus the upper-case name of each field and figure. Unknown figures
-    /// have none. Values contain no NUL, which would end them.
+    /// have none. In values, NUL, which would end them, is a space; other control characters and invisible ones are
+    /// [`escaped`].
     pub fn environment(&self) -> Vec<(String, String)> {
         let fields = self.fields().into_iter().filter(|(id, _)| *id != "schema");
         let variables = fields.chain(self.figures()).filter_map(|(id, value)| {
             let text = match value {
                 Value::Null => return None,
-                Value::String(text) => text.replace('\0', " "),
+                Value::String(text) => visible(&text),
                 other => other.to_string(),
             };
             Some((format!("{PREFIX}{}", id.to_uppercase()), text))
@@ -153,7 +128,6 @@ impl<'a> Payload<'a> {
         variables.collect()
     }
 
-    /// Returns the object, followed by a newline.
     pub fn json(&self) -> Vec<u8> {
         let mut out = Vec::new();
         // Writing to a vector cannot fail, and all keys are strings.
@@ -162,7 +136,6 @@ impl<'a> Payload<'a> {
         out
     }
 
-    /// Returns all fields except the figures.
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let fixed = FIELDS
             .iter()
@@ -173,7 +146,6 @@ impl<'a> Payload<'a> {
             .collect()
     }
 
-    /// Returns the process that it is about.
     fn process(&self) -> Option<Identity> {
         match &self.event.target {
             Target::Row(key) => key.process(),
@@ -207,6 +179,19 @@ impl Serialize for Payload<'_> {
         map.serialize_entry("figures", &figures)?;
         map.end()
     }
+}
+
+/// Escapes what a terminal would obey or hide.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\0' => out.push(' '),
+            c if c.is_control() || is_invisible(c) => out.push_str(&escaped(c)),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Converts a figure to JSON: whole numbers without a decimal point, verdicts by name.

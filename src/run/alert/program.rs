@@ -11,36 +11,26 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal, setrlimit};
 
 use super::Shared;
+use super::payload::Payload;
+use crate::config::AlertSettings;
 use crate::config::env::SECRETS;
 use crate::config::fault::shown;
 use crate::config::program::{self, Unfit};
 use crate::sampler;
 use crate::units::span_exact;
 
-/// A program to run, without a shell.
-#[derive(Debug)]
-pub(super) struct Invocation {
-    /// The program and its arguments.
-    pub(super) argv: Vec<String>,
-    /// Variables added to zmtop's environment. The program inherits the rest, except the secrets.
-    pub(super) environment: Vec<(String, String)>,
-    /// Its standard input.
-    pub(super) stdin: Vec<u8>,
-    /// The time after which the program is killed.
-    pub(super) timeout: Duration,
-}
-
-/// Runs a program and waits for it to exit.
+/// Runs the program of an alert without a shell, and waits for it to exit. It inherits zmtop's environment except the
+/// secrets.
 ///
 /// # Errors
 /// The program cannot be started, can be changed by others, fails or is killed. The text is safe to print.
-pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String> {
-    let Some((called, arguments)) = invocation.argv.split_first() else {
+pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shared) -> Result<(), String> {
+    let Some((called, arguments)) = settings.run.split_first() else {
         return Ok(());
     };
     let name = shown(called);
     // Check again: since the config was read, the name may lead to another file, and the file's mode may have changed.
-    let found = program::find(called, std::env::var_os("PATH").as_deref()).map_err(|unfit| match unfit {
+    let found = program::find(&settings.run, std::env::var_os("PATH").as_deref()).map_err(|unfit| match unfit {
         Unfit::Absent(error) => format!("cannot run {name}: {error}"),
         Unfit::Distrusted(why) => format!("{name} is not run: {why}"),
     })?;
@@ -51,7 +41,7 @@ pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String
     command
         .arg0(called)
         .args(arguments)
-        .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
+        .envs(payload.environment())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -67,14 +57,15 @@ pub(super) fn run(invocation: &Invocation, shared: &Shared) -> Result<(), String
             kill(leader);
         }
     }
-    let deadline = Instant::now() + invocation.timeout;
-    let mut stdin = StdinWriter::new(child.stdin.take(), &invocation.stdin);
+    let deadline = Instant::now() + settings.timeout;
+    let input = payload.json();
+    let mut stdin = StdinWriter::new(child.stdin.take(), &input);
     let pidfd = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
     let mut killed = false;
     loop {
         if let Some(status) = try_reap(&mut child, leader, shared)? {
             return match status {
-                _ if killed => Err(format!("{name} was killed after {}", span_exact(invocation.timeout))),
+                _ if killed => Err(format!("{name} was killed after {}", span_exact(settings.timeout))),
                 status if status.success() => Ok(()),
                 status => Err(format!("{name} {}", describe(status))),
             };
@@ -142,16 +133,13 @@ fn wait(pidfd: Option<&OwnedFd>, stdin: &mut StdinWriter<'_>, mut timeout: Durat
         // Before Linux 5.3 there is no descriptor to wait for. The caller polls.
         timeout = timeout.min(Duration::from_millis(50));
     }
-    let timeout = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
+    let timeout = Timespec::try_from(timeout).ok();
     let writable = {
         let mut fds = Vec::with_capacity(2);
         fds.extend(stdin.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         let pipes = fds.len();
         fds.extend(pidfd.map(|fd| PollFd::new(fd, PollFlags::IN)));
-        let polled = poll(&mut fds, Some(&timeout));
+        let polled = poll(&mut fds, timeout.as_ref());
         polled.is_ok() && pipes == 1 && !fds[0].revents().is_empty()
     };
     if writable {

@@ -11,7 +11,7 @@
 //! | the rest of its sequence is discarded, never typed | it arrives within [`LATE`]: 2 or more bytes at once, or its first byte and more within [`HOLD`] |
 //! | `ESC [`, `ESC O`: the pieces of the key are joined | each piece arrives within [`LATE`] of the one before |
 //! | `ESC ]`, `ESC P`, `ESC _`, `ESC ^`, `ESC X`: discarded up to BEL or ST | a piece after a pause must fit a known answer, and arrive within [`LATE`] of the beginning |
-//! | the expected answer to OSC 11 | each piece fits its grammar, however late: at most 27 characters |
+//! | an answer that reports a colour, and the whole expected answer to OSC 11 | each piece fits its grammar, however late |
 //! | a bracketed paste is text | its end comes, or after a pause of [`LATE`] a single key |
 //!
 //! Anything that does not fit ends the sequence and is decoded as typed by a person. A control character ends every
@@ -35,41 +35,31 @@ pub const LATE: Duration = Duration::from_secs(2);
 const MAX_SEQUENCE: usize = 64;
 /// Maximum length of a paste. The rest is dropped.
 const MAX_PASTE: usize = 64 << 10;
-/// The end of a bracketed paste.
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// A string sequence, which ends with BEL or ST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Text {
-    Osc,
-    Dcs,
-    Apc,
-    /// Privacy message or start of string, by its first character. No answer uses these.
-    Other(u8),
-}
+/// The characters after ESC that begin a string sequence whose content matters.
+const OSC: u8 = b']';
+const DCS: u8 = b'P';
+const APC: u8 = b'_';
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ground,
-    /// After ESC.
     Escape,
     /// After an ESC that was reported as a key, and one character that may begin the rest of its sequence.
     Held(u8),
-    /// After `ESC [`.
     Csi,
-    /// After `ESC O`.
     Ss3,
     /// After `ESC [ M`. 3 bytes follow.
     MouseX10,
-    /// In a string sequence.
-    Text(Text),
+    /// In a string sequence, which ends with BEL or ST: after ESC and this character.
+    Text(u8),
     /// After the ESC that ends a string sequence. `\` follows.
     TextEnd,
     /// In a bracketed paste. This many bytes of its end have arrived.
     Paste(usize),
 }
 
-/// The state between reads.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
@@ -82,7 +72,6 @@ pub struct Decoder {
     /// The arrival times of its first byte and of its last byte.
     begun: Duration,
     last: Duration,
-    /// The answer about the background is still expected.
     is_awaiting: bool,
     typed: Vec<Typed>,
 }
@@ -106,6 +95,8 @@ impl Decoder {
     pub fn deadline(&self) -> Option<Duration> {
         let wait = match self.state {
             State::Escape if !self.is_told => ESC_WAIT,
+            // The expected answer may continue however late.
+            State::Held(b']') if self.is_awaiting => return None,
             State::Held(_) => HOLD,
             State::Text(_) if self.is_alt_key() => HOLD,
             State::Paste(_) if !self.buffer.is_empty() => LATE,
@@ -124,9 +115,9 @@ impl Decoder {
                 }
                 State::Held(byte) => {
                     self.key(sequence::key_of_byte(byte));
-                    // The expected answer may continue however late.
+                    // If an answer follows after all, discard at least that.
                     self.state = match byte {
-                        b']' if self.is_awaiting => State::Text(Text::Osc),
+                        b']' => State::Text(byte),
                         _ => State::Ground,
                     };
                 }
@@ -141,7 +132,6 @@ impl Decoder {
         std::mem::take(&mut self.typed)
     }
 
-    /// Decodes the bytes read at `now`.
     pub fn feed(&mut self, bytes: &[u8], now: Duration) -> Vec<Typed> {
         if !self.goes_on(bytes, now) {
             match self.state {
@@ -174,15 +164,19 @@ impl Decoder {
             State::Held(byte) => match byte {
                 b'[' => (0x20..=0x7e).contains(first),
                 b'O' => sequence::ss3(b"", *first).is_some(),
-                _ => !text_of(bytes).is_empty() && is_plausible(text_begun_by(byte), text_of(bytes)),
+                _ => !text_of(bytes).is_empty() && is_plausible(byte, text_of(bytes)),
             },
             State::Csi | State::Ss3 | State::MouseX10 => pause <= LATE,
             State::Text(_) if pause <= ESC_WAIT => true,
             State::Text(text) => {
                 let whole = [&self.buffer[..], text_of(bytes)].concat();
-                let is_awaited = text == Text::Osc && self.is_awaiting && begins_answer(&whole);
+                let is_awaited = self.is_awaiting && begins_answer(&whole);
+                let is_answer = text == OSC && (is_awaited || has_colour(&whole));
+                // A person may type digits after `]` or Alt-].
+                let is_begun = self.is_told && self.buffer.is_empty() && text == OSC;
+                let is_typed = is_begun && !whole.contains(&b';');
                 let in_time = now.saturating_sub(self.begun) <= LATE && is_plausible(text, &whole);
-                !whole.is_empty() && (is_awaited || in_time)
+                !whole.is_empty() && (is_answer || (in_time && !is_typed))
             }
             State::Paste(ended) => {
                 let end = &PASTE_END[ended..];
@@ -321,7 +315,7 @@ impl Decoder {
         self.state = match byte {
             b'[' => State::Csi,
             b'O' => State::Ss3,
-            _ => State::Text(text_begun_by(byte)),
+            _ => State::Text(byte),
         };
     }
 
@@ -356,15 +350,14 @@ impl Decoder {
         self.state = State::Ground;
     }
 
-    fn end_text(&mut self, text: Text) {
-        if let (Text::Osc, Some(is_light)) = (text, is_light(&self.buffer)) {
+    fn end_text(&mut self, text: u8) {
+        if let (OSC, Some(is_light)) = (text, is_light(&self.buffer)) {
             self.typed.push(Typed::IsLight(is_light));
             self.is_awaiting = false;
         }
         self.buffer.clear();
     }
 
-    /// Emits the pasted text so far.
     fn paste(&mut self) {
         let text = String::from_utf8_lossy(&self.buffer).into_owned();
         self.buffer.clear();
@@ -382,27 +375,13 @@ impl Decoder {
 
     /// Returns true if a string sequence that has only begun may be a character typed with Alt.
     const fn is_alt_key(&self) -> bool {
-        let is_awaited = matches!(self.state, State::Text(Text::Osc)) && self.is_awaiting;
+        let is_awaited = matches!(self.state, State::Text(OSC)) && self.is_awaiting;
         self.buffer.is_empty() && !self.is_told && !is_awaited
     }
 
-    fn alt_key(&mut self, text: Text) {
+    fn alt_key(&mut self, text: u8) {
         self.alt = true;
-        self.key(sequence::key_of_byte(match text {
-            Text::Osc => b']',
-            Text::Dcs => b'P',
-            Text::Apc => b'_',
-            Text::Other(byte) => byte,
-        }));
-    }
-}
-
-const fn text_begun_by(byte: u8) -> Text {
-    match byte {
-        b']' => Text::Osc,
-        b'P' => Text::Dcs,
-        b'_' => Text::Apc,
-        _ => Text::Other(byte),
+        self.key(sequence::key_of_byte(text));
     }
 }
 
@@ -418,31 +397,31 @@ fn is_rest_of_escape(bytes: &[u8]) -> bool {
         [b'[' | b'O' | b']' | b'P' | b'_'] => true,
         [b'[', next, ..] => (0x20..=0x7e).contains(next),
         [b'O', last, ..] => sequence::ss3(b"", *last).is_some(),
-        [begun @ (b']' | b'P' | b'_'), rest @ ..] => is_plausible(text_begun_by(*begun), text_of(rest)),
+        [begun @ (b']' | b'P' | b'_'), rest @ ..] => is_plausible(*begun, text_of(rest)),
         _ => false,
     }
 }
 
 /// Returns true for a prefix or beginning of a known answer. Nobody who types ESC, or Alt and a character, is likely to
 /// continue like this.
-fn is_plausible(kind: Text, text: &[u8]) -> bool {
+fn is_plausible(kind: u8, text: &[u8]) -> bool {
     match kind {
-        Text::Osc => {
+        OSC => {
             let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
             text.is_empty() || ((1..=4).contains(&digits) && text.get(digits).is_none_or(|byte| *byte == b';'))
         }
-        Text::Dcs => {
+        DCS => {
             let starts: [&[u8]; 6] = [b">|", b"!|", b"0$r", b"1$r", b"0+r", b"1+r"];
             starts
                 .iter()
                 .any(|start| start.starts_with(text) || text.starts_with(start))
         }
-        Text::Apc => text.first().is_none_or(|byte| *byte == b'G'),
-        Text::Other(_) => false,
+        APC => text.first().is_none_or(|byte| *byte == b'G'),
+        // No answer is a privacy message or a start of string.
+        _ => false,
     }
 }
 
-/// Returns true if the bytes represent a single key.
 fn is_single_key(bytes: &[u8]) -> bool {
     let is_char = str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1);
     is_char || (bytes.first() == Some(&0x1b) && bytes.len() <= 8 && !bytes.starts_with(PASTE_END))
@@ -462,6 +441,22 @@ fn begins_answer(text: &[u8]) -> bool {
                 text.len() <= MAX_ANSWER && rest.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'/')
             })
     })
+}
+
+/// Maximum length of what follows `;rgb` in an answer: `a:` and 4 parts of 4 digits.
+const MAX_COLOUR: usize = 21;
+
+/// Returns true for the beginning of an answer that reports a colour, up to the colour or further: `4;255;rgb:dcdc/…`.
+fn has_colour(text: &[u8]) -> bool {
+    let Some(at) = text.windows(4).position(|four| four == b";rgb") else {
+        return false;
+    };
+    let (which, colour) = (&text[..at], &text[at + 4..]);
+    let is_colour = |byte: &u8| byte.is_ascii_hexdigit() || b":/".contains(byte);
+    at > 0
+        && which.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        && colour.len() <= MAX_COLOUR
+        && colour.iter().all(is_colour)
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`. Returns true for a light colour; `None` for any other text.

@@ -30,9 +30,7 @@ const BACKGROUND_WAIT: Duration = Duration::from_millis(100);
 pub(in crate::run) struct Ends {
     pub(in crate::run) publish: Publish,
     pub(in crate::run) wanted: watch::Receiver<Wanted>,
-    /// The engine's state, which receives the past.
     pub(in crate::run) state: SharedState,
-    /// The configuration of its history.
     pub(in crate::run) history: HistoryConfig,
     /// Shows how the queries go.
     pub(in crate::run) tell: Box<dyn Fn(FleetStatus) + Send>,
@@ -58,7 +56,6 @@ pub(super) fn start(fleet: Option<StartFleet>, options: Options, runtime: &Runti
 }
 
 impl Feed {
-    /// Starts querying the fleet, if there is one.
     pub(super) fn begin(self, runtime: &Runtime, engine: &Engine, history: HistoryConfig, send: &SyncSender<Input>) {
         let Some((start, publish, wanted)) = self.0 else { return };
         let send = send.clone();
@@ -85,7 +82,6 @@ pub(super) fn events(send: &SyncSender<Input>, is_awaiting: bool) -> io::Result<
     Ok(())
 }
 
-/// Passes on typed input until the terminal is gone.
 fn pass_on_events(send: &SyncSender<Input>, mut decoder: Decoder) {
     let begun = Instant::now();
     let mut failures = 0;
@@ -140,7 +136,6 @@ pub(super) fn until_background(inputs: &Receiver<Input>, is_asked: bool) -> Vec<
 pub(super) struct Notices {
     /// True while the notice of a new snapshot is queued among the inputs.
     pub(super) pending: AtomicBool,
-    /// Ring the bell with the next frame.
     pub(super) bell: AtomicBool,
 }
 

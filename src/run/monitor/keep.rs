@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::{Input, tell};
-use crate::config::{atomic, state};
+use crate::config::{Env, atomic, state};
 use crate::engine::SharedState;
 use crate::history::History;
 use crate::history::kept::{self, Kept};
@@ -26,6 +26,7 @@ const INTERVAL: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(super) struct Keeper {
     file: PathBuf,
+    env: Env,
     namespaces: String,
     /// True if a failure to write or read the history was already reported.
     is_told: bool,
@@ -34,11 +35,15 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Resumes the history from the file. Adds problems to `warnings`. `None` if no history can be kept, because the
     /// namespace of the pids is unknown.
-    pub(super) fn open(file: PathBuf, history: &mut History, warnings: &mut Vec<String>) -> Option<Self> {
+    pub(super) fn open(file: PathBuf, env: &Env, history: &mut History, warnings: &mut Vec<String>) -> Option<Self> {
+        let namespaces = namespaces()
+            .map_err(|error| warnings.push(format!("nothing is kept: /proc/self/ns/pid: {error}")))
+            .ok()?;
         let mut keeper = Self {
             file,
-            namespaces: namespaces()?,
-            is_told: true,
+            env: env.clone(),
+            namespaces,
+            is_told: false,
         };
         let file = text::safe(keeper.file.as_os_str().as_encoded_bytes());
         match keeper.read() {
@@ -46,25 +51,24 @@ impl Keeper {
                 let reason = error.to_string();
                 let reason = text::safe(reason.as_bytes());
                 warnings.push(format!("nothing is kept: {file}: {reason}; it is left alone"));
+                keeper.is_told = true;
             }
             Ok(bytes) => match bytes.map(|bytes| Kept::read(&bytes, &keeper.namespaces)).transpose() {
                 Err(error) => warnings.push(format!("history not read back: {file}: {error}")),
-                Ok(kept) => {
-                    kept.flatten().into_iter().for_each(|kept| history.resume(kept));
-                    keeper.is_told = false;
-                }
+                Ok(kept) => kept.flatten().into_iter().for_each(|kept| history.resume(kept)),
             },
         }
         Some(keeper)
     }
 
-    /// Reads the file; `None` if it does not exist. Its content may be damaged.
+    /// Reads the file; `None` if it does not exist or is empty. Its content may be damaged.
     ///
     /// # Errors
     /// The file must not be overwritten: it cannot be read, is not trusted, or is not a history of this version.
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         state::check(&self.file)?;
-        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?;
+        // A write that a full disk cut off may leave an empty file.
+        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?.filter(|bytes| !bytes.is_empty());
         if let Some(bytes) = &bytes {
             kept::check_version(bytes).map_err(io::Error::other)?;
         }
@@ -72,14 +76,11 @@ impl Keeper {
     }
 
     /// Starts a thread that keeps the history of that state. Dropping the returned sender triggers the last write.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub(super) fn start(
         mut self,
         state: SharedState,
         send: SyncSender<Input>,
-        last: Failures,
+        last: Sender<String>,
     ) -> io::Result<Sender<()>> {
         let (stop, stopped) = mpsc::channel::<()>();
         std::thread::Builder::new().name("zmtop-keep".into()).spawn(move || {
@@ -88,10 +89,13 @@ impl Keeper {
                 if let Err(error) = self.write(&state)
                     && !std::mem::replace(&mut self.is_told, true)
                 {
-                    let what = self.describe(&error);
+                    let file = text::safe(self.file.as_os_str().as_encoded_bytes());
+                    let reason = error.to_string();
+                    let what = format!("history not kept: {file}: {}", text::safe(reason.as_bytes()));
                     tracing::warn!("{what}");
                     if is_last {
-                        last.report(what);
+                        // Sending fails only if the receiver has stopped waiting.
+                        let _ = last.send(what);
                     } else {
                         tell(&send, Event::Failed(what));
                     }
@@ -111,24 +115,24 @@ impl Keeper {
         drop(state);
         let Some(kept) = kept else { return Ok(()) };
         let bytes = kept::pack(&kept);
+        if let Some(why) = state::missing_home(&self.env, &self.file) {
+            return Err(io::Error::other(why));
+        }
         // Check again: meanwhile another version of zmtop, or something else, may have written its own file there.
         self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }
-
-    fn describe(&self, error: &io::Error) -> String {
-        let file = text::safe(self.file.as_os_str().as_encoded_bytes());
-        let reason = error.to_string();
-        format!("history not kept: {file}: {}", text::safe(reason.as_bytes()))
-    }
 }
 
-/// Returns the namespaces that give pids and clocks their meaning. `None` if the pid namespace is unknown. A kernel
-/// without time namespaces has an empty name for it.
-fn namespaces() -> Option<String> {
+/// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
+/// for it.
+///
+/// # Errors
+/// The pid namespace is unknown.
+fn namespaces() -> io::Result<String> {
     let name = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}"));
     let time = name("time").unwrap_or_default();
-    Some(format!("{} {}", name("pid").ok()?.display(), time.display()))
+    Ok(format!("{} {}", name("pid")?.display(), time.display()))
 }
 
 /// How long to wait without a message.
@@ -136,41 +140,26 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// Maximum time to wait in total.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Reports the failures of a write. Each awaited write has one, and drops it when finished.
-#[derive(Clone, Debug)]
-pub(super) struct Failures(Sender<String>);
-
-impl Failures {
-    /// Reports a failure. `what` is safe to print.
-    pub(super) fn report(&self, what: String) {
-        // Sending fails only if the receiver has stopped waiting.
-        let _ = self.0.send(what);
-    }
-}
-
-/// Pending writes of one kind.
 #[derive(Debug)]
 pub(super) struct Awaited {
-    /// A description of what is written.
     name: &'static str,
     /// The message if it takes too long.
     lost: &'static str,
+    /// Receives failures, safe to print. Each pending write has a sender, and drops it when finished.
     failures: Receiver<String>,
 }
 
 impl Awaited {
-    pub(super) fn new(name: &'static str, lost: &'static str) -> (Failures, Self) {
+    pub(super) fn new(name: &'static str, lost: &'static str) -> (Sender<String>, Self) {
         let (send, failures) = mpsc::channel();
-        (Failures(send), Self { name, lost, failures })
+        (send, Self { name, lost, failures })
     }
 
     /// Waits for the writes and reports failures. Returns false if they have not finished by `until`.
     fn wait(&self, until: Instant) -> bool {
         loop {
-            match self
-                .failures
-                .recv_timeout(until.saturating_duration_since(Instant::now()))
-            {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.failures.recv_timeout(left) {
                 Ok(what) => terminal::complain(&what),
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => return true,

@@ -1,5 +1,5 @@
-//! Reads mappings beside the screen, each kind of request on a thread of its own: reading may take seconds, and one process
-//! may be stuck for ever.
+//! Reads mappings beside the screen. Each kind of request has a thread of its own, since reading may take seconds and one
+//! process may be stuck for ever.
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::{Duration, Instant};
 
-use super::Input;
+use super::{Input, tell};
 use crate::history::mappings::{Coldness, Look};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, Reading};
@@ -20,26 +20,29 @@ use crate::tui::event::Inspect;
 /// Minimum time between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The readers of mappings.
 pub(super) struct Mappings {
     options: Options,
+    /// The time from clearing referenced bits to the first check of a process, and between two checks.
+    cold_interval: Duration,
     /// The number of the current scan; 0 for none.
     current: Arc<AtomicU64>,
-    inspector: Inspector,
+    inspector: Worker<Option<Inspect>>,
+    looker: Worker<(Vec<Look>, Instant)>,
 }
 
 impl Mappings {
-    /// Creates idle readers.
-    pub(super) fn new(options: Options) -> Self {
+    pub(super) fn new(options: Options, cold_interval: Duration) -> Self {
         Self {
-            inspector: Inspector::new(options.clone()),
             options,
+            cold_interval,
             current: Arc::default(),
+            inspector: Worker("zmtop-inspect", OnceCell::new()),
+            looker: Worker("zmtop-coldness", OnceCell::new()),
         }
     }
 
     /// Starts a scan and sends its results. Cancels the previous scan.
-    pub(super) fn read(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
+    pub(super) fn scan(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
         self.current.store(number, Ordering::SeqCst);
         let (options, current, to) = (self.options.clone(), self.current.clone(), send.clone());
         let started = std::thread::Builder::new()
@@ -52,7 +55,7 @@ impl Mappings {
                     }
                     if reported.elapsed() >= PROGRESS_INTERVAL {
                         reported = Instant::now();
-                        let _ = to.try_send(Input::Event(Event::ScanProgress(number, done)));
+                        tell(&to, Event::ScanProgress(number, done));
                     }
                     ControlFlow::Continue(())
                 });
@@ -62,16 +65,24 @@ impl Mappings {
                 }
             });
         if let Err(error) = started {
-            let _ = send.try_send(Input::Event(Event::ScanFailed(
-                number,
-                format!("mappings not read: {error}"),
-            )));
+            tell(send, Event::ScanFailed(number, format!("mappings not read: {error}")));
         }
     }
 
-    /// Reads the mappings of this process from now on, or of none.
+    /// Reads the mappings of this process repeatedly, or of none. Sends each result.
     pub(super) fn inspect(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
-        self.inspector.turn_to(process, send);
+        let options = self.options.clone();
+        self.inspector
+            .request(process, send, move |inbox, to| inspect(&options, inbox, to));
+    }
+
+    /// Checks which memory of these processes is cold, in turn. The time of new ones counts from this call, which is after
+    /// they were cleared, so that the reported time is never too long.
+    pub(super) fn look(&self, looks: Vec<Look>, send: &SyncSender<Input>) {
+        let (options, interval) = (self.options.clone(), self.cold_interval);
+        self.looker.request((looks, Instant::now()), send, move |inbox, to| {
+            look(&options, interval, inbox, to);
+        });
     }
 
     /// Cancels the scan. Nothing read by it is sent.
@@ -90,39 +101,26 @@ const UNWATCHED_REST: u32 = 200;
 /// How long a selection must stay before it is read. Scrolling through a list thus reads nothing.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// A thread that repeatedly reads the mappings of one process.
-struct Inspector {
-    options: Options,
-    /// The channel to the thread, which is started when first needed.
-    requests: OnceCell<Sender<Option<Inspect>>>,
-}
+/// A named thread that is started by its first request.
+struct Worker<T>(&'static str, OnceCell<Sender<T>>);
 
-impl Inspector {
-    /// Creates an inspector without a process.
-    const fn new(options: Options) -> Self {
-        Self {
-            options,
-            requests: OnceCell::new(),
-        }
-    }
-
-    /// Reads this process from now on, or none. Sends each result.
-    fn turn_to(&self, process: Option<Inspect>, send: &SyncSender<Input>) {
-        if process.is_none() && self.requests.get().is_none() {
-            return;
-        }
-        let requests = self.requests.get_or_init(|| {
+impl<T: Send + 'static> Worker<T> {
+    fn request(
+        &self,
+        request: T,
+        send: &SyncSender<Input>,
+        work: impl FnOnce(&Receiver<T>, &SyncSender<Input>) + Send + 'static,
+    ) {
+        let requests = self.1.get_or_init(|| {
             let (requests, inbox) = channel();
-            let (options, to) = (self.options.clone(), send.clone());
-            let work = move || inspect(&options, &inbox, &to);
-            let started = std::thread::Builder::new().name("zmtop-inspect".into()).spawn(work);
-            if let Err(error) = started {
-                let text = format!("mappings not read: {error}");
-                let _ = send.try_send(Input::Event(Event::Failed(text)));
+            let to = send.clone();
+            let thread = std::thread::Builder::new().name(self.0.into());
+            if let Err(error) = thread.spawn(move || work(&inbox, &to)) {
+                tell(send, Event::Failed(format!("mappings not read: {error}")));
             }
             requests
         });
-        let _ = requests.send(process);
+        let _ = requests.send(request);
     }
 }
 
@@ -173,55 +171,14 @@ fn inspect(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSend
 /// Reads the mappings of that process. It counts as gone if its pid was reused.
 fn read(options: &Options, id: Identity) -> Reading<Vec<Mapping>> {
     let found = merged(options, &[id.pid]).pop().unwrap_or(Err(Missing::Gone))?;
-    if found.starttime == id.starttime {
-        Ok(found.what)
-    } else {
-        Err(Missing::Gone)
-    }
+    (found.starttime == id.starttime)
+        .then_some(found.what)
+        .ok_or(Missing::Gone)
 }
 
-/// Pause before the process is read again, as a multiple of the read's duration: at most 0.5 % of a core for each
-/// process.
+/// Pause before a process is read again, as a multiple of the read's duration: at most 0.5 % of a core each.
 const LOOK_REST: u32 = 200;
 
-/// A thread that checks processes in turn.
-pub(super) struct Looker {
-    options: Options,
-    /// The time from clearing to the first check, and between two checks.
-    interval: Duration,
-    /// The channel to the thread, which is started when first needed.
-    requests: OnceCell<Sender<(Vec<Look>, Instant)>>,
-}
-
-impl Looker {
-    /// Creates a looker without processes.
-    pub(super) const fn new(options: Options, interval: Duration) -> Self {
-        Self {
-            options,
-            interval,
-            requests: OnceCell::new(),
-        }
-    }
-
-    /// Checks these processes from now on. The time of new ones counts from this call, which is after they were
-    /// cleared, so that the reported time is never too long.
-    pub(super) fn turn_to(&self, looks: Vec<Look>, send: &SyncSender<Input>) {
-        let requests = self.requests.get_or_init(|| {
-            let (requests, inbox) = channel();
-            let (options, interval, to) = (self.options.clone(), self.interval, send.clone());
-            let work = move || look(&options, interval, &inbox, &to);
-            let started = std::thread::Builder::new().name("zmtop-coldness".into()).spawn(work);
-            if let Err(error) = started {
-                let text = format!("cannot look at what is touched: {error}");
-                let _ = send.try_send(Input::Event(Event::Failed(text)));
-            }
-            requests
-        });
-        let _ = requests.send((looks, Instant::now()));
-    }
-}
-
-/// A process that is checked.
 struct Watched {
     look: Look,
     cleared: Instant,

@@ -3,14 +3,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-/// Something sent by the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// A key.
     Key(KeyEvent),
-    /// The mouse.
     Mouse(MouseEvent),
-    /// Pasted text.
     Paste(String),
     /// The answer about the background: true if it is light.
     IsLight(bool),
@@ -31,7 +27,6 @@ pub(super) fn key_of_byte(byte: u8) -> KeyEvent {
     }
 }
 
-/// Returns the key that types a character.
 pub(super) fn key_of_char(c: char) -> KeyEvent {
     let shift = if c.is_uppercase() {
         KeyModifiers::SHIFT
@@ -77,7 +72,6 @@ pub(super) fn csi(params: &[u8], last: u8) -> Option<Typed> {
     Some(with_modifiers(code, params))
 }
 
-/// Decodes `ESC O last`.
 pub(super) fn ss3(params: &[u8], last: u8) -> Option<Typed> {
     let code = match last {
         b'M' => KeyCode::Enter,
@@ -97,7 +91,6 @@ fn key(code: KeyCode) -> Typed {
     Typed::Key(code.into())
 }
 
-/// Returns the key for a sequence that ends in a letter.
 const fn letter(last: u8) -> Option<KeyCode> {
     Some(match last {
         b'A' => KeyCode::Up,
@@ -111,7 +104,6 @@ const fn letter(last: u8) -> Option<KeyCode> {
     })
 }
 
-/// Returns the key for a sequence that ends in `~`.
 const fn numbered(number: u16) -> Option<KeyCode> {
     Some(match number {
         1 | 7 => KeyCode::Home,

@@ -15,7 +15,6 @@ static TRACING: Mutex<()> = Mutex::new(());
 /// How long to wait for a trace to end before the program stops or ends. The kernel may delay it.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A thread that traces on request.
 pub(super) struct Tracer {
     roots: Roots,
     /// The number of the trace, and a sender that ends it when dropped.

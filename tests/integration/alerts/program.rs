@@ -116,7 +116,9 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
     assert_eq!(get("TIME").as_deref(), Some("1970-01-01T00:00:00.000Z"));
     assert_eq!(from_lossless(&get("HOST").unwrap()), b"db\xff1");
     let command: Vec<u8> = HOSTILE.iter().map(|b| if *b == 0 { b' ' } else { *b }).collect();
-    assert_eq!(from_lossless(&get("COMMAND").unwrap()), command);
+    // No control character reaches a variable, and from there a terminal or a log.
+    let shown = b"/bin/x $(touch /tmp/no); `id` \"'\\x1b]0;t\\x07\xff\\n";
+    assert_eq!(from_lossless(&get("COMMAND").unwrap()), shown);
     // Unknown is not there: no growth after one look, and no unit.
     assert_eq!((get("GROWTH"), get("UNIT"), get("WHY")), (None, None, None));
 
@@ -314,6 +316,34 @@ fn a_huge_name_still_fits() {
 }
 
 #[test]
+fn no_variable_holds_what_a_terminal_obeys() {
+    for (name, shown) in [
+        ("a\nb\rc\td", "a\\nb\\rc\\td"),
+        ("\x1b[201~\x07\x7f", "\\x1b[201~\\x07\\x7f"),
+        ("\u{9b}31m\u{202e}\u{200b}x", "\\x9b31m\\u{202e}\\u{200b}x"),
+        ("\u{2028}", "\\u{2028}"),
+        ("a\0b c\\é猫", "a b c\\é猫"),
+    ] {
+        let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+        let row = with_facts(process_with(7, 200), |f| f.cmdline = Ok(name.as_bytes().into()));
+        let fired = evaluator.advance(1.0, vec![row]).remove(0);
+        let facts = Payload::new(&fired, "pss>100M", name.as_bytes());
+        let all = facts.environment();
+        for variable in ["ZMTOP_COMMAND", "ZMTOP_HOST"] {
+            let (_, value) = all.iter().find(|(id, _)| id == variable).unwrap();
+            assert_eq!(value, shown, "{variable} of {name:?}");
+        }
+        assert!(
+            all.iter().all(|(_, value)| !value.contains(char::is_control)),
+            "{all:?}"
+        );
+        // The JSON keeps it whole.
+        let json: Value = serde_json::from_slice(&facts.json()).unwrap();
+        assert_eq!(from_lossless(json["host"].as_str().unwrap()), name.as_bytes());
+    }
+}
+
+#[test]
 fn one_that_others_can_change_is_not_run_whenever_that_began() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let dir = tempfile::tempdir().unwrap();
@@ -337,6 +367,11 @@ fn one_that_others_can_change_is_not_run_whenever_that_began() {
         harness.wait_until_idle();
         let why = format!("others can write to {}", at(path).display());
         assert_eq!(harness.errors(), [format!("alert big: {link} is not run: {why}")]);
+        // Nor does another program run it.
+        let harness = Harness::new(&["/usr/bin/env", &link, &ran], 10);
+        harness.fire();
+        harness.wait_until_idle();
+        assert_eq!(harness.errors(), [format!("alert big: /usr/bin/env is not run: {why}")]);
         set_mode(&at(path), before);
     }
     assert!(!at("ran").exists());

@@ -305,7 +305,11 @@ fn a_keymap_and_a_theme_cannot_name_a_program() {
 
 /// Loads a config whose alert runs a program of that name, with `home/bin` first on the path; what it warns of.
 fn warnings_of_program(place: &Place, name: &str) -> Vec<String> {
-    let alert = format!("ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\nrun = ['{name}', 'a']\n");
+    warnings_of_command(place, &[name, "a"])
+}
+
+fn warnings_of_command(place: &Place, command: &[&str]) -> Vec<String> {
+    let alert = format!("ui.tree = true\n[[alert]]\nname = 'x'\nwhen = 'pss>1G'\nrun = {command:?}\n");
     std::fs::write(place.config(), alert).unwrap();
     let env = Env {
         path: Some(format!("{}:/usr/bin:/bin", place.at("home/bin").display()).into()),
@@ -313,7 +317,8 @@ fn warnings_of_program(place: &Place, name: &str) -> Vec<String> {
     };
     let config = Config::load(None, &env).unwrap();
     let runs = config.settings.alerts.iter().any(|alert| !alert.run.is_empty());
-    assert_eq!(runs, config.warnings.is_empty(), "{:?}", config.warnings);
+    let is_refused = config.warnings.iter().any(|warning| warning.contains("is not run"));
+    assert_eq!(runs, !is_refused, "{:?}", config.warnings);
     let dir = format!("{}/", place.dir.path().display());
     config.warnings.iter().map(|w| w.replace(&dir, "")).collect()
 }
@@ -336,11 +341,17 @@ fn a_program_that_others_can_change_is_refused_as_the_config_is() {
         "tell-me".into(),
         "sh".into(),
         "/bin/sh".into(),
-        // What is not there is said when it is to run.
-        "/nowhere/at/all".into(),
-        "tell-nobody".into(),
     ] {
         assert_eq!(warnings_of_program(&sound, &name), [""; 0], "{name}");
+    }
+    // What is not there may come. It is said, and tried.
+    std::fs::write(sound.at("home/bin/orphan"), "#!/nowhere/sh\n").unwrap();
+    set_mode(&sound.at("home/bin/orphan"), 0o755);
+    let orphan = whole(&sound, "home/bin/orphan");
+    for name in ["/nowhere/at/all", "tell-nobody", "home/nowhere", orphan.as_str()] {
+        let shown = name.replace(&format!("{}/", sound.dir.path().display()), "");
+        let expected = format!("alert x: cannot run {shown}: no such file or directory");
+        assert_eq!(warnings_of_program(&sound, name), [expected], "{name}");
     }
     let cases: [Case; 4] = [
         ("others can write to home/bin/tell-me", |p| {
@@ -367,6 +378,62 @@ fn a_program_that_others_can_change_is_refused_as_the_config_is() {
             assert_eq!(warnings_of_program(&place, &name), [expected], "{name}");
         }
     }
+}
+
+#[test]
+fn a_script_or_an_interpreter_that_others_can_change_is_refused_as_the_program_is() {
+    let place = Place::new("");
+    create_dir(place.at("home/bin")).unwrap();
+    let script = |name: &str, text: &str| {
+        std::fs::write(place.at("home/bin").join(name), text).unwrap();
+        set_mode(&place.at("home/bin").join(name), 0o755);
+        place.at("home/bin").join(name).display().to_string()
+    };
+    let own = script("own", "#!/bin/sh\n");
+    let open = script("open", "#!/bin/sh\n");
+    let by_open = script("by-open", &format!("#! {open} -x\n"));
+    let by_env = script("by-env", "#!/usr/bin/env open\n");
+    let twice = script("twice", &format!("#!{by_open}\n"));
+    set_mode(&place.at("home/bin/open"), 0o777);
+    let (command, spaced) = (format!("{open} --now"), format!("exec {open}"));
+    for (words, is_refused) in [
+        (&["/bin/sh", &own][..], false),
+        (&["/bin/sh", &open], true),
+        (&["/bin/sh", "-c", &open], true),
+        (&["/bin/sh", "-c", &command], true),
+        (&["sh", "-eu", &open, "a"], true),
+        (&["env", "A=b", "open"], true),
+        (&["env", "A=b", "own"], false),
+        (&["/usr/bin/env", &open], true),
+        (&[&by_open], true),
+        (&[&by_env], true),
+        (&[&twice], true),
+        (&["env", "by-env"], true),
+        (&["/bin/sh", &own, "/dev/null", "/tmp", "/nowhere/at/all"], false),
+        // The text of a shell is not read.
+        (&["/bin/sh", "-c", &spaced], false),
+    ] {
+        let expected = is_refused.then_some("the program of alert x is not run: others can write to home/bin/open");
+        let warnings = warnings_of_command(&place, words);
+        assert_eq!(warnings, Vec::from_iter(expected), "{words:?}");
+    }
+}
+
+#[test]
+fn config_check_names_a_program_that_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config.toml");
+    let text = "[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nrun = ['/nowhere/tell', 'a']\n";
+    std::fs::write(&config, text).unwrap();
+    let mut check = Command::new(ZMTOP);
+    let checked = check
+        .args(["config", "check", "--config"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(checked.stderr).unwrap();
+    let expected = "alert x: cannot run /nowhere/tell: no such file or directory";
+    assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
 }
 
 #[test]

@@ -265,17 +265,60 @@ fn the_awaited_answer_is_no_key_however_late() {
             }
             let pieces: Vec<(u64, &[u8])> = bytes.chunks(1).map(|byte| (pause, byte)).collect();
             let typed = decode_by(Decoder::new(true), &pieces);
-            // By single bytes with long pauses, ESC and ] are what a person types, too.
-            let most = if pause >= 300 {
-                vec![esc(), plain(KeyCode::Char(']'))]
-            } else {
-                vec![esc()]
-            };
-            let keys: Vec<_> = typed.iter().filter(|t| matches!(t, Typed::Key(_))).cloned().collect();
-            assert_eq!(keys, if pause >= 50 { most } else { vec![] }, "by bytes, {pause} ms");
-            assert_eq!(typed.last(), Some(&Typed::IsLight(is_light)), "by bytes, {pause} ms");
+            // After a pause the ESC alone is a key.
+            let mut expected = Vec::new();
+            expected.extend((pause >= 50).then(esc));
+            expected.push(Typed::IsLight(is_light));
+            assert_eq!(typed, expected, "by bytes, {pause} ms");
         }
+        let (head, tail) = bytes.split_at(2);
+        let typed = decode_by(
+            Decoder::new(true),
+            &[(0, &head[..1]), (200, &head[1..]), (600, tail), (100, b"j")],
+        );
+        assert_eq!(typed, [vec![esc(), Typed::IsLight(is_light)], chars("j")].concat());
     }
+}
+
+/// Answers that nobody here asked for: to the program before, or a second one.
+#[test]
+fn a_colour_is_no_key_however_late_its_rest() {
+    for bytes in [
+        &b"\x1b]11;rgb:dcdc/dcdc/dcdc\x1b\\"[..],
+        b"\x1b]11;rgba:dcdc/dcdc/dcdc/ffff\x07",
+        b"\x1b]10;rgb:dcdc/dcdc/dcdc\x07",
+        b"\x1b]4;255;rgb:dc/dc/dc\x1b\\",
+    ] {
+        let begun = bytes.windows(4).position(|four| four == b";rgb").unwrap() + 4;
+        for pause in [100, 2100, 60_000] {
+            for cut in begun..bytes.len() {
+                let (head, tail) = bytes.split_at(cut);
+                let mut typed = decode(&[(0, head), (pause, tail), (100, b"j")]);
+                typed.retain(|t| !matches!(t, Typed::IsLight(_)));
+                assert_eq!(
+                    typed,
+                    chars("j"),
+                    "{} cut at {cut} for {pause} ms",
+                    bytes.escape_ascii()
+                );
+            }
+        }
+        // Its beginning was reported as keys, byte by byte. The rest is in one piece.
+        let mut typed = decode(&[(0, b"\x1b"), (200, b"]"), (600, &bytes[2..]), (100, b"j")]);
+        typed.retain(|t| !matches!(t, Typed::IsLight(_)));
+        assert_eq!(
+            typed,
+            [vec![esc()], chars("]j")].concat(),
+            "{} after its beginning",
+            bytes.escape_ascii()
+        );
+    }
+    // What a person types after such a beginning, and what does not fit, is typed.
+    assert_eq!(
+        decode(&[(0, b"\x1b"), (200, b"]"), (600, b"1"), (200, b"5\r")]),
+        [vec![esc()], chars("]15"), vec![plain(KeyCode::Enter)]].concat()
+    );
+    assert_eq!(decode(&[(0, b"\x1b]11;rgb:dd"), (2100, b"q")]), chars("q"));
 }
 
 #[test]
@@ -339,6 +382,16 @@ fn what_a_person_types_is_typed_in_time() {
     assert_eq!(typed(&[(0, b"\x1b"), (60, b"/"), (60, b"[")]), keys(esc(), "/["));
     assert_eq!(typed(&[(0, b"\x1b"), (late, b"[")]), keys(esc(), "["));
     assert_eq!(typed(&[(0, b"\x1b"), (700, b"]"), (700, b"d")]), keys(esc(), "]d"));
+    // While the answer is awaited, `]` waits for what shows that it is a key.
+    assert_eq!(
+        typed(&[(0, b"\x1b"), (700, b"]"), (9000, b"\r")])[..2],
+        keys(esc(), "]")
+    );
+    assert_eq!(
+        decode(&[(0, b"\x1b"), (700, b"]"), (9000, b"]")]),
+        keys(esc(), "]]"),
+        "not awaited"
+    );
     assert_eq!(
         typed(&[(0, b"\x1b"), (60, b"\x1b"), (60, b"\x1b")]),
         [esc(), esc(), esc()]

@@ -61,6 +61,53 @@ fn a_start_goes_on_from_the_last_one() {
 }
 
 #[test]
+fn an_empty_file_is_replaced_and_nothing_said() {
+    let (home, file) = home();
+    fs::write(&file, "").unwrap();
+    let pty = started(home.path(), &[]);
+    assert!(!pty.text().contains("kept"), "{}", pty.text());
+    assert_eq!(quit(pty).trim(), "");
+    assert!(fs::read(&file).unwrap().starts_with(MAGIC));
+}
+
+#[test]
+fn a_write_that_fails_is_said_whatever_was_there_before() {
+    for before in [None, Some([MAGIC, b"garbage"].concat())] {
+        let (home, file) = home();
+        if let Some(bytes) = &before {
+            fs::write(&file, bytes).unwrap();
+        }
+        let start = "exec prlimit --fsize=100 $ZMTOP";
+        let pty = Pty::run(
+            (120, 30),
+            "sh",
+            &["-c", start],
+            &[("HOME", home.path().to_str().unwrap())],
+        );
+        pty.wait_for_table();
+        if before.is_some() {
+            pty.wait_for("history not read back");
+        }
+        let after = quit(pty);
+        assert_eq!(after.matches("history not kept").count(), 1, "{before:?}: {after}");
+        assert_eq!(fs::read(&file).ok(), before);
+    }
+}
+
+#[test]
+fn a_home_that_is_removed_meanwhile_is_not_made_again() {
+    let (home, _) = home();
+    let pty = started(home.path(), &[]);
+    fs::remove_dir_all(home.path()).unwrap();
+    let after = quit(pty);
+    assert!(
+        after.contains("history not kept") && after.contains("HOME is "),
+        "{after}"
+    );
+    assert!(!home.path().exists(), "it was made again");
+}
+
+#[test]
 fn nothing_is_kept_where_that_is_not_wanted() {
     let (home, file) = home();
     let config = home.path().join("config.toml");

@@ -1,0 +1,209 @@
+//! The live monitor: its options, and its setup before the screen.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+
+use super::monitor::{self, End, Setup, StartFleet};
+use super::{complain, process, sampler_options, terminal, usage, written};
+use crate::cli::{CgroupArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
+use crate::config::settings::LogSettings;
+use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state};
+use crate::tui::Opening;
+
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorArgs {
+    /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<String>,
+    /// Show only rows that match the filter
+    #[arg(short, long, allow_hyphen_values = true)]
+    pub filter: Option<String>,
+    /// Group by command, user, unit, container, cgroup or family; process lists processes individually
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<String>,
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// Use this theme: auto, default, light, mono, colorblind, dracula, nord, gruvbox, solarized, catppuccin, monokai, or one
+    /// of your own
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Draw the screen in ASCII: no lines, blocks, arrows or Greek letters
+    #[arg(long)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Start in tree view
+    #[arg(long, conflicts_with = "by")]
+    pub tree: bool,
+    /// Change nothing: send no signals, set no niceness, run no alert programs
+    #[arg(long)]
+    pub readonly: bool,
+    /// Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in
+    /// kill $(zmtop --pick); exit code 1 if none was picked
+    #[arg(long)]
+    pub pick: bool,
+    /// Append zmtop's own log to FILE
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    #[command(flatten)]
+    pub scope: CgroupArgs,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+impl MonitorArgs {
+    /// Reads the configuration that the options name, applies the options to it and fits the theme.
+    pub fn configure(&self, env: &Env) -> Result<Config, UsageError> {
+        let env = self.table.color.apply(env);
+        let mut config = Config::load(self.paths.config.as_deref(), &env)?;
+        self.apply(&mut config.settings)?;
+        config.ascii |= self.ascii;
+        if self.theme.is_some() {
+            let files = Files::new(self.paths.config.as_deref(), &env);
+            config.if_light = load_light(&config.settings.ui.theme, &files, &env);
+            let theme = load_theme(&config.settings.ui.theme, &files, &env);
+            config.theme = theme.map_err(|e| match e {
+                NoTheme::Faulty(e) => e.into(),
+                NoTheme::Unknown(what) => wrong("--theme")(what),
+            })?;
+        }
+        Ok(config)
+    }
+
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
+        set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
+        set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
+        if self.tree {
+            // A tree consists of processes, so ignore a saved grouping.
+            (settings.ui.tree, settings.ui.by) = (true, None);
+        }
+        set(settings, "--by", "ui.by", self.by.as_deref())?;
+        // --columns applies to the table that is shown.
+        let columns = match settings.ui.by {
+            None => "ui.columns",
+            Some(_) => "ui.group_columns",
+        };
+        self.table.apply(settings, columns)?;
+        settings.ui.mouse &= !self.no_mouse;
+        settings.ui.readonly |= self.readonly;
+        if let Some(file) = &self.log {
+            settings.log.file = Some(file.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Runs the monitor with this configuration, for this machine or a fleet.
+pub(super) fn run(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
+    if args.pick && process::was_closed() {
+        return written(Ok(())).into();
+    }
+    let picked = match args.pick.then(terminal::redirect_stdout).transpose() {
+        Ok(stdout) => stdout,
+        Err(error) => {
+            complain(&format!("--pick needs a terminal for the screen: {error}"));
+            return Exit::Usage.into();
+        }
+    };
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        complain("the monitor needs a terminal; `zmtop ps` prints one table anywhere");
+        return Exit::Usage.into();
+    }
+    if env.term.as_ref().is_none_or(|term| term.is_empty() || term == "dumb") {
+        complain("this terminal (TERM unset or dumb) cannot show the monitor; `zmtop ps` prints one table anywhere");
+        return Exit::Usage.into();
+    }
+    let mut options = sampler_options(&config.settings.sampler, args.paths.proc_root.as_deref());
+    if let Err(error) = args.scope.apply(&mut options) {
+        return usage(&error).into();
+    }
+    // The history of one cgroup is not the machine's.
+    let keeps = config.settings.history.keep && options.cgroup.is_none();
+    let mut history_file = None;
+    if keeps && fleet.is_none() && options.roots().is_own() {
+        match state::history_file(env) {
+            Ok(file) => history_file = Some(file),
+            Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
+        }
+    }
+    config.warnings.splice(0..0, config.unread.take());
+    let log = match start_log(&config.settings.log) {
+        // Do without the monitor only if the log was named on the command line.
+        Err(what) if args.log.is_none() => {
+            config.warnings.push(what);
+            Ok(None)
+        }
+        other => other,
+    };
+    // Report before the screen is set up. The screen shows it too.
+    for warning in &config.warnings {
+        complain(warning);
+    }
+    let _log = match log {
+        Ok(guard) => guard,
+        Err(what) => {
+            complain(&what);
+            return Exit::Usage.into();
+        }
+    };
+    let opening = match args.pick {
+        true => Opening::Pick,
+        false if state::is_first_start(env) => Opening::First,
+        false => Opening::Usual,
+    };
+    match monitor::run(
+        config,
+        Setup {
+            options,
+            env: env.clone(),
+            history_file,
+            fleet,
+            opening,
+        },
+    ) {
+        Ok(End::Quit) if args.pick => Exit::Found.into(),
+        Ok(End::Quit) => Exit::Done.into(),
+        Ok(End::Picked(pids)) => {
+            let lines = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
+            written(picked.map_or(Ok(()), |mut stdout| stdout.write_all(lines.as_bytes()))).into()
+        }
+        Ok(End::Signal(number)) => ExitCode::from(128 + u8::try_from(number).unwrap_or(0)),
+        Ok(End::Hangup) => ExitCode::from(129),
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            Exit::Unwritten.into()
+        }
+    }
+}
+
+/// Maximum number of log lines that wait for a slow disk, about 1 MB. Further lines are lost.
+const MAX_LOG_LINES: usize = 4096;
+
+/// Opens the log if one is configured. The guard flushes it when dropped.
+fn start_log(settings: &LogSettings) -> Result<Option<WorkerGuard>, String> {
+    let Some(path) = &settings.file else { return Ok(None) };
+    let file = state::open_log(path).map_err(|error| {
+        format!(
+            "cannot open the log {}: {error}",
+            crate::text::safe(path.as_os_str().as_encoded_bytes())
+        )
+    })?;
+    let level = settings.level.parse().unwrap_or(tracing::Level::INFO);
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(MAX_LOG_LINES)
+        .finish(file);
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(writer)
+        .with_ansi(false)
+        .with_max_level(level)
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).map_err(|error| error.to_string())?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "zmtop starts");
+    Ok(Some(guard))
+}
