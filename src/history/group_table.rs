@@ -1,11 +1,11 @@
-//! The table of groups: found by name, counted by number, with the sums of one snapshot.
+//! The table of groups: an index by name, and the history and the current sums of each group by number.
 
 use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::{GroupBy, GroupKey};
-use crate::history::digest::digest_of_name;
 use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
 
@@ -13,19 +13,19 @@ use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupSums {
     pub(super) members: u32,
-    /// Members whose memory is known.
+    /// The number of members with known memory.
     pub(super) known: u32,
-    /// Members that the group began with and that wait for their first walk.
+    /// The number of initial members that wait for their first walk.
     pub(super) waiting: u32,
     /// The start of the oldest member.
     pub(super) started_at: Option<Duration>,
-    /// The number of members with that start that left.
+    /// The number of members with that start that were subtracted.
     pub(super) starts_lost: u32,
-    /// The sums of [`MemorySample::figures`]: wide enough that what was added can be subtracted.
+    /// The sums of [`MemorySample::figures`]. They must not saturate, as members are subtracted.
     pub(super) memory: [u128; MemorySample::COUNT],
-    /// The rates of the members that were pushed in this snapshot; those of the others are 0.
+    /// The rates of the members that were pushed in this snapshot; the others are idle.
     pub(super) rates: Rates,
-    /// The sums of the changes of PSS and swap of the members of which they are known.
+    /// The sums of the known changes of PSS and swap.
     pub(super) changes: [Option<i64>; 2],
     pub(super) pushed: u32,
     /// A member was added or subtracted in this snapshot.
@@ -33,7 +33,6 @@ pub(super) struct GroupSums {
 }
 
 impl GroupSums {
-    /// Takes the start of a member into account.
     pub(super) fn add_start(&mut self, started_at: Option<Duration>) {
         self.started_at = match (self.started_at, started_at) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -41,7 +40,6 @@ impl GroupSums {
         };
     }
 
-    /// Adds the changes of a member.
     pub(super) fn add_changes(&mut self, changes: [Option<i64>; 2]) {
         for (sum, change) in self.changes.iter_mut().zip(changes) {
             if let Some(change) = change {
@@ -50,7 +48,6 @@ impl GroupSums {
         }
     }
 
-    /// Returns the rates of all members.
     pub(super) fn all_rates(&self) -> Rates {
         let mut rates = self.rates;
         if self.pushed < self.members {
@@ -60,20 +57,19 @@ impl GroupSums {
     }
 }
 
-/// The number that stands for no group. A plain number rather than an `Option` halves what each process keeps.
+/// The number of no group. An `Option` would double the memory per process.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// The groups of one process, one for each of [`GroupBy::OF_PROCESSES`].
+/// The groups of one process, in the order of [`GroupBy::OF_PROCESSES`].
 pub(super) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
 
-/// Maximum number of groups with a history: a storm of names must not fill the memory.
+/// Maximum number of groups, so that a storm of names does not fill the memory.
 const MAX_GROUPS: usize = 10_000;
-/// Maximum number of groups remembered without members.
+/// Maximum number of groups without members.
 const MAX_EMPTY: usize = 1024;
-/// Time that a group without members is remembered: what runs every night is known the next one, even if it is late.
+/// Time for which a group without members is kept: a nightly job is recognized even if it is late.
 const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
 
-/// A group and its history.
 #[derive(Debug)]
 struct GroupHistory {
     by: GroupBy,
@@ -82,36 +78,43 @@ struct GroupHistory {
     members: MemberCounts,
     /// It began in this snapshot.
     is_new: bool,
-    /// The memory of all that it began with was known once. Until then its sums grow only as walks come in.
+    /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
     is_complete: bool,
-    /// Nothing but time changes at it while its members rest.
+    /// While its members rest, pushing it changes only the time.
     is_resting: bool,
-    /// Since when it has had no members.
     empty_since: Option<Duration>,
-    /// The start of the oldest process that it began with.
+    /// The start of its oldest initial member.
     started_at: Option<Duration>,
 }
 
 impl GroupHistory {
+    /// Returns its row as of `clock`.
+    fn rested(&self, clock: Clock) -> &RowHistory {
+        if self.is_resting {
+            self.row.rest_until(clock);
+        }
+        &self.row
+    }
+
     fn bytes(&self) -> usize {
-        // The name, with the counts of its Arc and its slot in the index.
+        // 40 bytes for the counters of the Arc and the slot in the index.
         let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
-        let series = self.row.bytes() + self.members.bytes();
+        let series = self.row.bytes() + self.members.0.bytes();
         size_of::<Option<Self>>() - size_of::<RowHistory>() - size_of::<MemberCounts>() + series + name
     }
 }
 
-/// The past of a group that was kept when zmtop ended.
+/// The saved history of a group.
 #[derive(Debug)]
 pub(super) struct GroupPast {
     pub(super) row: RowHistory,
     pub(super) members: MemberCounts,
 }
 
-/// A group that was kept, by its kind and a digest of its name.
+/// The kind of a group, and the digest of its name.
 pub(super) type GroupDigest = (u8, u64);
 
-/// The groups of one kind, by name.
+/// The numbers of the groups of one kind, by name.
 #[derive(Debug, Default)]
 struct Index {
     named: HashMap<Arc<[u8]>, u32>,
@@ -141,48 +144,38 @@ impl Index {
     }
 }
 
-/// All groups. A group keeps its number for as long as it has members.
+/// All groups. A group has the same number while it has members.
 #[derive(Debug, Default)]
 pub(super) struct GroupTable {
     /// In the order of [`GroupBy::OF_PROCESSES`].
     indexes: [Index; GroupBy::OF_PROCESSES.len()],
     groups: Vec<Option<GroupHistory>>,
-    /// The sums, apart from the histories: these few bytes are written for every process, and stay in the cache.
-    sums: Vec<GroupSums>,
+    /// By group number. Apart from `groups`, as they are written for every process and should stay in the cache.
+    pub(super) sums: Vec<GroupSums>,
     free: Vec<u32>,
-    /// Groups that were kept, and that no process is in so far.
+    /// Saved groups that have no process so far.
     pub(super) pasts: HashMap<GroupDigest, GroupPast>,
-    /// The time that resting groups have rested until.
+    /// The time up to which resting groups are valid.
     clock: Clock,
 }
 
 impl GroupTable {
-    /// Returns how many groups there are.
     pub(super) const fn len(&self) -> usize {
         self.groups.len() - self.free.len()
     }
 
-    /// Returns the history of one group.
     pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
         let number = self.indexes.get(kind(by)?)?.get(name)?;
-        self.groups[number as usize].as_ref().map(|group| self.rested(group))
+        Some(self.groups[number as usize].as_ref()?.rested(self.clock))
     }
 
-    /// Returns the history of a group as of the last snapshot.
-    fn rested<'a>(&self, group: &'a GroupHistory) -> &'a RowHistory {
-        if group.is_resting {
-            group.row.rest_until(self.clock);
-        }
-        &group.row
-    }
-
-    /// Returns the number of a group; [`NO_GROUP`] where there is none.
+    /// Returns the number of a group; [`NO_GROUP`] if there is none.
     pub(super) fn find(&self, by: GroupBy, name: Option<&[u8]>) -> u32 {
         let index = kind(by).and_then(|at| self.indexes.get(at));
         index.and_then(|index| index.get(name)).unwrap_or(NO_GROUP)
     }
 
-    /// Returns the number of a group, a new one if there was none; [`NO_GROUP`] where there are too many.
+    /// Returns the number of a group, which is added if it is new; [`NO_GROUP`] if there are too many.
     pub(super) fn find_or_insert(&mut self, by: GroupBy, name: Option<&[u8]>) -> u32 {
         let Some(index) = kind(by).and_then(|at| self.indexes.get_mut(at)) else {
             return NO_GROUP;
@@ -199,7 +192,7 @@ impl GroupTable {
             self.groups.len() as u32 - 1
         });
         self.sums[number as usize] = GroupSums {
-            // The first process of a family is counted from the next snapshot on.
+            // The head of a family joins with the next snapshot.
             waiting: u32::from(by == GroupBy::Family),
             ..GroupSums::default()
         };
@@ -221,25 +214,18 @@ impl GroupTable {
         number
     }
 
-    /// Returns true if the group began in this snapshot.
     pub(super) fn is_new(&self, number: u32) -> bool {
         self.groups[number as usize].as_ref().is_some_and(|group| group.is_new)
     }
 
-    /// Clears the sums, for a new snapshot.
-    pub(super) fn clear_sums(&mut self) {
-        self.sums.fill(GroupSums::default());
-    }
-
-    /// Clears the part of the sums that is of one snapshot.
+    /// Clears the part of the sums that belongs to one snapshot.
     pub(super) fn clear_rates(&mut self) {
         for sums in &mut self.sums {
             (sums.rates, sums.pushed, sums.is_touched) = (Rates::default(), 0, false);
         }
     }
 
-    /// Returns true if the start of the oldest process of a group is needed and has to be looked for. It is unknown
-    /// from then on.
+    /// Clears the start of incomplete groups that lost their oldest member; returns true if there are any.
     pub(super) fn lack_starts(&mut self) -> bool {
         let mut lack = false;
         for (group, sums) in self.groups.iter().zip(&mut self.sums) {
@@ -253,17 +239,7 @@ impl GroupTable {
         lack
     }
 
-    /// Returns how many processes a group has.
-    pub(super) fn members(&self, number: u32) -> u32 {
-        self.sums.get(number as usize).map_or(0, |sums| sums.members)
-    }
-
-    /// Returns the sums of a group in this snapshot.
-    pub(super) fn sums(&mut self, number: u32) -> &mut GroupSums {
-        &mut self.sums[number as usize]
-    }
-
-    /// Takes the sums into the histories. While the history is starting no group counts as complete.
+    /// Pushes the sums into the rows. No group is complete while the history `is_starting`.
     pub(super) fn push_sums(
         &mut self,
         tick: Tick,
@@ -275,11 +251,11 @@ impl GroupTable {
         for (number, (group, sums)) in self.groups.iter_mut().zip(&mut self.sums).enumerate() {
             let Some(group) = group else { continue };
             let is_quiet = sums.members > 0 && sums.pushed == 0 && !sums.is_touched;
-            if is_quiet && group.is_resting && group.row.due().is_none_or(|due| due > scheduler.now()) {
+            if is_quiet && group.is_resting && group.row.evaluation.due().is_none_or(|due| due > scheduler.now) {
                 continue;
             }
-            if group.is_resting && group.empty_since.is_none() {
-                group.row.rest_until(rested);
+            if group.empty_since.is_none() {
+                group.rested(rested);
             }
             let waiting = sums.waiting;
             if std::mem::take(&mut group.is_new) && group.by == GroupBy::Family {
@@ -303,14 +279,14 @@ impl GroupTable {
                     group.members.push(tick.now, sums.known, tick.retention);
                 }
                 if group.row.is_without_past() {
-                    group.members.clear_past();
+                    group.members.0.clear_past();
                 }
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
                 group.is_resting = group.is_complete && group.row.is_resting();
                 continue;
             }
             if group.empty_since.is_none() && group.is_complete {
-                // It fell to nothing once; from here on nothing changes.
+                // It drops to 0 once; from then on nothing changes.
                 group.row.push(tick, Some(MemorySample::default()), &Rates::default());
             }
             empty.push((*group.empty_since.get_or_insert(tick.now), number));
@@ -319,10 +295,10 @@ impl GroupTable {
         self.remove_long_empty(empty, tick.now);
     }
 
-    /// Removes the groups that have long been empty, and the longest empty ones where there are too many.
+    /// Removes groups that were empty for [`EMPTY_KEPT`], and the longest empty ones if there are too many.
     fn remove_long_empty(&mut self, mut empty: Vec<(Duration, usize)>, now: Duration) {
         let excess = if empty.len() > MAX_EMPTY {
-            // A quarter more than needed, so that this is not done at every snapshot.
+            // A quarter more than needed, so that not every snapshot has to do it.
             empty.sort_unstable();
             empty.len() - MAX_EMPTY * 3 / 4
         } else {
@@ -335,7 +311,7 @@ impl GroupTable {
         }
     }
 
-    /// Removes one group; returns the bytes freed.
+    /// Returns the bytes freed.
     fn remove(&mut self, number: usize) -> usize {
         let Some(group) = self.groups[number].take() else {
             return 0;
@@ -359,7 +335,7 @@ impl GroupTable {
         freed
     }
 
-    /// Puts the histories of groups of an earlier time before their own, at a tick that they took in.
+    /// Prepends the histories of an earlier time. `tick` is the last tick that was pushed.
     pub(super) fn put_before(&mut self, earlier: &Self, tick: Tick) {
         for group in self.groups.iter_mut().flatten() {
             let before = kind(group.by).and_then(|at| earlier.indexes[at].get(group.name.as_deref()));
@@ -371,42 +347,32 @@ impl GroupTable {
         }
     }
 
-    /// Judges one of them now.
     pub(super) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
-        let clock = self.clock;
         if let Some(Some(group)) = self.groups.get_mut(number as usize) {
-            if group.is_resting {
-                group.row.rest_until(clock);
-            }
+            group.rested(self.clock);
             group.row.evaluate(scheduler, Some(&group.members), group.started_at);
         }
     }
 
-    /// Judges all of them now.
-    pub(super) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler) {
-        for number in 0..self.groups.len() as u32 {
-            self.judge(number, scheduler);
-        }
-    }
-
-    /// Returns the group of that number.
     pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
-        let GroupHistory { by, name, .. } = self.groups.get(number as usize)?.as_ref()?;
-        let (by, name) = (*by, name.clone());
-        Some(GroupKey { by, name })
+        let group = self.groups.get(number as usize)?.as_ref()?;
+        Some(GroupKey {
+            by: group.by,
+            name: group.name.clone(),
+        })
     }
 
-    /// Returns the histories of one kind of group, by name.
+    /// Returns the groups of one kind, with their names.
     pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         let groups = self.groups.iter().flatten().filter(move |group| group.by == by);
-        groups.map(|group| (group.name.as_ref(), self.rested(group)))
+        groups.map(|group| (group.name.as_ref(), group.rested(self.clock)))
     }
 
-    /// Returns what is to be kept of every group that has memory.
+    /// Returns all groups to save, the resumed and the pending.
     pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts)> {
         let known = self.groups.iter().flatten().map(|group| {
             let digest = digest(group.by, group.name.as_deref());
-            (digest, self.rested(group), &group.members)
+            (digest, group.rested(self.clock), &group.members)
         });
         let pasts = self
             .pasts
@@ -415,20 +381,17 @@ impl GroupTable {
         known.chain(pasts)
     }
 
-    /// Returns the histories of all groups, with their numbers.
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
         let clock = self.clock;
         let groups = (0..).zip(&mut self.groups);
         groups.filter_map(move |(number, group)| {
             let group = group.as_mut()?;
-            if group.is_resting {
-                group.row.rest_until(clock);
-            }
+            group.rested(clock);
             Some((number, &mut group.row))
         })
     }
 
-    /// Returns how many groups with members are without a past.
+    /// Returns the number of groups with members and without a past.
     pub(super) fn without_past(&self) -> usize {
         let groups = self.groups.iter().flatten();
         groups
@@ -436,22 +399,30 @@ impl GroupTable {
             .count()
     }
 
-    /// Returns its memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let groups = self.groups.iter().flatten().map(GroupHistory::bytes);
-        // A slot without a group costs as much as the group's own part of one.
+        // A free slot takes as much as the inline part of a group.
         let slots = (self.groups.capacity() - self.len()) * size_of::<Option<GroupHistory>>();
         groups.sum::<usize>() + slots + self.sums.capacity() * size_of::<GroupSums>()
     }
 }
 
-/// Returns the place of a kind in [`GroupBy::OF_PROCESSES`].
+/// Returns the index of a kind in [`GroupBy::OF_PROCESSES`].
 fn kind(by: GroupBy) -> Option<usize> {
     GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
 }
 
-/// Returns the digest that a group is kept by, so that no name is.
+/// Returns the key that a group is saved by, which does not contain its name.
 fn digest(by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
     let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
     (kind, digest_of_name(name))
+}
+
+/// Returns a digest of a name that is the same in every build: FNV-1a.
+pub(super) fn digest_of_name(name: Option<&[u8]>) -> u64 {
+    // An empty name differs from no name.
+    let bytes = iter::once(u8::from(name.is_some())).chain(name.unwrap_or_default().iter().copied());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -80,7 +80,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
         };
         Some(Box::new(Latest { judgement, log }))
     })?;
-    row.evaluation.mark_changed();
+    row.evaluation.changed = true;
     Some(row)
 }
 
