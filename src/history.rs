@@ -224,7 +224,7 @@ impl History {
     pub fn get(&self, id: Identity) -> Option<&RowHistory> {
         self.processes
             .get(&id)
-            .map(|process| process.rested(self.wakeups.clock))
+            .map(|process| process.row.rested(self.wakeups.clock))
     }
 
     /// Returns the start of a process, or of its last exec if that was seen, on the monotonic clock; `None` if unknown.
@@ -263,7 +263,7 @@ impl History {
         let clock = self.wakeups.clock;
         self.processes
             .iter()
-            .map(move |(id, process)| (*id, process.rested(clock)))
+            .map(move |(id, process)| (*id, process.row.rested(clock)))
     }
 
     /// Returns the processes that grow or leak, and some that no longer do, in order.
@@ -278,12 +278,12 @@ impl History {
 
     /// Returns a recently ended process. Up to 1000 are remembered, if memory permits.
     pub fn ended(&self, id: Identity) -> Option<&Ended> {
-        self.ended.get(id)
+        self.all_ended().find(|ended| ended.id == id)
     }
 
     /// Returns the ended processes, the newest first.
     pub fn all_ended(&self) -> impl DoubleEndedIterator<Item = &Ended> {
-        self.ended.iter()
+        self.ended.queue.iter().rev().map(|ended| &**ended)
     }
 
     /// Returns the history of a group. It continues while members come and go, and is kept for a day without members if memory

@@ -80,22 +80,12 @@ struct GroupHistory {
     is_new: bool,
     /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
     is_complete: bool,
-    /// While its members rest, pushing it changes only the time.
-    is_resting: bool,
     empty_since: Option<Duration>,
     /// The start of its oldest initial member.
     started_at: Option<Duration>,
 }
 
 impl GroupHistory {
-    /// Returns its row as of `clock`.
-    fn rested(&self, clock: Clock) -> &RowHistory {
-        if self.is_resting {
-            self.row.rest_until(clock);
-        }
-        &self.row
-    }
-
     fn bytes(&self) -> usize {
         // 40 bytes for the counters of the Arc and the slot in the index.
         let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
@@ -166,7 +156,7 @@ impl GroupTable {
 
     pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
         let number = self.indexes.get(kind(by)?)?.get(name)?;
-        Some(self.groups[number as usize].as_ref()?.rested(self.clock))
+        Some(self.groups[number as usize].as_ref()?.row.rested(self.clock))
     }
 
     /// Returns the number of a group; [`NO_GROUP`] if there is none.
@@ -207,7 +197,6 @@ impl GroupTable {
             members,
             is_new: true,
             is_complete: false,
-            is_resting: false,
             empty_since: None,
             started_at: None,
         });
@@ -251,17 +240,17 @@ impl GroupTable {
         for (number, (group, sums)) in self.groups.iter_mut().zip(&mut self.sums).enumerate() {
             let Some(group) = group else { continue };
             let is_quiet = sums.members > 0 && sums.pushed == 0 && !sums.is_touched;
-            if is_quiet && group.is_resting && group.row.evaluation.due().is_none_or(|due| due > scheduler.now) {
+            if is_quiet && group.row.is_resting && group.row.evaluation.due().is_none_or(|due| due > scheduler.now) {
                 continue;
             }
             if group.empty_since.is_none() {
-                group.rested(rested);
+                group.row.rested(rested);
             }
             let waiting = sums.waiting;
             if std::mem::take(&mut group.is_new) && group.by == GroupBy::Family {
                 sums.waiting -= 1;
             }
-            group.is_resting = false;
+            group.row.is_resting = false;
             if sums.members > 0 {
                 group.empty_since = None;
                 if !group.is_complete {
@@ -282,7 +271,7 @@ impl GroupTable {
                     group.members.0.clear_past();
                 }
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
-                group.is_resting = group.is_complete && group.row.is_resting();
+                group.row.is_resting = group.is_complete && group.row.can_rest();
                 continue;
             }
             if group.empty_since.is_none() && group.is_complete {
@@ -349,7 +338,7 @@ impl GroupTable {
 
     pub(super) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
         if let Some(Some(group)) = self.groups.get_mut(number as usize) {
-            group.rested(self.clock);
+            group.row.rested(self.clock);
             group.row.evaluate(scheduler, Some(&group.members), group.started_at);
         }
     }
@@ -365,14 +354,14 @@ impl GroupTable {
     /// Returns the groups of one kind, with their names.
     pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         let groups = self.groups.iter().flatten().filter(move |group| group.by == by);
-        groups.map(|group| (group.name.as_ref(), group.rested(self.clock)))
+        groups.map(|group| (group.name.as_ref(), group.row.rested(self.clock)))
     }
 
     /// Returns all groups to save, the resumed and the pending.
     pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts)> {
         let known = self.groups.iter().flatten().map(|group| {
             let digest = digest(group.by, group.name.as_deref());
-            (digest, group.rested(self.clock), &group.members)
+            (digest, group.row.rested(self.clock), &group.members)
         });
         let pasts = self
             .pasts
@@ -386,7 +375,7 @@ impl GroupTable {
         let groups = (0..).zip(&mut self.groups);
         groups.filter_map(move |(number, group)| {
             let group = group.as_mut()?;
-            group.rested(clock);
+            group.row.rested(clock);
             Some((number, &mut group.row))
         })
     }

@@ -64,8 +64,7 @@ impl HeldHistories {
     }
 
     pub fn processes(&self) -> impl Iterator<Item = (Identity, &HeldHistory)> {
-        let clock = self.clock;
-        self.processes.iter().map(move |(id, held)| (*id, held.rested(clock)))
+        self.processes.iter().map(|(id, held)| (*id, held.rested(self.clock)))
     }
 
     /// Returns the number of holders without a row.
@@ -93,13 +92,13 @@ impl HeldHistories {
     /// Returns the processes that change as time passes.
     pub(super) fn awake(&self, now: u32) -> impl Iterator<Item = Identity> {
         let known = self.processes.iter().filter(|(_, held)| held.is_known);
-        let awake = known.filter(move |(_, held)| !held.is_resting || held.is_due(now));
+        let awake = known.filter(move |(_, held)| !held.row.is_resting || held.is_due(now));
         awake.map(|(id, _)| *id)
     }
 
     /// Returns true if a process changed in the last snapshot, or changes as time passes.
     pub(super) fn is_awake(&self, id: Identity) -> bool {
-        self.processes.get(&id).is_some_and(|held| !held.is_resting)
+        self.processes.get(&id).is_some_and(|held| !held.row.is_resting)
     }
 
     /// Continues the saved history of a process.
@@ -269,14 +268,17 @@ pub struct HeldHistory {
     before: HeldFigures,
     /// The last snapshot has its figures.
     is_known: bool,
-    /// While its figures stay the same, pushing them changes only the time.
-    is_resting: bool,
     row: RowHistory,
 }
 
 impl HeldHistory {
     pub const fn row(&self) -> &RowHistory {
         &self.row
+    }
+
+    fn rested(&self, clock: Clock) -> &Self {
+        self.row.rested(clock);
+        self
     }
 
     /// Returns the kind that grew most since growth began; if none grew, the kind that holds most.
@@ -290,25 +292,17 @@ impl HeldHistory {
 
     fn push(&mut self, tick: Tick, rested: Clock, cpu: f64) {
         let sample = self.is_known.then(|| MemorySample::of_total(self.figures.total()));
-        if self.is_resting && sample == self.row.known {
+        if self.row.is_resting && sample == self.row.known {
             return;
         }
-        self.rested(rested);
+        self.row.rested(rested);
         let cpu = Some(cpu).filter(|_| self.row.trend().verdict.is_growth());
         let rates = Rates {
             cpu: cpu.or(Rates::RESTING.cpu),
             ..Rates::RESTING
         };
         self.row.push(tick, sample, &rates);
-        self.is_resting = self.is_known && self.row.is_resting();
-    }
-
-    /// Lets time pass up to `clock` if it rests.
-    fn rested(&self, clock: Clock) -> &Self {
-        if self.is_resting {
-            self.row.rest_until(clock);
-        }
-        self
+        self.row.is_resting = self.is_known && self.row.can_rest();
     }
 
     /// Judges it now; a group with its `members`.
@@ -319,7 +313,7 @@ impl HeldHistory {
         members: Option<&MemberCounts>,
         started_at: Option<Duration>,
     ) {
-        self.rested(clock);
+        self.row.rested(clock);
         self.row.evaluate(scheduler, members, started_at);
         if let Some(latest) = &mut self.row.evaluation.latest {
             latest.judgement.metric = Metric::Descriptors;
@@ -330,8 +324,8 @@ impl HeldHistory {
     }
 
     fn queue(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler, number: RowNumber) {
-        if self.is_due(scheduler.now) || !self.is_resting {
-            self.rested(clock);
+        if self.is_due(scheduler.now) || !self.row.is_resting {
+            self.row.rested(clock);
             self.row.queue(scheduler, number);
         }
     }

@@ -184,7 +184,7 @@ impl History {
         }
         let clock = self.wakeups.clock;
         let processes = self.processes.iter().filter_map(|(id, process)| {
-            process.rested(clock);
+            process.row.rested(clock);
             Some(Candidate::Process(*id, image(snapshot.row(*id)?), process))
         });
         let held = self

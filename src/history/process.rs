@@ -1,12 +1,12 @@
 //! The history of one process, the live set of its heap if it is a Java virtual machine, and recently ended processes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::group_table::digest_of_name;
 use crate::history::groups::{Contribution, GroupNumbers, Membership};
-use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
+use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;
 use crate::history::window::rate;
 use crate::model::process::{Facts, Identity, ProcessSample};
@@ -35,8 +35,6 @@ pub(super) struct ProcessHistory {
     /// Present if it is a Java virtual machine that publishes its counters.
     pub(super) live_set: Option<Box<LiveSet>>,
     pub(super) membership: Membership,
-    /// While its sample stays the same, pushing it changes only the time.
-    pub(super) is_resting: bool,
     /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
     /// Its share of the totals `process_bytes` and `without_past` of the history.
@@ -82,19 +80,10 @@ impl ProcessHistory {
             row: RowHistory::default(),
             live_set: None,
             membership: Membership::new(is_initial),
-            is_resting: false,
             wakes_at: 0,
             counted_bytes: 0,
             is_counted_without_past: false,
         }
-    }
-
-    /// Returns its row as of `clock`.
-    pub(super) fn rested(&self, clock: Clock) -> &RowHistory {
-        if self.is_resting {
-            self.row.rest_until(clock);
-        }
-        &self.row
     }
 
     /// Returns its contribution to its groups; `None` if it is not counted.
@@ -267,11 +256,7 @@ pub struct Ended {
 /// The ended processes, in order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct EndedProcesses {
-    queue: VecDeque<Box<Ended>>,
-    /// The number of entries dropped from the front.
-    dropped: u64,
-    /// Numbers that count from the first entry ever.
-    index: HashMap<Identity, u64>,
+    pub(super) queue: VecDeque<Box<Ended>>,
     pub(super) bytes: usize,
 }
 
@@ -282,38 +267,18 @@ impl EndedProcesses {
             self.drop_oldest();
         }
         self.bytes += bytes(&ended);
-        self.index.insert(ended.id, self.dropped + self.queue.len() as u64);
         self.queue.push_back(ended);
     }
 
     /// Drops the oldest; returns the bytes freed, or `None` if there is none.
     pub(super) fn drop_oldest(&mut self) -> Option<usize> {
-        let oldest = self.queue.pop_front()?;
-        // The same identity may have ended twice, if a listing missed it.
-        if self.index.get(&oldest.id) == Some(&self.dropped) {
-            self.index.remove(&oldest.id);
-        }
-        self.dropped += 1;
-        let freed = bytes(&oldest);
+        let freed = bytes(&*self.queue.pop_front()?);
         self.bytes = self.bytes.saturating_sub(freed);
         Some(freed)
-    }
-
-    pub(super) fn get(&self, id: Identity) -> Option<&Ended> {
-        let number = self.index.get(&id)?;
-        self.queue.get((number - self.dropped) as usize).map(|ended| &**ended)
-    }
-
-    /// Returns all, the newest first.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Ended> {
-        self.queue.iter().rev().map(|ended| &**ended)
     }
 }
 
 /// Returns the memory of an ended process in bytes, including its facts, which nothing else refers to.
 fn bytes(ended: &Ended) -> usize {
-    size_of::<Ended>() - size_of::<RowHistory>()
-        + ended.facts.bytes()
-        + ended.history.bytes()
-        + size_of::<(Identity, u64)>()
+    size_of::<Ended>() - size_of::<RowHistory>() + ended.facts.bytes() + ended.history.bytes()
 }

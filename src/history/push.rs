@@ -159,8 +159,8 @@ impl History {
             self.process_bytes -= process.counted_bytes as usize;
             self.without_past -= usize::from(process.is_counted_without_past);
         }
-        let rested = process.is_resting;
-        process.rested(pass.rested);
+        let rested = process.row.is_resting;
+        process.row.rested(pass.rested);
         if process.exec != sample.exec {
             **process = ProcessHistory::new(sample, Some(tick.now), false);
             self.held.remove(sample.id);
@@ -206,7 +206,7 @@ impl History {
         self.process_bytes += process.counted_bytes as usize;
         self.without_past += usize::from(process.is_counted_without_past);
         self.wakeups.pushed(sample, process, self.scheduler.now);
-        !(rested && process.is_resting)
+        !(rested && process.row.is_resting)
     }
 
     /// Prepends up to `rows` rows of a history of an earlier time, and removes them there; returns true if more are left. Rows
@@ -275,7 +275,7 @@ impl History {
             };
             self.growing.remove(&id);
             self.held.remove(id);
-            process.rested(pass.rested);
+            process.row.rested(pass.rested);
             if !pass.is_whole {
                 process
                     .contribution()
@@ -462,7 +462,7 @@ impl History {
                 let Some(process) = self.processes.get_mut(&id) else {
                     return;
                 };
-                process.rested(self.wakeups.clock);
+                process.row.rested(self.wakeups.clock);
                 process.row.evaluate(scheduler, None, process.started_at);
                 // Count the log of growth at once, or the memory bound would be noticed too late.
                 let counted = process.bytes() as u32;
@@ -524,7 +524,7 @@ impl History {
             processes: self.shortfall.processes,
             groups: self.groups.table.without_past(),
             retention: self.retention.retention,
-            excess: self.retention.excess(bytes),
+            excess: bytes.saturating_sub(self.retention.max),
             waiting,
             longest_wait,
         };
@@ -539,7 +539,7 @@ fn all_rows<'a>(
 ) -> impl Iterator<Item = (RowNumber, &'a mut RowHistory)> {
     let processes = processes.iter_mut();
     let processes = processes.map(move |(id, process)| {
-        process.rested(clock);
+        process.row.rested(clock);
         (RowNumber::Process(*id), &mut process.row)
     });
     let groups = groups.table.rows_mut();
@@ -576,8 +576,8 @@ impl Wakeups {
     /// Schedules a process that was pushed in the second `now`.
     fn pushed(&mut self, sample: &ProcessSample, process: &mut ProcessHistory, now: u32) {
         // What a process with a shared address space contributes depends on other processes.
-        process.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.is_resting();
-        if !process.is_resting {
+        process.row.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.can_rest();
+        if !process.row.is_resting {
             self.active.push(sample.id);
         } else if let Some(due) = process.row.evaluation.due() {
             // The budget may leave out a process that is due now, which then has to be queued again.

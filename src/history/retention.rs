@@ -56,7 +56,7 @@ impl Shortfall {
 #[derive(Debug)]
 pub(super) struct RetentionPolicy {
     /// In bytes.
-    max: usize,
+    pub(super) max: usize,
     pub(super) retention: Retention,
     changed_at: Duration,
     /// Not all rows have a past. A row that never changed gets none when it does.
@@ -75,10 +75,6 @@ impl RetentionPolicy {
 
     pub(super) const fn is_exceeded(&self, bytes: usize) -> bool {
         bytes > self.max
-    }
-
-    pub(super) const fn excess(&self, bytes: usize) -> usize {
-        bytes.saturating_sub(self.max)
     }
 
     /// Returns a new retention to apply, or `None`: less if the bound is exceeded, more if less than a third is in use,

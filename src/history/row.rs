@@ -239,6 +239,8 @@ pub struct RowHistory {
     /// The index in [`COMMON`].
     common: u8,
     pub(super) evaluation: Evaluation,
+    /// It was not pushed since the last change, as it [can rest](Self::can_rest).
+    pub(super) is_resting: bool,
     /// The second of the last tick; 32 bits to save memory.
     now: Cell<u32>,
     /// In milliseconds.
@@ -353,8 +355,15 @@ impl RowHistory {
         self.interval.set(interval.unwrap_or(u32::MAX));
     }
 
-    /// Lets time pass, as if the last figures had been pushed at every tick since. Must be called before any use of a row that
-    /// was not pushed because it [rests](Self::is_resting).
+    /// Returns the row as of `clock`. Must be called before any use of a row that may rest.
+    pub(super) fn rested(&self, clock: Clock) -> &Self {
+        if self.is_resting {
+            self.rest_until(clock);
+        }
+        self
+    }
+
+    /// Lets time pass, as if the last figures had been pushed at every tick since.
     pub(super) fn rest_until(&self, clock: Clock) {
         self.set_time(clock);
         if self.footprint.is_known() {
@@ -366,7 +375,7 @@ impl RowHistory {
 
     /// Returns true if pushing the last figures again, however often, would change only the time, and queue the row when it is
     /// due.
-    pub(super) fn is_resting(&self) -> bool {
+    pub(super) fn can_rest(&self) -> bool {
         let is_flat = || {
             let since = self.footprint.unchanged_since();
             self.footprint.is_constant() || since.is_some_and(|since| since <= self.slope_start())

@@ -16,7 +16,7 @@ use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::order;
 use crate::text;
-use crate::trend::{HostVerdict, Judgement, Metric, Verdict, agree};
+use crate::trend::{Judgement, Metric, Verdict, agree};
 
 /// Minimum number of growing processes of a program, and the share of its processes that must grow, to report them in one
 /// line. If fewer of many grow, each is reported.
@@ -416,22 +416,17 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
 
 /// Adds the programs of a fleet that grow on more hosts than chance explains, and removes the hosts that they explain.
 fn find_fleet_programs(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
-    let mut programs: HashMap<Arc<[u8]>, Vec<HostVerdict>> = HashMap::new();
+    let mut programs: HashMap<Arc<[u8]>, Vec<Judgement>> = HashMap::new();
     for suspect in found.iter() {
         let Some(name) = &suspect.command else { continue };
-        let judgement = &suspect.judgement;
-        programs.entry(Arc::clone(name)).or_default().push(HostVerdict {
-            verdict: judgement.verdict,
-            slope: judgement.slope,
-            since: judgement.since,
-        });
+        programs.entry(Arc::clone(name)).or_default().push(suspect.judgement);
     }
-    for (name, verdicts) in programs {
+    for (name, judgements) in programs {
         let all = history.members(GroupBy::Command, Some(&name));
-        let Some(agreed) = agree(verdicts, all, snapshot.monotonic) else {
+        let Some((hosts, judgement)) = agree(judgements, all, snapshot.monotonic) else {
             continue;
         };
-        found.retain(|s| s.command.as_ref() != Some(&name) || s.judgement.verdict > agreed.verdict);
+        found.retain(|s| s.command.as_ref() != Some(&name) || s.judgement.verdict > judgement.verdict);
         let key = GroupKey {
             by: GroupBy::Command,
             name: Some(Arc::clone(&name)),
@@ -439,14 +434,8 @@ fn find_fleet_programs(history: &History, snapshot: &Snapshot, found: &mut Vec<S
         let Some(row) = history.group(&key) else { continue };
         found.push(Suspect {
             count: all,
-            hosts: Some((agreed.hosts, all)),
-            judgement: Judgement {
-                verdict: agreed.verdict,
-                slope: agreed.slope,
-                since: agreed.since,
-                confidence: agreed.confidence,
-                ..Judgement::NONE
-            },
+            hosts: Some((hosts, all)),
+            judgement,
             ..Suspect::new(RowKey::Group(key), Some(name), row)
         });
     }

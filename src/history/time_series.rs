@@ -233,13 +233,6 @@ pub(super) struct Past {
     bytes: u32,
 }
 
-enum Step {
-    Same,
-    First,
-    /// The previous value.
-    Changed(CurrentValue),
-}
-
 impl TimeSeries {
     pub const RESOLUTIONS: usize = RESOLUTIONS.len();
 
@@ -260,14 +253,12 @@ impl TimeSeries {
     /// A value within 4 KiB, or 1/4096, of the previous one counts as equal, and the time in between as covered. A time
     /// before the last one counts as the last one.
     pub fn push(&mut self, now: Duration, bytes: Option<u64>, retention: Retention) -> bool {
-        match self.set_current(now, bytes) {
-            Step::Same => false,
-            Step::First => true,
-            Step::Changed(previous) => {
-                self.past.get_or_insert_default().append(previous, retention);
-                true
-            }
+        let previous = self.current.get();
+        let changed = self.set_current(now, bytes);
+        if let Some(previous) = previous.filter(|_| changed) {
+            self.past.get_or_insert_default().append(previous, retention);
         }
+        changed
     }
 
     /// Lets time pass up to `now` with an unchanged value.
@@ -284,7 +275,7 @@ impl TimeSeries {
 
     /// Replaces the previous value, which is dropped; returns true if it changed.
     pub(super) fn replace(&mut self, now: Duration, bytes: Option<u64>) -> bool {
-        let changed = !matches!(self.set_current(now, bytes), Step::Same);
+        let changed = self.set_current(now, bytes);
         if let Some(current) = self.current.get().filter(|_| changed) {
             self.first = current.from;
         }
@@ -297,36 +288,26 @@ impl TimeSeries {
         self.has_gap || !self.current.get().is_some_and(is_same)
     }
 
-    fn set_current(&mut self, now: Duration, bytes: Option<u64>) -> Step {
+    /// Sets the newest value; returns true if it changed.
+    fn set_current(&mut self, now: Duration, bytes: Option<u64>) -> bool {
         let Some(bytes) = bytes else {
             self.has_gap = true;
-            return Step::Same;
+            return false;
         };
         let is_change = self.is_change(bytes);
         let (now, kib) = (second(now), to_kib(bytes));
-        match self.current.get_mut() {
-            Some(current) if !is_change => {
-                current.to = current.to.max(now);
-                Step::Same
-            }
-            Some(current) => {
-                let previous = *current;
-                let from = now.max(previous.to);
-                *current = CurrentValue { kib, from, to: from };
-                self.has_gap = false;
-                Step::Changed(previous)
-            }
-            None => {
-                self.has_gap = false;
-                self.first = now;
-                self.current.set(Some(CurrentValue {
-                    kib,
-                    from: now,
-                    to: now,
-                }));
-                Step::First
-            }
+        let current = self.current.get_mut();
+        if let Some(current) = current.as_mut().filter(|_| !is_change) {
+            current.to = current.to.max(now);
+            return false;
         }
+        let from = current.map_or(now, |previous| now.max(previous.to));
+        if current.is_none() {
+            self.first = now;
+        }
+        *current = Some(CurrentValue { kib, from, to: from });
+        self.has_gap = false;
+        true
     }
 
     pub fn set_retention(&mut self, retention: Retention) {
