@@ -42,7 +42,6 @@
 
 pub mod dangers;
 pub mod evaluation;
-mod group_table;
 mod groups;
 pub mod held;
 pub mod kept;
@@ -165,7 +164,7 @@ impl History {
             reach: Duration::ZERO,
             processes: HashMap::new(),
             ended: EndedProcesses::default(),
-            groups: GroupHistories::new(),
+            groups: GroupHistories::default(),
             system: SystemHistory::default(),
             parts: PartHistories::default(),
             kernel: KernelHistories::default(),
@@ -211,7 +210,7 @@ impl History {
         let slot = size_of::<(Identity, Box<ProcessHistory>)>() + 1;
         self.processes.capacity() * slot
             + self.ended.bytes
-            + self.groups.table.bytes()
+            + self.groups.bytes()
             + self.system.bytes()
             + self.parts.bytes()
             + self.kernel.bytes()
@@ -289,7 +288,7 @@ impl History {
     /// Returns the history of a group. It continues while members come and go, and is kept for a day without members if memory
     /// permits.
     pub fn group(&self, key: &GroupKey) -> Option<&RowHistory> {
-        self.groups.table.get(key.by, key.name.as_deref())
+        self.groups.get(key.by, key.name.as_deref())
     }
 
     /// Returns the history of a group of this snapshot. That of a family of one is the history of its process.
@@ -317,7 +316,7 @@ impl History {
 
     /// Returns the groups of one kind, with their names.
     pub fn groups_by(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
-        self.groups.table.iter(by)
+        self.groups.iter(by)
     }
 
     /// Returns the number of members of a group in the last snapshot; 0 for a family of one, which is not a group.
@@ -327,7 +326,7 @@ impl History {
 
     /// Returns the number of groups.
     pub const fn groups(&self) -> usize {
-        self.groups.table.len()
+        self.groups.len()
     }
 
     /// Returns the number of processes, without ended ones.
@@ -357,7 +356,7 @@ impl History {
 
     /// Returns the memory that a group holds through descriptors. That of a family of one is the memory that its process holds.
     pub fn held_of_group(&self, group: &Group, snapshot: &Snapshot) -> Option<&HeldHistory> {
-        let number = self.groups.table.find(group.key.by, group.key.name.as_deref());
+        let number = self.groups.find(group.key.by, group.key.name.as_deref());
         self.held
             .group(number, &group.key)
             .or_else(|| self.held.get(family_of_one(group, snapshot)?))

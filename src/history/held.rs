@@ -190,11 +190,11 @@ impl HeldHistories {
             }
         }
         self.groups
-            .retain(|number, group| groups.table.key(*number).is_some_and(|key| key == group.key));
+            .retain(|number, group| groups.key(*number).is_some_and(|key| key == group.key));
         for (number, sum) in &sums {
             if sum.figures.total() > 0
                 && !self.groups.contains_key(number)
-                && let Some(key) = groups.table.key(*number)
+                && let Some(key) = groups.key(*number)
             {
                 let group = HeldGroup {
                     key,

@@ -191,7 +191,7 @@ impl History {
             .held
             .processes()
             .filter_map(|(id, held)| Some(Candidate::Held(id, image(snapshot.row(id)?), held.row())));
-        let groups = self.groups.table.all();
+        let groups = self.groups.all();
         let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
         let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
         let mut all: Vec<_> = processes
@@ -226,10 +226,10 @@ impl History {
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
-            self.groups.table.pasts = std::mem::take(&mut kept.groups);
+            self.groups.pasts = std::mem::take(&mut kept.groups);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
-            self.groups.table.pasts = HashMap::new();
+            self.groups.pasts = HashMap::new();
         }
     }
 

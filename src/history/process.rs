@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::group_table::digest_of_name;
+use crate::history::groups::digest_of_name;
 use crate::history::groups::{Contribution, GroupNumbers, Membership};
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;

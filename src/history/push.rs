@@ -223,7 +223,7 @@ impl History {
         if !ids.is_empty() {
             return true;
         }
-        self.groups.table.put_before(&earlier.groups.table, tick);
+        self.groups.put_before(&earlier.groups, tick);
         self.first = self.first.min(earlier.first).or(self.first);
         false
     }
@@ -452,7 +452,7 @@ impl History {
             RowNumber::Part(number) => self.parts.judge(number, scheduler, &self.kernel.slab),
             RowNumber::Slab(number) => self.kernel.slab.judge(number, scheduler, self.parts.resident()),
             RowNumber::Site(number) => self.kernel.sites.judge(number, scheduler, None),
-            RowNumber::Group(number) => self.groups.table.judge(number, scheduler),
+            RowNumber::Group(number) => self.groups.judge(number, scheduler),
             RowNumber::HeldGroup(number) => self.held.judge_group(number, scheduler),
             RowNumber::Held(id) => {
                 let started_at = self.processes.get(&id).and_then(|process| process.started_at);
@@ -499,7 +499,7 @@ impl History {
             bytes -= freed.min(bytes);
         }
         if self.retention.is_exceeded(bytes) {
-            bytes -= self.groups.table.drop_empty().min(bytes);
+            bytes -= self.groups.drop_empty().min(bytes);
         }
         while let Some(retention) = self.retention.adjust(bytes, tick.now) {
             self.rows_mut().for_each(|(_, row)| row.set_retention(retention));
@@ -522,7 +522,7 @@ impl History {
         let (waiting, longest_wait) = self.scheduler.waiting();
         self.shortfall = Shortfall {
             processes: self.shortfall.processes,
-            groups: self.groups.table.without_past(),
+            groups: self.groups.without_past(),
             retention: self.retention.retention,
             excess: bytes.saturating_sub(self.retention.max),
             waiting,
@@ -542,7 +542,7 @@ fn all_rows<'a>(
         process.row.rested(clock);
         (RowNumber::Process(*id), &mut process.row)
     });
-    let groups = groups.table.rows_mut();
+    let groups = groups.rows_mut();
     processes.chain(groups.map(|(number, row)| (RowNumber::Group(number), row)))
 }
 
