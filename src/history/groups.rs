@@ -456,7 +456,9 @@ impl GroupHistories {
     /// Prepends the histories of an earlier time. `tick` is the last tick that was pushed.
     pub(super) fn put_before(&mut self, earlier: &Self, tick: Tick) {
         for group in self.groups.iter_mut().flatten() {
-            let before = earlier.groups.get(earlier.find(group.by, group.name.as_deref()) as usize);
+            let before = earlier
+                .groups
+                .get(earlier.find(group.by, group.name.as_deref()) as usize);
             let before = before.and_then(Option::as_ref);
             if let Some(before) = before.filter(|_| !group.row.is_without_past()) {
                 group.members.0.put_before(&before.members.0, tick.retention);

@@ -411,7 +411,7 @@ fn draw_total(app: &App, table: &PageTable, account: &Account, area: Rect, buf: 
 //
 //  slab, unreclaimable  92M  0.4 % of RAM
 //  The kernel's other objects; … Kernel: SUnreclaim in meminfo.
-//  It may leak: only the code that took an object gives it back.
+//  It may leak: only the code that allocated an object frees it.
 //  size over 5 min: 80M to 92M  ·  △ growing 12M/min for at least 2m
 //   92M ┤          ▂▄▆█████
 //    0M └5 min ago ─── 4m ─── now
