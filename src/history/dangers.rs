@@ -58,25 +58,20 @@ impl DangerWatch {
         if let Some(left) = machine_headroom(snapshot) {
             self.limits.entry(Limit::Machine).or_default().push(now, left);
         }
-        let is_due = self
-            .cgroups_at
-            .is_none_or(|at| now.saturating_sub(at) >= CGROUP_INTERVAL);
-        if is_due {
+        let is_due = |at| now.saturating_sub(at) >= CGROUP_INTERVAL;
+        let cgroups = self.cgroups_at.is_none_or(is_due).then(|| cgroup_headrooms(snapshot));
+        self.limits.retain(|limit, _| match (limit, &cgroups) {
+            (Limit::Machine, _) | (Limit::Cgroup(_), None) => true,
+            (Limit::Cgroup(path), Some(left)) => left.iter().any(|(known, _)| known == path),
+            (Limit::AddressSpace(id), _) => snapshot.address_limits.contains_key(id),
+        });
+        if cgroups.is_some() {
             self.cgroups_at = Some(now);
-            let left = cgroup_headrooms(snapshot);
-            self.limits.retain(|limit, _| match limit {
-                Limit::Machine | Limit::AddressSpace(_) => true,
-                Limit::Cgroup(path) => left.iter().any(|(known, _)| known == path),
-            });
-            for (path, left) in left {
-                self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
-            }
+        }
+        for (path, left) in cgroups.into_iter().flatten() {
+            self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
         }
         // Few: address space is only read for growing processes.
-        self.limits.retain(|limit, _| match limit {
-            Limit::AddressSpace(id) => snapshot.address_limits.contains_key(id),
-            Limit::Machine | Limit::Cgroup(_) => true,
-        });
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 self.limits.entry(Limit::AddressSpace(*id)).or_default().push(now, left);

@@ -132,8 +132,8 @@ pub(super) struct EvaluationScheduler {
     /// The rows that are due and not yet judged.
     pub(super) queue: Vec<Turn>,
     /// The number of rows that the last snapshot left over, and the seconds since the first of them was due.
-    waiting: usize,
-    longest_wait: u32,
+    pub(super) waiting: usize,
+    pub(super) longest_wait: u32,
     /// A buffer that all evaluations share.
     points: Vec<Point>,
 }
@@ -171,11 +171,6 @@ impl EvaluationScheduler {
             queue.shrink_to(self.waiting);
         }
         self.queue = queue;
-    }
-
-    /// Returns the number of rows that are overdue, and for how long the first of them has been.
-    pub(super) const fn waiting(&self) -> (usize, Duration) {
-        (self.waiting, Duration::from_secs(self.longest_wait as u64))
     }
 
     /// Judges a series and charges the budget. The points of a group are scaled by its `members`.

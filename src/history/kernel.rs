@@ -258,161 +258,72 @@ pub enum Growth {
 /// The id of a part, what its growth means, its name in the list of suspects, and the reason for that meaning.
 pub type Rule = (&'static str, Growth, &'static str, &'static str);
 
+/// A rule without its reason.
+struct Unexplained(&'static str, Growth, &'static str);
+
+impl Unexplained {
+    const fn because(self, reason: &'static str) -> Rule {
+        (self.0, self.1, self.2, reason)
+    }
+}
+
+const fn leak(id: &'static str, name: &'static str) -> Unexplained {
+    Unexplained(id, Growth::Leak, name)
+}
+
+const fn processes(id: &'static str, name: &'static str) -> Unexplained {
+    Unexplained(id, Growth::Processes, name)
+}
+
+const fn reclaimed(id: &'static str, name: &'static str) -> Unexplained {
+    Unexplained(id, Growth::Reclaimed, name)
+}
+
+const fn free(id: &'static str, name: &'static str) -> Unexplained {
+    Unexplained(id, Growth::Free, name)
+}
+
 /// The rules for all parts of the account, except parts within a part, which are not judged.
 pub const RULES: &[Rule] = &[
-    (
-        "anon",
-        Growth::Processes,
-        "anonymous memory",
-        "each process is judged by itself",
-    ),
-    (
-        "swap_cache",
-        Growth::Reclaimed,
-        "swap cache",
-        "the kernel drops it when memory is needed, as it is in swap, too",
-    ),
-    (
-        "files",
-        Growth::Reclaimed,
-        "file cache",
-        "it grows as files are read, and the kernel drops it when memory is needed",
-    ),
-    (
-        "shmem",
-        Growth::Leak,
-        "shared memory and tmpfs",
-        "it stays until the file or segment is deleted, even after its creator ends",
-    ),
-    (
-        "buffers",
-        Growth::Reclaimed,
-        "buffers",
-        "the kernel drops it when memory is needed",
-    ),
-    (
-        "slab_reclaimable",
-        Growth::Reclaimed,
-        "kernel: reclaimable slab",
-        "caches of names and inodes grow as files are used, and shrink when memory is needed",
-    ),
-    (
-        SLAB,
-        Growth::Leak,
-        "kernel: unreclaimable slab",
-        "only the code that allocated an object frees it",
-    ),
-    (
-        "kernel_reclaimable",
-        Growth::Reclaimed,
-        "kernel: reclaimable memory",
-        "the kernel gives it back when memory is needed",
-    ),
-    (
-        "kernel_stacks",
-        Growth::Leak,
-        "kernel: stacks of threads",
-        "threads that never end keep theirs; growth that new processes explain does not count",
-    ),
-    (
-        "page_tables",
-        Growth::Leak,
-        "kernel: page tables",
+    processes("anon", "anonymous memory").because("each process is judged by itself"),
+    reclaimed("swap_cache", "swap cache").because("the kernel drops it when memory is needed, as it is in swap, too"),
+    reclaimed("files", "file cache")
+        .because("it grows as files are read, and the kernel drops it when memory is needed"),
+    leak("shmem", "shared memory and tmpfs")
+        .because("it stays until the file or segment is deleted, even after its creator ends"),
+    reclaimed("buffers", "buffers").because("the kernel drops it when memory is needed"),
+    reclaimed("slab_reclaimable", "kernel: reclaimable slab")
+        .because("caches of names and inodes grow as files are used, and shrink when memory is needed"),
+    leak(SLAB, "kernel: unreclaimable slab").because("only the code that allocated an object frees it"),
+    reclaimed("kernel_reclaimable", "kernel: reclaimable memory")
+        .because("the kernel gives it back when memory is needed"),
+    leak("kernel_stacks", "kernel: stacks of threads")
+        .because("threads that never end keep theirs; growth that new processes explain does not count"),
+    leak("page_tables", "kernel: page tables").because(
         "a process keeps them after the memory that they mapped is gone; growth that processes explain does not count",
     ),
-    (
-        "sec_page_tables",
-        Growth::Leak,
-        "kernel: page tables of guests and devices",
-        "only the driver that allocated them frees them",
-    ),
-    (
-        "percpu",
-        Growth::Leak,
-        "kernel: per-processor memory",
-        "only the code that allocated it frees it: cgroups that are never freed, BPF maps",
-    ),
-    (
-        "vmalloc",
-        Growth::Leak,
-        "kernel: vmalloc",
-        "only the code that allocated it frees it",
-    ),
-    (
-        "gpu",
-        Growth::Leak,
-        "graphics memory",
-        "only the program or driver that allocated a buffer frees it",
-    ),
-    (
-        "gpu_reclaim",
-        Growth::Reclaimed,
-        "graphics memory kept for later",
-        "the driver gives it back when memory is needed",
-    ),
-    (
-        "arc",
-        Growth::Reclaimed,
-        "ZFS cache",
-        "ZFS gives it back when memory is needed, down to c_min",
-    ),
-    (
-        "bounce",
-        Growth::Leak,
-        "kernel: bounce buffers",
-        "a copy is freed when its device is done",
-    ),
-    (
-        "writeback_tmp",
-        Growth::Leak,
-        "kernel: FUSE write-back copies",
-        "a copy is freed when it is written",
-    ),
-    (
-        "hugetlb",
-        Growth::Leak,
-        "huge page pools",
-        "a pool keeps its pages until it is made smaller",
-    ),
-    (
-        "zram",
-        Growth::Processes,
-        "zram",
-        "it grows as processes are swapped out",
-    ),
-    (
-        "zswap",
-        Growth::Processes,
-        "zswap",
-        "it grows as processes are swapped out",
-    ),
-    (
-        "kernel",
-        Growth::Leak,
-        "kernel: other memory",
-        "only the code that allocated it frees it",
-    ),
-    (
-        "sockets",
-        Growth::Leak,
-        "buffers of sockets",
-        "received data stays until it is read",
-    ),
-    (
-        "limit_others",
-        Growth::Free,
-        "memory of other cgroups",
-        "others take it",
-    ),
-    ("corrupted", Growth::Leak, "bad RAM", "bad pages never come back"),
-    ("free", Growth::Free, "free memory", "it is free"),
-    ("free_lists", Growth::Free, "free memory of processors", "it is free"),
-    (
-        REST,
-        Growth::Leak,
-        "memory not accounted for",
-        "a driver that allocates pages and never frees them shows nowhere else",
-    ),
+    leak("sec_page_tables", "kernel: page tables of guests and devices")
+        .because("only the driver that allocated them frees them"),
+    leak("percpu", "kernel: per-processor memory")
+        .because("only the code that allocated it frees it: cgroups that are never freed, BPF maps"),
+    leak("vmalloc", "kernel: vmalloc").because("only the code that allocated it frees it"),
+    leak("gpu", "graphics memory").because("only the program or driver that allocated a buffer frees it"),
+    reclaimed("gpu_reclaim", "graphics memory kept for later")
+        .because("the driver gives it back when memory is needed"),
+    reclaimed("arc", "ZFS cache").because("ZFS gives it back when memory is needed, down to c_min"),
+    leak("bounce", "kernel: bounce buffers").because("a copy is freed when its device is done"),
+    leak("writeback_tmp", "kernel: FUSE write-back copies").because("a copy is freed when it is written"),
+    leak("hugetlb", "huge page pools").because("a pool keeps its pages until it is made smaller"),
+    processes("zram", "zram").because("it grows as processes are swapped out"),
+    processes("zswap", "zswap").because("it grows as processes are swapped out"),
+    leak("kernel", "kernel: other memory").because("only the code that allocated it frees it"),
+    leak("sockets", "buffers of sockets").because("received data stays until it is read"),
+    free("limit_others", "memory of other cgroups").because("others take it"),
+    leak("corrupted", "bad RAM").because("bad pages never come back"),
+    free("free", "free memory").because("it is free"),
+    free("free_lists", "free memory of processors").because("it is free"),
+    leak(REST, "memory not accounted for")
+        .because("a driver that allocates pages and never frees them shows nowhere else"),
 ];
 
 pub fn rule(id: &str) -> Option<&'static Rule> {

@@ -222,11 +222,8 @@ impl Mark {
 fn delta(before: Option<PackedMemory>, pss: u64, swap: u64) -> Reading<MarkDelta> {
     let is_new = before.is_none();
     let [old_pss, old_swap] = before.map_or(Ok([0; 2]), PackedMemory::get)?;
-    let difference = |now: u64, then: u64| {
-        // Rounded to KiB, as the mark is.
-        let signed = |n: u64| i64::try_from(n >> 10 << 10).unwrap_or(i64::MAX);
-        signed(now) - signed(then)
-    };
+    // Round to KiB, as the mark does.
+    let difference = |now: u64, then: u64| difference(now >> 10 << 10, then);
     Ok(MarkDelta {
         pss: difference(pss, old_pss),
         swap: difference(swap, old_swap),

@@ -519,14 +519,13 @@ impl History {
             let without_past = self.processes.values().filter(|process| process.row.is_without_past());
             self.shortfall.processes = without_past.count();
         }
-        let (waiting, longest_wait) = self.scheduler.waiting();
         self.shortfall = Shortfall {
             processes: self.shortfall.processes,
             groups: self.groups.without_past(),
             retention: self.retention.retention,
             excess: bytes.saturating_sub(self.retention.max),
-            waiting,
-            longest_wait,
+            waiting: self.scheduler.waiting,
+            longest_wait: Duration::from_secs(self.scheduler.longest_wait.into()),
         };
     }
 }

@@ -109,7 +109,7 @@ impl Metric {
 }
 
 /// The evidence for a leak, carried from one judgement of a series to the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
     /// The time of the last judgement, on the monotonic clock.
     pub at: Duration,
@@ -117,14 +117,6 @@ pub struct Standing {
     pub score: f64,
     /// The floor at the start of the called growth, in bytes.
     pub base: f64,
-}
-
-impl Standing {
-    pub(super) const NONE: Self = Self {
-        at: Duration::ZERO,
-        score: 0.0,
-        base: 0.0,
-    };
 }
 
 /// The reasons why growth is called a leak, or not yet.
@@ -234,7 +226,7 @@ impl Reasons {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judgement {
     pub verdict: Verdict,
     /// The figure that was judged.
@@ -257,12 +249,6 @@ pub struct Judgement {
     pub standing: Standing,
 }
 
-impl Default for Judgement {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 impl Judgement {
     pub const NONE: Self = Self {
         verdict: Verdict::Unknown,
@@ -273,7 +259,11 @@ impl Judgement {
         since: None,
         floor: 0,
         reasons: None,
-        standing: Standing::NONE,
+        standing: Standing {
+            at: Duration::ZERO,
+            score: 0.0,
+            base: 0.0,
+        },
     };
 
     /// Returns the growth of the whole footprint if it is much faster than that of the held part, which `self` judges:
