@@ -101,7 +101,7 @@ pub use parameters::Params;
 use parameters::{MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, WARM_UP};
 pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
-use window::Look;
+use window::Windows;
 
 /// The values of one bucket of a series. Nothing is known of the time until the next point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,10 +172,10 @@ pub fn judge(
         return steady;
     }
     let floors = Floors::new(without_warm_up(points, started_at.unwrap_or(first.from)));
-    let look = Look::new(&floors, params);
+    let windows = Windows::new(&floors, params);
     let days = iter::once_with(|| Days::new(points)?.leak(params)).flatten();
     let mut fills = None;
-    let leak = look.leaks().chain(days).find(|leak| {
+    let leak = windows.leaks().chain(days).find(|leak| {
         let fill = fill(marks, leak, last.to);
         fills = fills.or(fill);
         fill.is_none()
@@ -198,7 +198,7 @@ pub fn judge(
             standing.score = 0.0;
         }
         // Growth for longer than a day is not a warm-up, whatever its last hour looks like.
-        let movement = match (look.movement(), lasting) {
+        let movement = match (windows.movement(), lasting) {
             (movement, Some(lasting)) if movement.verdict == Verdict::Warming => lasting,
             (movement, _) => movement,
         };

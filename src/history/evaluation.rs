@@ -212,13 +212,13 @@ pub struct GrowthLog {
 
 impl GrowthLog {
     /// Records the work done so far and the bytes requested.
-    pub fn mark(&mut self, now: Duration, asked: u64) {
+    pub fn mark(&mut self, now: Duration, requested: u64) {
         if self.marks.len() == MARKS {
             self.thin_out(now);
         }
         self.marks.push(Mark {
             at: now,
-            asked,
+            requested,
             work: self.work,
         });
     }

@@ -153,7 +153,7 @@ pub(super) struct GroupHistories {
     clock: Clock,
     began_at: Option<Duration>,
     /// The groups of some process of the first snapshot are not known yet.
-    is_starting: bool,
+    pub(super) is_starting: bool,
     /// Address spaces shared by several processes, and the groups that count them.
     shared: Vec<(Identity, u32)>,
     pub(super) changed: Changed,
@@ -182,12 +182,6 @@ impl GroupHistories {
         let is_first = self.began_at.is_none();
         self.began_at.get_or_insert(now);
         is_first
-    }
-
-    /// Leaves out a process that is not known yet to be chosen.
-    pub(super) fn leave_out(&mut self, membership: &mut Membership) {
-        self.is_starting |= membership.is_initial;
-        membership.set_counted(None);
     }
 
     /// Adds a process to its groups. `before` is its contribution that was subtracted. `shared` is an earlier process with the

@@ -467,7 +467,7 @@ impl PartHistories {
             return;
         };
         let (id, resident) = (part.key.id, self.resident());
-        let is_explained = match slab.grower().filter(|_| id == SLAB) {
+        let is_explained = match (id == SLAB).then(|| slab.grower()).flatten() {
             Some((name, cache)) => explains_cache(resident, name, cache),
             None => explains_part(resident, id, &part.row),
         };

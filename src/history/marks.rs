@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::group::{Group, GroupBy, GroupKey, groups};
+use crate::group::{Group, GroupBy, GroupKey, RowKey, groups};
 use crate::model::held::Held;
 use crate::model::kernel::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
@@ -80,15 +80,8 @@ pub struct Mark {
     processes: Box<[(Identity, PackedMemory)]>,
     groups: HashMap<GroupKey, PackedMemory>,
     kernel: KernelTables,
-    /// The memory held through descriptors; `None` if it was not read.
-    held: Option<MarkedHeld>,
-}
-
-/// The memory held through descriptors, of processes and groups that hold some.
-#[derive(Debug, Default)]
-struct MarkedHeld {
-    processes: HashMap<Identity, Reading<u64>>,
-    groups: HashMap<GroupKey, Reading<u64>>,
+    /// The memory held through descriptors, of processes and groups that hold some; `None` if it was not read.
+    held: Option<HashMap<RowKey, Reading<u64>>>,
 }
 
 impl Mark {
@@ -102,12 +95,12 @@ impl Mark {
         let mut processes: Vec<_> = rows.iter().filter(has_memory).map(|s| (s.id, memory(s))).collect();
         order::sort_by_key(&mut processes, |(id, _)| *id);
         let mut by_key = HashMap::new();
-        let mut held = rows.iter().any(|s| s.held.is_some()).then(MarkedHeld::default);
+        let mut held = rows.iter().any(|s| s.held.is_some()).then(HashMap::new);
         if let Some(held) = &mut held {
             let bytes = |s: &ProcessSample| s.held().map(|held| held.figures.total());
-            let of_processes = rows.iter().filter(has_memory).map(|s| (s.id, bytes(s)));
-            let known = of_processes.map(|(id, bytes)| (id, bytes.map_err(|_| Missing::NotMarked)));
-            held.processes = known.filter(|(_, bytes)| *bytes != Ok(0)).collect();
+            let marked = |s: &ProcessSample| (RowKey::Process(s.id), bytes(s).map_err(|_| Missing::NotMarked));
+            let processes = rows.iter().filter(has_memory).map(marked);
+            held.extend(processes.filter(|(_, bytes)| *bytes != Ok(0)));
         }
         for by in GroupBy::OF_PROCESSES {
             for group in groups(snapshot, by, |s| has_memory(&s), |_| None) {
@@ -124,7 +117,7 @@ impl Mark {
                     Ok(group.totals.held.map_or(0, |figures| figures.total()))
                 };
                 if let Some(held) = held.as_mut().filter(|_| held_by_it != Ok(0)) {
-                    held.groups.insert(group.key.clone(), held_by_it);
+                    held.insert(RowKey::Group(group.key.clone()), held_by_it);
                 }
                 by_key.insert(group.key, memory);
             }
@@ -162,7 +155,8 @@ impl Mark {
     /// Returns the change of the memory that a process holds through descriptors; `None` if the mark has none. Unknown
     /// if the memory is, or was at the mark.
     pub fn held(&self, sample: &ProcessSample) -> Option<Reading<i64>> {
-        let then = self.held.as_ref()?.processes.get(&sample.id).copied().unwrap_or(Ok(0));
+        let then = self.held.as_ref()?.get(&RowKey::Process(sample.id));
+        let then = then.copied().unwrap_or(Ok(0));
         let change = |held: &Held| Ok(difference(held.figures.total(), then?));
         Some(sample.held().and_then(change))
     }
@@ -175,7 +169,8 @@ impl Mark {
             return None;
         }
         if group.whole {
-            let then = marked.groups.get(&group.key).copied().unwrap_or(Ok(0));
+            let then = marked.get(&RowKey::Group(group.key.clone()));
+            let then = then.copied().unwrap_or(Ok(0));
             return Some(group.totals.held.and_then(|now| Ok(difference(now.total(), then?))));
         }
         let members = group.members.iter().filter_map(|at| snapshot.rows().get(*at));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::groups::digest_of_name;
-use crate::history::groups::{Contribution, GroupNumbers, Membership};
+use crate::history::groups::{Contribution, Membership};
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;
 use crate::history::window::rate;
@@ -88,7 +88,13 @@ impl ProcessHistory {
 
     /// Returns its contribution to its groups; `None` if it is not counted.
     pub(super) fn contribution(&self) -> Option<Contribution> {
-        self.membership.contribution(self.started_at, self.row.known().copied())
+        self.membership.is_counted.then(|| Contribution {
+            groups: self.membership.groups,
+            started_at: self.started_at,
+            memory: self.row.known().copied(),
+            memory_in: self.membership.memory_in,
+            waiting_in: self.membership.waiting_in,
+        })
     }
 
     /// Returns true if the sample has another parent, other facts or another exec.
@@ -120,7 +126,7 @@ impl ProcessHistory {
         if let Some(live) = &self.live_set {
             // A live set does not depend on the memory that was requested.
             figures.held = live.held(figures.held);
-            figures.asked = figures.held;
+            figures.requested = figures.held;
         }
         Some(figures)
     }
@@ -154,11 +160,6 @@ impl ProcessHistory {
             Err(_) => {}
         }
         self.row.push(tick, self.figures(sample, unjudged), &rates);
-    }
-
-    /// Returns the groups that count its memory, which are none if the memory is unknown.
-    pub(super) fn counted_in(&self) -> GroupNumbers {
-        self.row.known().map_or(Membership::NONE, |_| self.membership.groups)
     }
 
     /// Returns true if it is to be remembered after its end.

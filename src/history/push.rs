@@ -189,7 +189,8 @@ impl History {
         }
         // Kernel threads have no memory and are in no group.
         if !process.is_chosen {
-            self.groups.leave_out(&mut process.membership);
+            self.groups.is_starting |= process.membership.is_initial;
+            process.membership.set_counted(None);
         } else if !sample.stat.is_kernel_thread() {
             self.groups.add(
                 sample,
@@ -307,7 +308,7 @@ impl History {
             process.seen_in == self.number || rests()
         };
         match self.processes.get(&id) {
-            Some(process) if is_earlier(process) => process.counted_in(),
+            Some(process) if is_earlier(process) && process.row.known().is_some() => process.membership.groups,
             _ => Membership::NONE,
         }
     }

@@ -25,7 +25,6 @@ const MAX_SWAPS: usize = 100;
 pub struct Shortfall {
     /// Processes without a past: they have figures and changes, but no growth, chart or verdict.
     pub processes: usize,
-    /// Groups without a past.
     pub groups: usize,
     /// The retention of all other rows.
     pub retention: Retention,

@@ -26,7 +26,7 @@ pub struct MemorySample {
     /// The part of the footprint that is not file pages: anonymous, shared and swapped memory; 0 if unknown.
     pub held: u64,
     /// The memory that it requested, touched or not: what it may fill. If unknown, same as `held`.
-    pub asked: u64,
+    pub requested: u64,
 }
 
 impl MemorySample {
@@ -46,7 +46,7 @@ impl MemorySample {
             footprint: memory.footprint().unwrap_or(memory.pss),
             held,
             // `data` does not include shared memory, all of which counts as requested.
-            asked: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
+            requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
         }
     }
 
@@ -61,7 +61,7 @@ impl MemorySample {
             swap,
             footprint: rss.saturating_add(swap),
             held,
-            asked: sample.data.unwrap_or(held),
+            requested: sample.data.unwrap_or(held),
         })
     }
 
@@ -72,24 +72,24 @@ impl MemorySample {
             swap: 0,
             footprint: bytes,
             held: 0,
-            asked: bytes,
+            requested: bytes,
         }
     }
 
     /// Returns all figures, in the order of [`Self::of_sums`].
     pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
-        [self.pss, self.swap, self.footprint, self.held, self.asked]
+        [self.pss, self.swap, self.footprint, self.held, self.requested]
     }
 
     /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, asked] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        let [pss, swap, footprint, held, requested] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
             swap,
             footprint,
             held,
-            asked,
+            requested,
         }
     }
 }
@@ -587,7 +587,7 @@ impl RowHistory {
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
         let now = Duration::from_secs(scheduler.now.into());
         if judgement.verdict.is_growth() {
-            log.mark(now, self.known.map_or(0, |known| known.asked));
+            log.mark(now, self.known.map_or(0, |known| known.requested));
         } else {
             log.rest(now);
         }

@@ -125,7 +125,6 @@ pub struct Suspends {
 }
 
 impl Suspends {
-    /// Takes in the clocks of a snapshot.
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
         let Ok(uptime) = snapshot.system.uptime else { return };
         let now = uptime - snapshot.monotonic.as_secs_f64();

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::parameters::{
-    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_ASKED_SHARE, MIN_GROWTH_HELD,
-    MIN_KNOWN_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
+    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, MIN_KNOWN_SHARE,
+    MIN_REQUESTED_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
 };
 use crate::trend::verdict::{Judgement, Reasons, Standing, Verdict};
 use crate::trend::{Params, Point};
@@ -64,7 +64,7 @@ pub struct Mark {
     /// On the monotonic clock.
     pub at: Duration,
     /// The requested memory, touched or not, in bytes.
-    pub asked: u64,
+    pub requested: u64,
     /// The seconds of processor time since the first mark.
     pub work: f32,
 }
@@ -76,14 +76,14 @@ pub(super) fn fill(marks: &[Mark], leak: &Finding, end: Duration) -> Option<Reas
     let inside = &marks[marks.partition_point(|mark| mark.at < begin)..];
     let seconds = inside.last()?.at.saturating_sub(inside.first()?.at).as_secs_f64();
     let growth = leak.slope * seconds;
-    let asked = inside.iter().map(|mark| mark.asked);
+    let requested = inside.iter().map(|mark| mark.requested);
     // Memory that was released counts too: it may be requested and released all the time.
-    let asked = asked.clone().max()? - asked.min()?;
-    let is_fill = seconds >= MIN_KNOWN_SHARE * leak.length && (asked as f64) < MIN_ASKED_SHARE * growth;
+    let requested = requested.clone().max()? - requested.min()?;
+    let is_fill = seconds >= MIN_KNOWN_SHARE * leak.length && (requested as f64) < MIN_REQUESTED_SHARE * growth;
     is_fill.then_some(Reasons::Fill {
         seconds,
         growth: growth as u64,
-        asked,
+        requested,
     })
 }
 

@@ -148,7 +148,7 @@ parameters! {
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "variation within the range that the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
         /// Minimum share of its growth that a leak must have requested within its window.
-        MIN_ASKED_SHARE: f64 = 0.75, "1",
+        MIN_REQUESTED_SHARE: f64 = 0.75, "1",
             "buffer pools and virtual machines, which fill memory that they requested long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
         /// Share of its window that a leak must stand for to be called.
         STANDING_SHARE: f64 = 0.15, "1",

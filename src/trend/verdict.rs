@@ -150,7 +150,7 @@ pub enum Reasons {
         /// The growth in bytes in that time.
         growth: u64,
         /// The bytes requested or released meanwhile.
-        asked: u64,
+        requested: u64,
     },
 }
 
@@ -216,11 +216,18 @@ impl Reasons {
                 let days = (days > 1).then(|| format!("{days} days running"));
                 [risen].into_iter().chain(days).collect()
             }
-            Self::Fill { seconds, growth, asked } => {
+            Self::Fill {
+                seconds,
+                growth,
+                requested,
+            } => {
                 let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
-                let [growth, asked] = [growth, asked].map(|bytes| units::bytes(bytes, Units::default()));
+                let [growth, requested] = [growth, requested].map(|bytes| units::bytes(bytes, Units::default()));
                 let fills = "no leak so far: it fills memory that it asked for before".into();
-                vec![fills, format!("in {long} it grew by {growth} and asked for {asked}")]
+                vec![
+                    fills,
+                    format!("in {long} it grew by {growth} and asked for {requested}"),
+                ]
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
 
 /// Evaluates the windows of a series. Rows are prepared on demand.
-pub(super) struct Look<'a> {
+pub(super) struct Windows<'a> {
     floors: &'a Floors,
     rows: [OnceCell<Option<PreparedRow>>; HORIZONS],
     params: &'a Params,
@@ -57,7 +57,7 @@ impl Movement<'_> {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> Windows<'a> {
     pub(super) const fn new(floors: &'a Floors, params: &'a Params) -> Self {
         Self {
             floors,

@@ -112,11 +112,11 @@ pub(in crate::history) struct Membership {
     /// A bit per kind of group: the group began with this process.
     pub(super) founder: u8,
     /// The process was there when the history began.
-    pub(super) is_initial: bool,
+    pub(in crate::history) is_initial: bool,
     /// Its groups count it. The bits are those of [`Contribution`].
-    is_counted: bool,
-    memory_in: u8,
-    waiting_in: u8,
+    pub(in crate::history) is_counted: bool,
+    pub(in crate::history) memory_in: u8,
+    pub(in crate::history) waiting_in: u8,
 }
 
 impl Membership {
@@ -135,21 +135,6 @@ impl Membership {
             memory_in: 0,
             waiting_in: 0,
         }
-    }
-
-    /// Returns the contribution of the process, with its last known `memory`; `None` if it is not counted.
-    pub(in crate::history) fn contribution(
-        &self,
-        started_at: Option<Duration>,
-        memory: Option<MemorySample>,
-    ) -> Option<Contribution> {
-        self.is_counted.then_some(Contribution {
-            groups: self.groups,
-            started_at,
-            memory,
-            memory_in: self.memory_in,
-            waiting_in: self.waiting_in,
-        })
     }
 
     /// Sets `memory_in` and `waiting_in`; `None` if it is not counted.

@@ -33,7 +33,7 @@ pub(super) fn write(row: &RowHistory, out: &mut Writer) {
         out.number(latest.log.marks.len() as u64);
         for mark in &latest.log.marks {
             out.time(mark.at);
-            out.number(mark.asked);
+            out.number(mark.requested);
             out.float(mark.work.into());
         }
     });
@@ -63,7 +63,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
         for _ in 0..input.number().filter(|marks| *marks <= MAX_MARKS)? {
             let mark = Mark {
                 at: past_time(input, at)?,
-                asked: input.number()?,
+                requested: input.number()?,
                 work: input.float()? as f32,
             };
             if marks.last().is_some_and(|last: &Mark| last.at > mark.at) {
@@ -141,11 +141,15 @@ fn write_reasons(out: &mut Writer, reasons: Reasons) {
             out.number(1);
             out.bytes.extend([days, hours, risen]);
         }
-        Reasons::Fill { seconds, growth, asked } => {
+        Reasons::Fill {
+            seconds,
+            growth,
+            requested,
+        } => {
             out.number(2);
             out.float(seconds);
             out.number(growth);
-            out.number(asked);
+            out.number(requested);
         }
     }
 }
@@ -169,7 +173,7 @@ fn read_reasons(input: &mut Reader<'_>) -> Option<Reasons> {
         2 => Reasons::Fill {
             seconds: input.float()?,
             growth: input.number()?,
-            asked: input.number()?,
+            requested: input.number()?,
         },
         _ => return None,
     })
