@@ -481,7 +481,9 @@ impl History {
     /// Judges every row now, rather than in turns: for a history that gets no more snapshots.
     pub fn judge_all(&mut self) {
         let all: Vec<_> = self.rows_mut().map(|(row, _)| row).collect();
-        all.into_iter().for_each(|row| self.judge(row));
+        for row in all {
+            self.judge(row);
+        }
     }
 
     /// Returns the rows of all kinds.
