@@ -89,6 +89,8 @@ pub(super) struct Evaluation {
     pub(super) due: u32,
     /// The series changed since the last evaluation.
     pub(super) changed: bool,
+    /// The row is not pushed until it changes or is due. Here, as it needs no more memory here.
+    pub(super) is_resting: bool,
 }
 
 impl Evaluation {

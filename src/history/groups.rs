@@ -362,7 +362,10 @@ impl GroupHistories {
         for (number, (group, sums)) in self.groups.iter_mut().zip(&mut self.sums).enumerate() {
             let Some(group) = group else { continue };
             let is_quiet = sums.members > 0 && sums.pushed == 0 && !sums.is_touched;
-            if is_quiet && group.row.is_resting && group.row.evaluation.due().is_none_or(|due| due > scheduler.now) {
+            if is_quiet
+                && group.row.evaluation.is_resting
+                && group.row.evaluation.due().is_none_or(|due| due > scheduler.now)
+            {
                 continue;
             }
             if group.empty_since.is_none() {
@@ -372,7 +375,7 @@ impl GroupHistories {
             if std::mem::take(&mut group.is_new) && group.by == GroupBy::Family {
                 sums.waiting -= 1;
             }
-            group.row.is_resting = false;
+            group.row.evaluation.is_resting = false;
             if sums.members > 0 {
                 group.empty_since = None;
                 if !group.is_complete {
@@ -397,7 +400,7 @@ impl GroupHistories {
                     group.members.0.clear_past();
                 }
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
-                group.row.is_resting = group.is_complete && group.row.can_rest();
+                group.row.evaluation.is_resting = group.is_complete && group.row.can_rest();
                 continue;
             }
             if group.empty_since.is_none() && group.is_complete {

@@ -92,13 +92,15 @@ impl HeldHistories {
     /// Returns the processes that change as time passes.
     pub(super) fn awake(&self, now: u32) -> impl Iterator<Item = Identity> {
         let known = self.processes.iter().filter(|(_, held)| held.is_known);
-        let awake = known.filter(move |(_, held)| !held.row.is_resting || held.is_due(now));
+        let awake = known.filter(move |(_, held)| !held.row.evaluation.is_resting || held.is_due(now));
         awake.map(|(id, _)| *id)
     }
 
     /// Returns true if a process changed in the last snapshot, or changes as time passes.
     pub(super) fn is_awake(&self, id: Identity) -> bool {
-        self.processes.get(&id).is_some_and(|held| !held.row.is_resting)
+        self.processes
+            .get(&id)
+            .is_some_and(|held| !held.row.evaluation.is_resting)
     }
 
     /// Continues the saved history of a process.
@@ -292,7 +294,7 @@ impl HeldHistory {
 
     fn push(&mut self, tick: Tick, rested: Clock, cpu: f64) {
         let sample = self.is_known.then(|| MemorySample::of_total(self.figures.total()));
-        if self.row.is_resting && sample == self.row.known {
+        if self.row.evaluation.is_resting && sample == self.row.known {
             return;
         }
         self.row.rested(rested);
@@ -302,7 +304,7 @@ impl HeldHistory {
             ..Rates::RESTING
         };
         self.row.push(tick, sample, &rates);
-        self.row.is_resting = self.is_known && self.row.can_rest();
+        self.row.evaluation.is_resting = self.is_known && self.row.can_rest();
     }
 
     /// Judges it now; a group with its `members`.
@@ -324,7 +326,7 @@ impl HeldHistory {
     }
 
     fn queue(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler, number: RowNumber) {
-        if self.is_due(scheduler.now) || !self.row.is_resting {
+        if self.is_due(scheduler.now) || !self.row.evaluation.is_resting {
             self.row.rested(clock);
             self.row.queue(scheduler, number);
         }

@@ -159,7 +159,7 @@ impl History {
             self.process_bytes -= process.counted_bytes as usize;
             self.without_past -= usize::from(process.is_counted_without_past);
         }
-        let rested = process.row.is_resting;
+        let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
         if process.exec != sample.exec {
             **process = ProcessHistory::new(sample, Some(tick.now), false);
@@ -207,7 +207,7 @@ impl History {
         self.process_bytes += process.counted_bytes as usize;
         self.without_past += usize::from(process.is_counted_without_past);
         self.wakeups.pushed(sample, process, self.scheduler.now);
-        !(rested && process.row.is_resting)
+        !(rested && process.row.evaluation.is_resting)
     }
 
     /// Prepends up to `rows` rows of a history of an earlier time, and removes them there; returns true if more are left. Rows
@@ -578,8 +578,8 @@ impl Wakeups {
     /// Schedules a process that was pushed in the second `now`.
     fn pushed(&mut self, sample: &ProcessSample, process: &mut ProcessHistory, now: u32) {
         // What a process with a shared address space contributes depends on other processes.
-        process.row.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.can_rest();
-        if !process.row.is_resting {
+        process.row.evaluation.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.can_rest();
+        if !process.row.evaluation.is_resting {
             self.active.push(sample.id);
         } else if let Some(due) = process.row.evaluation.due() {
             // The budget may leave out a process that is due now, which then has to be queued again.

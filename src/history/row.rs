@@ -239,8 +239,6 @@ pub struct RowHistory {
     /// The index in [`COMMON`].
     common: u8,
     pub(super) evaluation: Evaluation,
-    /// It was not pushed since the last change, as it [can rest](Self::can_rest).
-    pub(super) is_resting: bool,
     /// The second of the last tick; 32 bits to save memory.
     now: Cell<u32>,
     /// In milliseconds.
@@ -357,7 +355,7 @@ impl RowHistory {
 
     /// Returns the row as of `clock`. Must be called before any use of a row that may rest.
     pub(super) fn rested(&self, clock: Clock) -> &Self {
-        if self.is_resting {
+        if self.evaluation.is_resting {
             self.rest_until(clock);
         }
         self
@@ -513,7 +511,10 @@ impl RowHistory {
     pub(super) fn cut(&mut self) {
         self.footprint.clear_past();
         self.held.clear_past();
-        self.evaluation = Evaluation::default();
+        self.evaluation = Evaluation {
+            is_resting: self.evaluation.is_resting,
+            ..Evaluation::default()
+        };
         self.room = Room::Cut;
         self.cut_at = (self.newest_footprint() >> 20) as u32;
     }
