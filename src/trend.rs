@@ -1,82 +1,84 @@
 //! Leak detection: verdicts on series of footprints.
 //!
-//! [`judge`] takes the points of one series and returns a [`Judgement`]. It is pure and allocates nothing: the same
-//! points give the same verdict, live or from a recording. [`history`](crate::history) calls it for each process and
-//! group; anybody may read a judgement. This module never decides when a series is judged, and knows no process.
+//! [`judge`] maps the points of one series to a [`Judgement`]. It is pure and allocates nothing: the same points give the
+//! same verdict, live or from a recording. [`history`](crate::history) calls it for each row and decides when; anyone may read
+//! the judgement. This module knows no processes.
 //!
-//! # What is said
-//! *Growth* is a fact, said within a minute or two: it grows, so fast. A *leak* is a judgement: growth that outlasted what
-//! a fill, a warm-up or a load can explain. At two minutes a leak and a cache that fills are the same curve, so it takes a
-//! quarter of an hour at the least; it stays called until it is over, and tells its [`Reasons`].
+//! # Verdicts
+//! *Growth* is a fact, reported within a minute or two, with its pace. A *leak* is a judgement: growth that outlasted what a
+//! fill, a warm-up or a load can explain. After two minutes a leak and a filling cache are the same curve, so a leak takes at
+//! least a quarter of an hour. It stays called until it is over, and has [`Reasons`].
 //!
 //! # Growth
-//! The *floors* of a series, the lowest value in each of sixteen equal spans, are looked at for horizons that double from
-//! 80 seconds to 30 days. A running median of three smooths them. The newest twelve and sixteen floors of each make
-//! *windows*, from a minute up. The shortest decides in which each quarter stands above the one before, by two fifths of its
-//! share at least, a line fits beyond its noise, and the level is new: above what the series reached over seven times as
-//! long before. So a step, a spike or the teeth of a collector are no growth. It is *warming* where it levels off, here or in
-//! longer windows: growth all the same, but no time to a limit follows from it. The slope that is reported is Theil's, the
-//! median over pairs half the window apart, which a spike cannot move. What no longer moves does not grow: where the last
-//! minute and a half are flat, and what grew never rested for as long before, there is no pace ([`plateau`](fn@plateau)).
+//! The *floors* of a series are the lowest values in each of sixteen equal spans of a *horizon*. Horizons double from 80
+//! seconds to 30 days. A running median of three smooths the floors. The newest twelve and sixteen floors of each horizon are
+//! *windows*, from a minute up. In the shortest window that decides, each quarter is above the one before by at least two
+//! fifths of its share, a line fits beyond its noise, and the level is new: above everything reached over seven times the
+//! length before. So a step, a spike or the saw-teeth of a collector are not growth.
+//!
+//! Growth is *warming* if it levels off, here or in longer windows: no time to a limit follows from it. The reported slope is
+//! Theil's, the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if
+//! the last minute and a half are flat, and the growth never paused for as long before, the pace is 0 ([`plateau`](fn@plateau)).
 //!
 //! # Leaks
-//! A leak is growth in a window of 16 minutes and more that
+//! A leak is growth in a window of at least 16 minutes that
 //!
-//! 1. **does not level off**, nor do the longer windows around it: a cache that fills does. The first eighth of a program's
-//!    life, up to ten minutes, is left out, as programs warm up;
-//! 2. **is faster than the load of a day**, and than an idle runtime that leaves its garbage, or longer;
-//! 3. **asks for memory** as it takes it. What fills what it asked for before, as a buffer pool, the memory of a virtual
-//!    machine, or a heap that was larger once, stops when that is used up.
+//! 1. **does not level off**, in this window or the longer windows around it, as a filling cache does. The first eighth of a
+//!    program's life, up to ten minutes, is left out, as programs warm up;
+//! 2. **is faster than the load of a day**, and than an idle runtime that leaves its garbage, or lasts longer;
+//! 3. **requests memory** while it grows. A program that fills memory requested before, as a buffer pool, a virtual machine or
+//!    a heap that was larger once does, stops when that is used up.
 //!
-//! For what is slower, each hour of a day is compared with the same hour of the days before (the idea of the seasonal Kendall
-//! test): nearly all of them stand higher than on any of those, two days running, or for one day over which the distance
-//! grew bit by bit, as that of a step does not. What is said to grow by such days, or by a window of a day and more, is no
+//! Slower leaks are found by comparing each hour of a day with the same hour of the days before (the idea of the seasonal
+//! Kendall test). Nearly all hours must be higher than on any of those days, on two successive days, or on one day over which
+//! the distance grew gradually instead of in a step. Growth found by days, or in a window of at least a day, is never
 //! *warming*, whatever its last hour looks like.
 //!
-//! Where teeth are longer than a span, its floors are not those of the teeth. So the lowest of three floors in a row is judged
-//! too, where the floors fall again and again.
+//! If saw-teeth are longer than a span, the floors are not those of the teeth. So the lowest of three successive floors is
+//! judged too, if the floors fall again and again.
 //!
-//! A single look may see a line in anything, and a series is looked at thousands of times. So looks that see a leak add up,
-//! by the time they stand for, and others take down again what they added: a leak is called when it has stood for about a
-//! seventh of its window. This alone takes false calls from 41 of 360 harmless series to one. It stays called while
-//! its floor still rises within half of the time since it began; its pace is that over this time, also between stairs.
+//! A single evaluation may see a line in anything, and a series is evaluated thousands of times. So evaluations that see a
+//! leak add to a score, by the time they stand for, and others subtract from it: a leak is called when it has stood for about
+//! a seventh of its window. This alone reduces false calls from 41 of 360 harmless series to one. A leak stays called while
+//! its floor still rises within half of the time since it began. Its pace is measured over this time, also between stairs.
 //!
-//! All numbers stand in [one table](parameters::TABLE), each with what it guards against and what shows it.
+//! All constants are in [one table](parameters::TABLE), each with the mistake it prevents and the test that shows it.
 //!
 //! # Accuracy
-//! Measured as it runs: series as a monitor would have seen them (readings that are held, gaps), taken into a history,
-//! judged at its pace, where one call at any moment counts. On seeds, shapes and machines that it was not tuned to:
+//! Measured in operation: series as a monitor would have seen them (delayed readings, gaps), pushed into a history, judged at
+//! its pace; one call at any moment counts. On seeds, shapes and machines that were not used for tuning:
 //!
 //! | | precision, recall | calls dropped |
 //! |---|---|---|
 //! | 34 shapes of four hours, 20 series each | 0.99, 0.97 | 21 of 310 |
 //! | 19 shapes of minutes to days, 30 series each | 0.97, 0.99 | 51 of 238 |
 //!
-//! In 200 MB with the noise of recorded programs, 10 MB a minute are said to grow after one minute, at most two; 3 MB a
-//! minute are called a leak after 15 to 22 minutes, beside a heap that goes up and down by 3 % after 22 to 36.
+//! In 200 MB with the noise of recorded programs, growth of 10 MB a minute is reported after one minute, at most two; 3 MB a
+//! minute are called a leak after 15 to 22 minutes, and next to a heap that varies by 3 % after 22 to 36.
 //!
-//! No shape is below 0.8: weakest are leaks on teeth of an hour. Of leaks of 1 % an hour planted in 27 real machines, 88 in
-//! 100 were called after two days and all after five. Of leaks of 50 to 400 kB a second in machines of 27 GB that begin a day
-//! after zmtop does, 58 in 100 were called after one day of leaking, 94 after two, all after three; on 19 machines that it was
-//! not tuned to 54, 92 and all. Of looks at the machines as they are 2.7 in 1000 were wrong on those it was tuned to, most of
-//! them on one whose memory rose by half in 30 hours, and 0.9 on the others. Of 22 processes of real services under load that do not leak,
-//! among them redis, memcached, mariadb, postgres and Java, one was called within 42 minutes: a cache that fills evenly for
-//! more than 16. Of nine that leak seven were called, within twenty minutes where they grew evenly, and all that grow by
-//! themselves were said to within two. Of 420 quiet servers (redis, memcached, nginx, Python, node) none was called in two
+//! No shape is below 0.8; the weakest are leaks with saw-teeth of an hour. Of leaks of 1 % an hour planted in 27 real machines,
+//! 88 % were called after two days and all after five. Of leaks of 50 to 400 kB a second in machines of 27 GB that begin a day
+//! after zmtop, 58 % were called after one day of leaking, 94 % after two, all after three; on 19 machines not used for tuning
+//! 54 %, 92 % and all. Of evaluations of the unmodified machines, 2.7 in 1000 were wrong on those used for tuning, most of
+//! them on one whose memory rose by half in 30 hours, and 0.9 on the others. Of 22 processes of real services under load that
+//! do not leak, among them redis, memcached, mariadb, postgres and Java, one was called within 42 minutes: a cache that fills
+//! evenly for more than 16. Of nine that leak, seven were called, within twenty minutes if they grew evenly, and all that grow
+//! by themselves were reported within two. Of 420 quiet servers (redis, memcached, nginx, Python, node) none was called in two
 //! hours: 34 process-days.
 //!
-//! The processor time of a row tells if its load rose while it grew, and is told with the reasons. It decides nothing: in
-//! the recorded services leaks and filling caches alike grew at a load that changed by -30 to +5 %.
-//! `cargo test trend:: -- --nocapture` prints the tables, with `ZMTOP_TEST_LONG=1` those of more series.
+//! The processor time of a row shows if its load rose while it grew, and is reported with the reasons. It decides nothing: in
+//! the recorded services, leaks and filling caches alike grew at loads that changed by -30 to +5 %.
+//! `cargo test trend:: -- --nocapture` prints the tables, with `ZMTOP_TEST_LONG=1` for more series.
 //!
 //! # Limits
-//! Not to be told from a leak before it ends: a cache that fills at an even pace for more than a quarter of an hour, one
-//! tooth that takes longer than all that was seen before it, a rise of load steeper than [`Params::day_rate`]. Told late: a
-//! leak that is small beside the program's own noise, or slower than the load of the day, or of a program whose allocator
-//! asks for far more than it uses, when that is used up. Told late too: leaks of runtimes whose heaps grow by leaps that get
-//! rarer, as those of node do, and of Java with G1, which may collect old objects but twice in the first quarter of an hour.
-//! Not told: a leak within a heap that has reached its maximum, where the program does not say itself what is alive in it, as
-//! Java virtual machines do.
+//! Indistinguishable from a leak until it ends: a cache that fills evenly for more than a quarter of an hour, a saw-tooth
+//! longer than everything before it, and a rise of load steeper than [`Params::day_rate`].
+//!
+//! Called late: a leak that is small relative to the program's noise, slower than the load of the day, or hidden by an
+//! allocator that requests far more than it uses; leaks of runtimes whose heaps grow in ever rarer leaps, such as node; and
+//! leaks of Java with G1, which may collect old objects only twice in the first quarter of an hour.
+//!
+//! Not called: a leak within a heap at its maximum, unless the program publishes its live set, as Java virtual machines do.
 
 mod agreement;
 mod daily;
@@ -90,7 +92,7 @@ mod window;
 use std::iter;
 use std::time::Duration;
 
-pub use agreement::{Agreement, HostVerdict, agree};
+pub use agreement::agree;
 use daily::Days;
 pub use finding::Mark;
 use finding::{Finding, fill, held};
@@ -99,25 +101,22 @@ pub use parameters::Params;
 use parameters::{MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, WARM_UP};
 pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
-use window::Look;
+use window::Windows;
 
-/// The values of one bucket of a series. A point says nothing of the time between it and the next.
+/// The values of one bucket of a series. Nothing is known of the time until the next point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Its start on the monotonic clock.
     pub from: Duration,
-    /// Its end: that of the bucket, or of the run of buckets over which nothing changed.
+    /// The end of the bucket, or of a run of equal buckets.
     pub to: Duration,
-    /// The lowest footprint, in bytes; verdicts are on this one.
+    /// In bytes. Verdicts are based on it.
     pub min: u64,
-    /// The last one.
     pub last: u64,
-    /// The highest one.
     pub max: u64,
 }
 
 impl Point {
-    /// A single value at one moment.
     pub const fn at(at: Duration, bytes: u64) -> Self {
         Self {
             from: at,
@@ -137,7 +136,7 @@ impl Point {
     }
 }
 
-/// Converts a time of the clock to milliseconds, without the 128 bits of [`Duration::as_millis`].
+/// Like [`Duration::as_millis`], without 128-bit arithmetic.
 const fn millis(time: Duration) -> u64 {
     time.as_secs()
         .saturating_mul(1000)
@@ -146,13 +145,13 @@ const fn millis(time: Duration) -> u64 {
 
 /// Judges a series as of the end of its last point.
 ///
-/// Points are in order of time; a gap is no point. They may be coarser the older they are: a length of a sixteenth of
-/// their age is fine enough. `started_at` is when the program started (its exec), which may be before the first point;
-/// `None` takes it to have started with that. `previous` is the judgement before, the default for the first: a leak must
-/// stand for a while to be called, and stays called until it is over. `marks` tell what the row did besides while it grew, as
-/// far as that is known.
+/// Points are in order of time; a gap has no points. They may be coarser the older they are: a sixteenth of their age
+/// is fine enough. `started_at` is the start of the program (its exec), which may be before the first point; `None`
+/// assumes the first point. `previous` is the previous judgement, or the default: a leak must stand for a while to be
+/// called, and stays called until it is over. `marks` are the row's requested memory and work while it grew, as far as
+/// they are known.
 ///
-/// Nothing is allocated. A series that hardly moved costs one pass over its points.
+/// Allocates nothing. A series that hardly moved costs one pass over its points.
 pub fn judge(
     points: &[Point],
     marks: &[Mark],
@@ -173,10 +172,10 @@ pub fn judge(
         return steady;
     }
     let floors = Floors::new(without_warm_up(points, started_at.unwrap_or(first.from)));
-    let look = Look::new(&floors, params);
+    let windows = Windows::new(&floors, params);
     let days = iter::once_with(|| Days::new(points)?.leak(params)).flatten();
     let mut fills = None;
-    let leak = look.leaks().chain(days).find(|leak| {
+    let leak = windows.leaks().chain(days).find(|leak| {
         let fill = fill(marks, leak, last.to);
         fills = fills.or(fill);
         fill.is_none()
@@ -187,19 +186,19 @@ pub fn judge(
         .as_ref()
         .filter(|leak| leak.outlasted_a_day())
         .map(Finding::as_growth);
-    let mut finding = if let Some(leak) = leak.filter(|_| standing.is_proven()) {
+    let mut finding = if let Some(leak) = leak.filter(|_| standing.score >= 1.0) {
         if !was_leak {
-            standing.call(last.min as f64 - leak.growth);
+            standing.base = last.min as f64 - leak.growth;
         }
         leak
     } else if let Some(leak) = held(points, previous) {
         leak
     } else {
         if was_leak {
-            standing.clear();
+            standing.score = 0.0;
         }
-        // What grew for longer than a day does not warm up, whatever its last hour looks like.
-        let movement = match (look.movement(), lasting) {
+        // Growth for longer than a day is not a warm-up, whatever its last hour looks like.
+        let movement = match (windows.movement(), lasting) {
             (movement, Some(lasting)) if movement.verdict == Verdict::Warming => lasting,
             (movement, _) => movement,
         };
@@ -233,8 +232,8 @@ pub fn judge(
     }
 }
 
-/// Returns since when the series does not move any more; `None` where it moves, or rested for as long before, as growth in
-/// stairs does between them.
+/// Returns the time since when the series is flat; `None` if it moves, or if it paused for as long before, as growth in
+/// stairs does.
 fn flat_since(points: &[Point], finding: &Finding) -> Option<Duration> {
     let length = Duration::from_secs_f64(finding.length);
     let plateau = plateau(points.iter().rev().copied(), finding.slope, length)?;
@@ -242,8 +241,8 @@ fn flat_since(points: &[Point], finding: &Finding) -> Option<Duration> {
     (!plateau.is_between_stairs(points, from)).then_some(plateau.since)
 }
 
-/// Returns the points without those of a program that was still warming up: that start would make all later growth look as
-/// if it levelled off. Of a program that may still do so nothing is left out: that it grows is told, and no more.
+/// Returns the points after the warm-up, which would make all later growth seem to level off. Keeps all points of a
+/// program that may still be warming up: its growth is reported, but it is not called a leak.
 fn without_warm_up(points: &[Point], started_at: Duration) -> &[Point] {
     let age = points
         .last()
@@ -255,14 +254,14 @@ fn without_warm_up(points: &[Point], started_at: Duration) -> &[Point] {
     &points[points.partition_point(|point| point.to < warm_at)..]
 }
 
-/// Observed time before any verdict.
+/// Minimum observed time for any verdict.
 pub const MIN_OBSERVED: Duration = Duration::from_millis(MIN_OBSERVED_MS);
 
-/// Observed time before anything is called a leak, rounded up to minutes: most of the shortest window, and a seventh of it
-/// that the leak must stand for.
+/// Minimum observed time for a leak, rounded up to minutes: most of the shortest window, and the seventh of it that the
+/// leak must stand for.
 pub const MIN_LEAK_OBSERVED: Duration = Duration::from_secs(960);
 
-/// Returns the verdict of a series in which nothing moved enough to matter.
+/// Returns the judgement of a series that hardly moved.
 fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
     let last = points.last()?;
     let (mut low, mut high) = (u64::MAX, 0);
@@ -277,8 +276,8 @@ fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
     })
 }
 
-/// Returns when growth began: the last time that the series stood as low as at the start of the finding's horizon,
-/// followed back from there for as long as the series only gets lower.
+/// Returns when growth began: the last time that the series was as low as at the start of the finding, followed back as
+/// long as the series gets lower.
 fn onset(points: &[Point], finding: &Finding) -> Duration {
     let last = points.last().map_or(Duration::ZERO, |p| p.to);
     let from = last.saturating_sub(Duration::from_secs_f64(finding.length));
@@ -293,7 +292,7 @@ fn onset(points: &[Point], finding: &Finding) -> Duration {
         low = low.min(point.min);
         at = i;
     }
-    // A long level stretch before the rise is not part of it.
+    // Exclude a long level stretch before the rise.
     points[at..]
         .iter()
         .rev()

@@ -1,7 +1,7 @@
-//! Dangers: limits that are reached soon, should memory go on to be taken at its present pace.
+//! Dangers: limits that will be reached soon at the present pace of memory growth.
 //!
-//! A danger is a fact and no judgement of a program: it says how much is left, how fast it is taken and by whom, be that
-//! a leak, a cache that fills, or a load that nobody sized the machine for.
+//! A danger is a fact, not a judgement of a program: how much memory is left, how fast it shrinks and what takes it.
+//! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,39 +15,35 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
 
-/// Time between two looks at the cgroups, for which all processes are summed.
+/// Time between checks of cgroups, which sum over all processes.
 const CGROUP_INTERVAL: Duration = Duration::from_secs(2);
-/// Minimum share of the pace that a process or program has which is said to take the memory.
+/// Minimum share of the pace that the reported taker must have.
 const MIN_SHARE: f64 = 0.25;
-/// Bounds of the time over which the growth of a process is taken for that.
+/// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
-/// A program is named in place of a process where it takes that many times as much.
+/// How many times as much a program must take as one process to be reported instead.
 const PROGRAM_FACTOR: f64 = 1.5;
 
-/// A limit on memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// The memory and swap of the machine.
+    /// Memory and swap of the machine.
     Machine,
-    /// The limit of a cgroup, by its path.
+    /// The limit of a cgroup, by path.
     Cgroup(Arc<[u8]>),
     /// The limit of a process's address space (`RLIMIT_AS`).
     AddressSpace(Identity),
 }
 
-/// A limit that is reached soon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Danger {
-    /// The limit.
     pub limit: Limit,
-    /// The memory that is left, the pace of its fall, and since when it was told.
     pub forecast: Forecast,
-    /// The process, or the program, that takes most, and its growth in bytes a second; `None` where none takes a
-    /// quarter of it: many do, or the kernel does.
+    /// The process or program that takes most, and its growth in bytes a second; `None` if none takes a quarter, as
+    /// many do or the kernel does.
     pub taker: Option<(RowKey, f64)>,
 }
 
-/// Watches what is left below each limit.
+/// Tracks the memory left below each limit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DangerWatch {
     limits: BTreeMap<Limit, Countdown>,
@@ -56,31 +52,26 @@ pub(super) struct DangerWatch {
 }
 
 impl DangerWatch {
-    /// Takes in what a snapshot says is left; returns the forecasts of limits that are reached within that time.
+    /// Adds the memory left in a snapshot; returns forecasts for limits that are reached within that time.
     fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
         let now = snapshot.monotonic;
         if let Some(left) = machine_headroom(snapshot) {
             self.limits.entry(Limit::Machine).or_default().push(now, left);
         }
-        let is_due = self
-            .cgroups_at
-            .is_none_or(|at| now.saturating_sub(at) >= CGROUP_INTERVAL);
-        if is_due {
-            self.cgroups_at = Some(now);
-            let left = cgroup_headrooms(snapshot);
-            self.limits.retain(|limit, _| match limit {
-                Limit::Machine | Limit::AddressSpace(_) => true,
-                Limit::Cgroup(path) => left.iter().any(|(known, _)| known == path),
-            });
-            for (path, left) in left {
-                self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
-            }
-        }
-        // They are few: only those that grow are read.
-        self.limits.retain(|limit, _| match limit {
-            Limit::AddressSpace(id) => snapshot.address_limits.contains_key(id),
-            Limit::Machine | Limit::Cgroup(_) => true,
+        let is_due = |at| now.saturating_sub(at) >= CGROUP_INTERVAL;
+        let cgroups = self.cgroups_at.is_none_or(is_due).then(|| cgroup_headrooms(snapshot));
+        self.limits.retain(|limit, _| match (limit, &cgroups) {
+            (Limit::Machine, _) | (Limit::Cgroup(_), None) => true,
+            (Limit::Cgroup(path), Some(left)) => left.iter().any(|(known, _)| known == path),
+            (Limit::AddressSpace(id), _) => snapshot.address_limits.contains_key(id),
         });
+        if cgroups.is_some() {
+            self.cgroups_at = Some(now);
+        }
+        for (path, left) in cgroups.into_iter().flatten() {
+            self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
+        }
+        // Few: address space is only read for growing processes.
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
                 self.limits.entry(Limit::AddressSpace(*id)).or_default().push(now, left);
@@ -92,19 +83,18 @@ impl DangerWatch {
             .collect()
     }
 
-    /// Returns its memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.limits.values().map(Countdown::bytes).sum()
     }
 }
 
 impl History {
-    /// Returns the limits that are reached soon at the present pace, the soonest first.
+    /// Returns the dangers, the soonest first.
     pub fn dangers(&self) -> &[Danger] {
         &self.danger_watch.dangers
     }
 
-    /// Takes in what a snapshot says is left below each limit.
+    /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
         let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
         let mut dangers: Vec<_> = forecasts
@@ -121,13 +111,13 @@ impl History {
         self.danger_watch.dangers = dangers;
     }
 
-    /// Returns who takes most of what is left below a limit, and how fast.
+    /// Returns the process or program that takes most memory below a limit, and how fast.
     fn taker(&self, snapshot: &Snapshot, limit: &Limit, forecast: &Forecast) -> Option<(RowKey, f64)> {
         if let Limit::AddressSpace(id) = limit {
             return Some((RowKey::Process(*id), forecast.pace));
         }
         let span = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
-        // In a growth of a few seconds a walk may be as old as that.
+        // Growth within seconds may show as late as a walk is old.
         let seconds = forecast.window.min(span).as_secs_f64();
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
@@ -142,7 +132,7 @@ impl History {
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
-            // What began since then had nothing before.
+            // A new process had no memory before.
             let is_new = self.started_at(sample.id).is_some_and(|at| at >= from);
             let pace = if is_new {
                 pace_of(row.newest_footprint() as f64)
@@ -152,18 +142,13 @@ impl History {
             Some((RowKey::Process(sample.id), pace))
         });
         let process = processes.fold(None, greatest);
-        // Those of a program may be in several cgroups.
+        // The processes of a program may be in several cgroups.
         let by = GroupBy::Command;
-        let programs = self
-            .groups_by(by)
-            .filter(|_| *limit == Limit::Machine)
-            .map(|(name, row)| {
-                let key = GroupKey {
-                    by,
-                    name: name.cloned(),
-                };
-                (RowKey::Group(key), pace(row))
-            });
+        let programs = self.groups_by(by).filter(|_| *limit == Limit::Machine);
+        let programs = programs.map(|(name, row)| {
+            let name = name.cloned();
+            (RowKey::Group(GroupKey { by, name }), pace(row))
+        });
         let program = programs.fold(None, greatest);
         let most = match (process, program) {
             (Some((_, one)), Some((key, all))) if all > one * PROGRAM_FACTOR => Some((key, all)),

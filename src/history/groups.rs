@@ -1,70 +1,180 @@
-//! The histories of groups, which go on while their members come and go.
+//! The histories of groups, which continue while members come and go.
 //!
-//! Every group by program, user, unit, container, cgroup and family has a history at all times, so that it is there
-//! when somebody looks. A process remembers its groups; they are looked up again only where its facts change. A snapshot
-//! then costs six sums for each process, and one row for each group. A family of one process has none: its history is
-//! the process's.
+//! All groups by program, user, unit, container, cgroup and family always have a history, ready to be shown. A process stores
+//! its groups; they are only looked up again when its facts change. A snapshot then costs six sums per process, and one row
+//! per group. A family of one process has no group: its history is that of the process.
 
+mod membership;
+
+use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::group::{GroupBy, GroupKey, GroupNames};
-use crate::history::evaluation::EvaluationScheduler;
-pub(super) use crate::history::group_table::{GroupDigest, GroupNumbers, GroupPast};
-use crate::history::group_table::{GroupTable, NO_GROUP};
-use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
-use crate::model::process::{Facts, Identity, ProcessSample};
-use crate::model::reading::{Missing, Reading};
+use membership::{Changed, FAMILY};
+pub(super) use membership::{Contribution, Membership};
 
-/// Maximum time that the processes of the first snapshot are waited for, until their groups are complete: reading all
-/// their facts and memory takes some ticks.
+use crate::group::{GroupBy, GroupKey, GroupNames};
+use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
+use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
+use crate::model::process::{Identity, ProcessSample};
+use crate::model::reading::Missing;
+
+/// Maximum time to wait until the groups of the first snapshot are complete: reading the facts and memory of all processes
+/// takes some ticks.
 const MAX_STARTING: Duration = Duration::from_secs(30);
 
-/// The histories of all groups.
-#[derive(Debug)]
-pub(super) struct GroupHistories {
-    pub(super) table: GroupTable,
-    /// When the history began.
-    began_at: Option<Duration>,
-    /// Some process of the first snapshot is not known well enough yet to be in its groups.
-    is_starting: bool,
-    /// Address spaces with more than one process, and the groups they are counted in.
-    shared: Vec<(Identity, u32)>,
-    changed: Changed,
+/// The sums of one group in one snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+struct GroupSums {
+    members: u32,
+    /// The number of members with known memory.
+    known: u32,
+    /// The number of initial members that wait for their first walk.
+    waiting: u32,
+    /// The start of the oldest member.
+    started_at: Option<Duration>,
+    /// The number of members with that start that were subtracted.
+    starts_lost: u32,
+    /// The sums of [`MemorySample::figures`]. They must not saturate, as members are subtracted.
+    memory: [u128; MemorySample::COUNT],
+    /// The rates of the members that were pushed in this snapshot; the others are idle.
+    rates: Rates,
+    /// The sums of the known changes of PSS and swap.
+    changes: [Option<i64>; 2],
+    pushed: u32,
+    /// A member was added or subtracted in this snapshot.
+    is_touched: bool,
 }
 
-impl GroupHistories {
-    /// Creates an empty set.
-    pub(super) fn new() -> Self {
-        Self {
-            table: GroupTable::default(),
-            began_at: None,
-            is_starting: false,
-            shared: Vec::new(),
-            changed: Changed::new(),
+impl GroupSums {
+    fn add_start(&mut self, started_at: Option<Duration>) {
+        self.started_at = self.started_at.into_iter().chain(started_at).min();
+    }
+
+    fn add_changes(&mut self, changes: [Option<i64>; 2]) {
+        for (sum, change) in self.changes.iter_mut().zip(changes) {
+            if let Some(change) = change {
+                *sum = Some(sum.unwrap_or(0).saturating_add(change));
+            }
+        }
+    }
+}
+
+/// The number of no group. An `Option` would double the memory per process.
+pub(super) const NO_GROUP: u32 = u32::MAX;
+
+/// The groups of one process, in the order of [`GroupBy::OF_PROCESSES`].
+pub(super) type GroupNumbers = [u32; GroupBy::OF_PROCESSES.len()];
+
+/// Maximum number of groups, so that a storm of names does not fill the memory.
+const MAX_GROUPS: usize = 10_000;
+/// Maximum number of groups without members.
+const MAX_EMPTY: usize = 1024;
+/// Time for which a group without members is kept: a nightly job is recognized even if it is late.
+const EMPTY_KEPT: Duration = Duration::from_secs(26 * 3600);
+
+#[derive(Debug)]
+struct GroupHistory {
+    by: GroupBy,
+    name: Option<Arc<[u8]>>,
+    row: RowHistory,
+    members: MemberCounts,
+    /// It began in this snapshot.
+    is_new: bool,
+    /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
+    is_complete: bool,
+    empty_since: Option<Duration>,
+    /// The start of its oldest initial member.
+    started_at: Option<Duration>,
+}
+
+impl GroupHistory {
+    fn bytes(&self) -> usize {
+        // 40 bytes for the counters of the Arc and the slot in the index.
+        let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
+        let series = self.row.bytes() + self.members.0.bytes();
+        size_of::<Option<Self>>() - size_of::<RowHistory>() - size_of::<MemberCounts>() + series + name
+    }
+}
+
+/// The saved history of a group.
+#[derive(Debug)]
+pub(super) struct GroupPast {
+    pub(super) row: RowHistory,
+    pub(super) members: MemberCounts,
+}
+
+/// The kind of a group, and the digest of its name.
+pub(super) type GroupDigest = (u8, u64);
+
+/// The numbers of the groups of one kind, by name.
+#[derive(Debug, Default)]
+struct Index {
+    named: HashMap<Arc<[u8]>, u32>,
+    nameless: Option<u32>,
+}
+
+impl Index {
+    fn get(&self, name: Option<&[u8]>) -> Option<u32> {
+        name.map_or(self.nameless, |name| self.named.get(name).copied())
+    }
+
+    fn insert(&mut self, name: Option<Arc<[u8]>>, number: u32) {
+        match name {
+            Some(name) => drop(self.named.insert(name, number)),
+            None => self.nameless = Some(number),
         }
     }
 
-    /// Returns the places of the processes whose families may change in the snapshot that comes next, where those of these
-    /// pids are other ones or have other facts.
-    pub(super) fn affected(&self, rows: &[ProcessSample], changed: impl Iterator<Item = u32>) -> Vec<u32> {
-        self.changed.affected(rows, changed)
+    fn remove(&mut self, name: Option<&[u8]>) {
+        match name {
+            Some(name) => drop(self.named.remove(name)),
+            None => self.nameless = None,
+        }
+        if self.named.capacity() > 4 * self.named.len() + 1024 {
+            self.named.shrink_to_fit();
+        }
     }
+}
 
-    /// Returns true if some process of the first snapshot may still be waited for: until then each is looked at in every
-    /// snapshot.
+/// The histories of all groups. A group has the same number while it has members.
+#[derive(Debug, Default)]
+pub(super) struct GroupHistories {
+    /// In the order of [`GroupBy::OF_PROCESSES`].
+    indexes: [Index; GroupBy::OF_PROCESSES.len()],
+    groups: Vec<Option<GroupHistory>>,
+    /// By group number. Apart from `groups`, as they are written for every process and should stay in the cache.
+    sums: Vec<GroupSums>,
+    free: Vec<u32>,
+    /// Saved groups that have no process so far.
+    pub(super) pasts: HashMap<GroupDigest, GroupPast>,
+    /// The time up to which resting groups are valid.
+    clock: Clock,
+    began_at: Option<Duration>,
+    /// The groups of some process of the first snapshot are not known yet.
+    pub(super) is_starting: bool,
+    /// Address spaces shared by several processes, and the groups that count them.
+    shared: Vec<(Identity, u32)>,
+    pub(super) changed: Changed,
+}
+
+impl GroupHistories {
+    /// Returns true if the groups of the first snapshot may still be incomplete. Until then every snapshot is pushed whole.
     pub(super) fn may_start(&self, now: Duration) -> bool {
         self.began_at
             .is_none_or(|began| now.saturating_sub(began) < MAX_STARTING)
     }
 
-    /// Starts a snapshot; returns true if it is the first. If it `is_whole`, every process is added anew; else only those
-    /// that changed are, and what they contributed is [subtracted](Self::subtract) before.
+    /// Starts a snapshot; returns true if it is the first. If it `is_whole`, all processes are added anew. Else only processes
+    /// that changed are added, after their previous contribution is [subtracted](Self::subtract).
     pub(super) fn start_snapshot(&mut self, now: Duration, is_whole: bool) -> bool {
         if is_whole {
-            self.table.clear_sums();
+            self.sums.fill(GroupSums::default());
         } else {
-            self.table.clear_rates();
+            for sums in &mut self.sums {
+                (sums.rates, sums.pushed, sums.is_touched) = (Rates::default(), 0, false);
+            }
         }
         self.shared.clear();
         self.changed.advance();
@@ -74,14 +184,8 @@ impl GroupHistories {
         is_first
     }
 
-    /// Leaves out a process of which it cannot be told yet if it is in any group.
-    pub(super) fn leave_out(&mut self, membership: &mut Membership) {
-        self.is_starting |= membership.is_initial();
-        membership.set_counted(None);
-    }
-
-    /// Counts a process in its groups. `before` was subtracted of it; `shared` is the process whose address space it
-    /// shares, if it shares one, and the groups that one is counted in.
+    /// Adds a process to its groups. `before` is its contribution that was subtracted. `shared` is an earlier process with the
+    /// same address space, if any, and the groups that count its memory.
     #[expect(clippy::too_many_arguments, reason = "parts of one process, borrowed apart")]
     pub(super) fn add(
         &mut self,
@@ -93,15 +197,15 @@ impl GroupHistories {
         shared: Option<(Identity, GroupNumbers)>,
         before: Option<&Contribution>,
     ) {
-        self.is_starting |= !membership.update(sample, names, &mut self.table, &mut self.changed);
+        self.is_starting |= !membership.update(sample, names, self);
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
         let rates = Rates::from(row.change());
         let (mut memory_in, mut waiting_in) = (0, 0);
-        for (kind, &number) in membership.groups().iter().enumerate() {
+        for (kind, &number) in membership.groups.iter().enumerate() {
             if number == NO_GROUP {
                 continue;
             }
-            let sums = self.table.sums(number);
+            let sums = &mut self.sums[number as usize];
             sums.members += 1;
             sums.pushed += 1;
             if before.is_some_and(|b| b.groups[kind] == number && b.started_at == started_at)
@@ -110,16 +214,16 @@ impl GroupHistories {
                 sums.starts_lost -= 1;
             }
             sums.add_start(started_at);
-            if is_pending && membership.is_founder(kind) {
+            if is_pending && membership.founder & (1 << kind) != 0 {
                 waiting_in |= 1 << kind;
                 sums.waiting += 1;
             }
             sums.rates.add(&rates);
             sums.add_changes([row.change().pss, row.change().swap]);
-            // The last known, where the read failed this time: else a late walk would look like freed memory.
+            // If the read failed, the last known memory counts. Otherwise a late walk would look like freed memory.
             let Some(memory) = row.known() else { continue };
             sums.known += 1;
-            // An address space that several members have counts once.
+            // An address space that members share counts once.
             if let Some((space, counted_in)) = &shared {
                 if counted_in[kind] == number || self.shared.contains(&(*space, number)) {
                     continue;
@@ -134,19 +238,19 @@ impl GroupHistories {
         membership.set_counted(Some([memory_in, waiting_in]));
     }
 
-    /// Takes a process out of the sums, which may be [added](Self::add) anew then.
+    /// Subtracts a process from the sums, before it is [added](Self::add) again or has ended.
     pub(super) fn subtract(&mut self, contribution: &Contribution) {
         let figures = contribution.memory.map(|memory| memory.figures());
         for (kind, &number) in contribution.groups.iter().enumerate() {
             if number == NO_GROUP {
                 continue;
             }
-            let sums = self.table.sums(number);
+            let sums = &mut self.sums[number as usize];
             sums.is_touched = true;
             sums.members -= 1;
             sums.waiting -= u32::from(contribution.waiting_in & (1 << kind) != 0);
             sums.known -= u32::from(figures.is_some());
-            // The oldest of the others may have to be looked for.
+            // The oldest remaining member may have to be found.
             sums.starts_lost += u32::from(sums.started_at == contribution.started_at);
             if contribution.memory_in & (1 << kind) != 0 {
                 for (sum, figure) in sums.memory.iter_mut().zip(figures.unwrap_or_default()) {
@@ -156,318 +260,286 @@ impl GroupHistories {
         }
     }
 
-    /// Finds the start of the oldest process of the groups that need it and may have lost theirs.
+    /// Finds the oldest member of incomplete groups that lost it.
     pub(super) fn find_starts(&mut self, all: impl Iterator<Item = Contribution>) {
-        if !self.table.lack_starts() {
+        let mut is_lost = false;
+        for (group, sums) in self.groups.iter().zip(&mut self.sums) {
+            if sums.starts_lost > 0 && group.as_ref().is_some_and(|group| !group.is_complete) {
+                sums.started_at = None;
+                is_lost = true;
+            }
+            sums.starts_lost = 0;
+        }
+        if !is_lost {
             return;
         }
         for part in all {
             for number in part.groups.into_iter().filter(|number| *number != NO_GROUP) {
-                self.table.sums(number).add_start(part.started_at);
+                self.sums[number as usize].add_start(part.started_at);
             }
         }
-    }
-
-    /// Finishes a snapshot: every group takes in its sums, and queues up to be judged if due.
-    /// Those at which nothing changed have `rested` up to the snapshot before.
-    pub(super) fn finish_snapshot(&mut self, tick: Tick, rested: Clock, scheduler: &mut EvaluationScheduler) {
-        let waited = tick.now.saturating_sub(self.began_at.unwrap_or(tick.now));
-        let is_starting = self.is_starting && waited < MAX_STARTING;
-        self.table.push_sums(tick, is_starting, rested, scheduler);
     }
 
     /// Returns true if the process is in a family with others.
     pub(super) fn has_family(membership: &Membership) -> bool {
-        membership.groups()[GroupBy::Family as usize] != NO_GROUP
+        membership.groups[FAMILY] != NO_GROUP
     }
 
-    /// Returns how many processes a group has.
+    /// Returns the number of processes in a group.
     pub(super) fn members(&self, by: GroupBy, name: Option<&[u8]>) -> usize {
-        self.table.members(self.table.find(by, name)) as usize
+        let sums = self.sums.get(self.find(by, name) as usize);
+        sums.map_or(0, |sums| sums.members as usize)
     }
 
-    /// Returns the name of the group by command that a process is in.
+    /// Returns the name of the process's group by command.
     pub(super) fn command(&self, membership: &Membership) -> Option<Arc<[u8]>> {
         let at = GroupBy::OF_PROCESSES.iter().position(|by| *by == GroupBy::Command)?;
-        self.key(membership.groups()[at])?.name
+        self.key(membership.groups[at])?.name
     }
 
-    /// Returns the number of a group.
-    pub(super) fn number(&self, key: &GroupKey) -> Option<u32> {
-        Some(self.table.find(key.by, key.name.as_deref())).filter(|number| *number != NO_GROUP)
+    pub(super) const fn len(&self) -> usize {
+        self.groups.len() - self.free.len()
     }
 
-    /// Returns the group of that number.
-    pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
-        self.table.key(number)
-    }
-}
-
-/// The place of families in [`GroupBy::OF_PROCESSES`].
-const FAMILY: usize = GroupBy::Family as usize;
-
-/// The pids of processes on which the families of their children depend, and which changed in this snapshot or in the
-/// one before: a child may have the lower pid, and comes first then. A bit stands for several pids, as looking up a
-/// family that did not change does no harm.
-#[derive(Debug)]
-pub(super) struct Changed {
-    now: Box<[u64; Self::WORDS]>,
-    before: Box<[u64; Self::WORDS]>,
-}
-
-impl Changed {
-    /// As many bits as there are pids on most machines, in 8 KiB.
-    const WORDS: usize = 1024;
-
-    pub(super) fn new() -> Self {
-        Self {
-            now: Box::new([0; Self::WORDS]),
-            before: Box::new([0; Self::WORDS]),
-        }
+    pub(super) fn get(&self, by: GroupBy, name: Option<&[u8]>) -> Option<&RowHistory> {
+        let group = self.groups.get(self.find(by, name) as usize)?;
+        Some(group.as_ref()?.row.rested(self.clock))
     }
 
-    /// Starts a snapshot.
-    pub(super) fn advance(&mut self) {
-        std::mem::swap(&mut self.now, &mut self.before);
-        self.now.fill(0);
+    /// Returns the number of a group; [`NO_GROUP`] if there is none.
+    pub(super) fn find(&self, by: GroupBy, name: Option<&[u8]>) -> u32 {
+        let index = kind(by).and_then(|at| self.indexes.get(at));
+        index.and_then(|index| index.get(name)).unwrap_or(NO_GROUP)
     }
 
-    const fn place(pid: u32) -> (usize, u64) {
-        (pid as usize / 64 % Self::WORDS, 1 << (pid % 64))
-    }
-
-    fn contains(&self, pid: u32) -> bool {
-        let (word, bit) = Self::place(pid);
-        (self.now[word] | self.before[word]) & bit != 0
-    }
-
-    fn insert(&mut self, pid: u32) {
-        let (word, bit) = Self::place(pid);
-        self.now[word] |= bit;
-    }
-
-    /// Returns the places of the processes whose families may change in the snapshot that comes next: those on which
-    /// others depend that changed in the one before, or which `changes` now, the heads of their families, and all their
-    /// descendants.
-    pub(super) fn affected(&self, rows: &[ProcessSample], changes: impl Iterator<Item = u32>) -> Vec<u32> {
-        let mut affected = Self {
-            now: self.now.clone(),
-            before: Box::new([0; Self::WORDS]),
+    /// Returns the number of a group, which is added if it is new; [`NO_GROUP`] if there are too many.
+    pub(super) fn find_or_insert(&mut self, by: GroupBy, name: Option<&[u8]>) -> u32 {
+        let Some(index) = kind(by).and_then(|at| self.indexes.get_mut(at)) else {
+            return NO_GROUP;
         };
-        changes.for_each(|pid| affected.insert(pid));
-        if affected.now.iter().all(|word| *word == 0) {
-            return Vec::new();
+        if let Some(number) = index.get(name) {
+            return number;
         }
-        let names = GroupNames::new(rows);
-        let mut places = Vec::new();
-        let mut is_found = vec![false; rows.len()];
-        // In order of pid one pass finds nearly all: most parents come before their children.
-        let mut grows = true;
-        while std::mem::take(&mut grows) {
-            for (row, at) in rows.iter().zip(0..) {
-                let is_affected = affected.contains(row.id.pid) || affected.contains(row.stat.ppid);
-                if is_affected && !std::mem::replace(&mut is_found[at as usize], true) {
-                    affected.insert(row.id.pid);
-                    names
-                        .head_of(row)
-                        .into_iter()
-                        .for_each(|head| affected.insert(head.id.pid));
-                    places.push(at);
-                    grows = true;
+        if self.groups.len() - self.free.len() >= MAX_GROUPS {
+            return NO_GROUP;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.groups.push(None);
+            self.sums.push(GroupSums::default());
+            self.groups.len() as u32 - 1
+        });
+        self.sums[number as usize] = GroupSums {
+            // The head of a family joins with the next snapshot.
+            waiting: u32::from(by == GroupBy::Family),
+            ..GroupSums::default()
+        };
+        let past = self.pasts.remove(&digest(by, name));
+        let (row, members) = past.map_or_else(Default::default, |past| (past.row, past.members));
+        let name: Option<Arc<[u8]>> = name.map(Arc::from);
+        index.insert(name.clone(), number);
+        self.groups[number as usize] = Some(GroupHistory {
+            by,
+            name,
+            row,
+            members,
+            is_new: true,
+            is_complete: false,
+            empty_since: None,
+            started_at: None,
+        });
+        number
+    }
+
+    pub(super) fn is_new(&self, number: u32) -> bool {
+        self.groups[number as usize].as_ref().is_some_and(|group| group.is_new)
+    }
+
+    /// Finishes a snapshot: pushes the sums of every group, and queues the groups that are due. Unchanged groups have `rested`
+    /// up to the snapshot before.
+    pub(super) fn finish_snapshot(&mut self, tick: Tick, rested: Clock, scheduler: &mut EvaluationScheduler) {
+        let is_starting = self.is_starting && self.may_start(tick.now);
+        let mut empty = Vec::new();
+        for (number, (group, sums)) in self.groups.iter_mut().zip(&mut self.sums).enumerate() {
+            let Some(group) = group else { continue };
+            let is_quiet = sums.members > 0 && sums.pushed == 0 && !sums.is_touched;
+            if is_quiet
+                && group.row.evaluation.is_resting
+                && group.row.evaluation.due().is_none_or(|due| due > scheduler.now)
+            {
+                continue;
+            }
+            if group.empty_since.is_none() {
+                group.row.rested(rested);
+            }
+            let waiting = sums.waiting;
+            if std::mem::take(&mut group.is_new) && group.by == GroupBy::Family {
+                sums.waiting -= 1;
+            }
+            group.row.evaluation.is_resting = false;
+            if sums.members > 0 {
+                group.empty_since = None;
+                if !group.is_complete {
+                    group.started_at = sums.started_at;
                 }
+                group.is_complete |= waiting == 0 && !is_starting;
+                let is_known = group.is_complete && sums.known > 0;
+                let memory = is_known.then(|| MemorySample::of_sums(sums.memory));
+                let tick = Tick {
+                    changes: tick.is_fleet.then_some(sums.changes),
+                    ..tick
+                };
+                let mut rates = sums.rates;
+                if sums.pushed < sums.members {
+                    rates.add(&Rates::RESTING);
+                }
+                group.row.push(tick, memory, &rates);
+                if is_known {
+                    group.members.push(tick.now, sums.known, tick.retention);
+                }
+                if group.row.is_without_past() {
+                    group.members.0.clear_past();
+                }
+                group.row.queue(scheduler, RowNumber::Group(number as u32));
+                group.row.evaluation.is_resting = group.is_complete && group.row.can_rest();
+                continue;
+            }
+            if group.empty_since.is_none() && group.is_complete {
+                // It drops to 0 once; from then on nothing changes.
+                group.row.push(tick, Some(MemorySample::default()), &Rates::default());
+            }
+            empty.push((*group.empty_since.get_or_insert(tick.now), number));
+        }
+        self.clock = tick.into();
+        self.remove_long_empty(empty, tick.now);
+    }
+
+    /// Removes groups that were empty for [`EMPTY_KEPT`], and the longest empty ones if there are too many.
+    fn remove_long_empty(&mut self, mut empty: Vec<(Duration, usize)>, now: Duration) {
+        let excess = if empty.len() > MAX_EMPTY {
+            // A quarter more than needed, so that not every snapshot has to do it.
+            empty.sort_unstable();
+            empty.len() - MAX_EMPTY * 3 / 4
+        } else {
+            0
+        };
+        for (at, (since, number)) in empty.into_iter().enumerate() {
+            if at < excess || now.saturating_sub(since) > EMPTY_KEPT {
+                self.remove(number);
             }
         }
-        places
     }
-}
 
-/// The part of the sums of its groups that is of one process.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Contribution {
-    pub(super) groups: GroupNumbers,
-    pub(super) started_at: Option<Duration>,
-    pub(super) memory: Option<MemorySample>,
-    /// A bit for each kind of group: its memory counts there, and the group waits for its first walk.
-    pub(super) memory_in: u8,
-    pub(super) waiting_in: u8,
-}
+    /// Returns the bytes freed.
+    fn remove(&mut self, number: usize) -> usize {
+        let Some(group) = self.groups[number].take() else {
+            return 0;
+        };
+        if let Some(index) = kind(group.by).and_then(|at| self.indexes.get_mut(at)) {
+            index.remove(group.name.as_deref());
+        }
+        self.free.push(number as u32);
+        group.bytes()
+    }
 
-/// The groups of one process.
-#[derive(Debug)]
-pub(super) struct Membership {
-    /// Its groups were found by the facts that it has.
-    is_found: bool,
-    ppid: u32,
-    /// Its name depends on its parent, which has the facts `parent`.
-    depends_on_parent: bool,
-    parent: Option<Arc<Facts>>,
-    groups: GroupNumbers,
-    /// A bit for each kind of group: the group began with this process.
-    founder: u8,
-    /// The process was there when the history began.
-    is_initial: bool,
-    /// It is counted in its groups; in those of the bits its memory is, and its first walk is waited for.
-    is_counted: bool,
-    memory_in: u8,
-    waiting_in: u8,
-}
+    /// Removes all groups without members; returns the bytes freed.
+    pub(super) fn drop_empty(&mut self) -> usize {
+        let numbers = (0..).zip(&self.groups);
+        let is_empty = |group: &GroupHistory| group.empty_since.is_some();
+        let empty = numbers.filter(|(_, group)| group.as_ref().is_some_and(is_empty));
+        let empty: Vec<_> = empty.map(|(number, _)| number).collect();
+        empty.into_iter().map(|number| self.remove(number)).sum()
+    }
 
-impl Membership {
-    /// Counted in no group.
-    pub(super) const NONE: GroupNumbers = [NO_GROUP; GroupBy::OF_PROCESSES.len()];
-
-    pub(super) const fn new(is_initial: bool) -> Self {
-        Self {
-            is_found: false,
-            ppid: 0,
-            depends_on_parent: false,
-            parent: None,
-            groups: Self::NONE,
-            founder: 0,
-            is_initial,
-            is_counted: false,
-            memory_in: 0,
-            waiting_in: 0,
+    /// Prepends the histories of an earlier time. `tick` is the last tick that was pushed.
+    pub(super) fn put_before(&mut self, earlier: &Self, tick: Tick) {
+        for group in self.groups.iter_mut().flatten() {
+            let before = earlier
+                .groups
+                .get(earlier.find(group.by, group.name.as_deref()) as usize);
+            let before = before.and_then(Option::as_ref);
+            if let Some(before) = before.filter(|_| !group.row.is_without_past()) {
+                group.members.0.put_before(&before.members.0, tick.retention);
+                group.row.put_before(&before.row, tick);
+            }
         }
     }
 
-    /// Returns what the process contributes to its groups, `memory` being its figures last known; `None` where it is not
-    /// counted.
-    pub(super) fn contribution(
-        &self,
-        started_at: Option<Duration>,
-        memory: Option<MemorySample>,
-    ) -> Option<Contribution> {
-        self.is_counted.then_some(Contribution {
-            groups: self.groups,
-            started_at,
-            memory,
-            memory_in: self.memory_in,
-            waiting_in: self.waiting_in,
+    pub(super) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
+        if let Some(Some(group)) = self.groups.get_mut(number as usize) {
+            group.row.rested(self.clock);
+            group.row.evaluate(scheduler, Some(&group.members), group.started_at);
+        }
+    }
+
+    pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
+        let group = self.groups.get(number as usize)?.as_ref()?;
+        Some(GroupKey {
+            by: group.by,
+            name: group.name.clone(),
         })
     }
 
-    /// Sets where it is counted; `None` for nowhere.
-    pub(super) fn set_counted(&mut self, bits: Option<[u8; 2]>) {
-        self.is_counted = bits.is_some();
-        [self.memory_in, self.waiting_in] = bits.unwrap_or_default();
+    /// Returns the groups of one kind, with their names.
+    pub(super) fn iter(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
+        let groups = self.groups.iter().flatten().filter(move |group| group.by == by);
+        groups.map(|group| (group.name.as_ref(), group.row.rested(self.clock)))
     }
 
-    /// Returns true if its groups, found before, are those of another parent or other facts than this sample has.
-    pub(super) fn is_outdated(&self, sample: &ProcessSample) -> bool {
-        !self.is_found || self.ppid != sample.stat.ppid
+    /// Returns all groups to save, the resumed and the pending.
+    pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts)> {
+        let known = self.groups.iter().flatten().map(|group| {
+            let digest = digest(group.by, group.name.as_deref());
+            (digest, group.row.rested(self.clock), &group.members)
+        });
+        let pasts = self
+            .pasts
+            .iter()
+            .map(|(digest, past)| (*digest, &past.row, &past.members));
+        known.chain(pasts)
     }
 
-    /// Returns true if the process was there when the history began.
-    pub(super) const fn is_initial(&self) -> bool {
-        self.is_initial
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
+        let clock = self.clock;
+        let groups = (0..).zip(&mut self.groups);
+        groups.filter_map(move |(number, group)| {
+            let group = group.as_mut()?;
+            group.row.rested(clock);
+            Some((number, &mut group.row))
+        })
     }
 
-    /// Returns its groups, in the order of [`GroupBy::OF_PROCESSES`].
-    pub(super) const fn groups(&self) -> &GroupNumbers {
-        &self.groups
+    /// Returns the number of groups with members and without a past.
+    pub(super) fn without_past(&self) -> usize {
+        let groups = self.groups.iter().flatten();
+        groups
+            .filter(|group| group.empty_since.is_none() && group.row.is_without_past())
+            .count()
     }
 
-    /// Notes that the facts changed.
-    pub(super) const fn mark_changed(&mut self) {
-        self.is_found = false;
-    }
-
-    /// Returns true if its group of that kind began with it.
-    pub(super) const fn is_founder(&self, kind: usize) -> bool {
-        self.founder & (1 << kind) != 0
-    }
-
-    /// Looks up its groups where they may have changed. Returns true if it is in all of them, or came after the history
-    /// began.
-    pub(super) fn update(
-        &mut self,
-        sample: &ProcessSample,
-        names: &GroupNames<'_>,
-        table: &mut GroupTable,
-        changed: &mut Changed,
-    ) -> bool {
-        let is_same = self.is_found && self.ppid == sample.stat.ppid;
-        let is_moved = changed.contains(self.ppid) || changed.contains(sample.id.pid);
-        if !is_same || is_moved || !self.is_parent_same(sample, names) {
-            let before = self.groups[FAMILY];
-            self.look_up(sample, names, table, changed);
-            if !is_same || self.groups[FAMILY] != before {
-                changed.insert(sample.id.pid);
-            }
-        }
-        // A family of one is no group.
-        !self.is_initial || !self.groups[..FAMILY].contains(&NO_GROUP)
-    }
-
-    fn is_parent_same(&self, sample: &ProcessSample, names: &GroupNames<'_>) -> bool {
-        if !self.depends_on_parent {
-            return true;
-        }
-        match (&self.parent, names.find(sample.stat.ppid)) {
-            (Some(before), Some(now)) => Arc::ptr_eq(before, &now.facts),
-            (before, now) => before.is_none() && now.is_none(),
-        }
-    }
-
-    fn look_up(
-        &mut self,
-        sample: &ProcessSample,
-        names: &GroupNames<'_>,
-        table: &mut GroupTable,
-        changed: &mut Changed,
-    ) {
-        self.is_found = true;
-        self.ppid = sample.stat.ppid;
-        self.depends_on_parent = names.depends_on_parent(sample);
-        let parent = names.find(sample.stat.ppid).filter(|_| self.depends_on_parent);
-        self.parent = parent.map(|parent| Arc::clone(&parent.facts));
-        for (kind, by) in GroupBy::OF_PROCESSES.into_iter().enumerate() {
-            let before = self.groups[kind];
-            self.groups[kind] = if by == GroupBy::Family {
-                family(sample, names, table, changed)
-            } else if is_known(&sample.facts, by) {
-                table.find_or_insert(by, names.name_of(sample, by).as_deref())
-            } else {
-                NO_GROUP
-            };
-            if self.groups[kind] != before && self.groups[kind] != NO_GROUP {
-                let is_founder = table.is_new(self.groups[kind]) || self.is_initial;
-                self.founder = (self.founder & !(1 << kind)) | (u8::from(is_founder) << kind);
-            }
-        }
+    pub(super) fn bytes(&self) -> usize {
+        let groups = self.groups.iter().flatten().map(GroupHistory::bytes);
+        // A free slot takes as much as the inline part of a group.
+        let slots = (self.groups.capacity() - self.len()) * size_of::<Option<GroupHistory>>();
+        groups.sum::<usize>() + slots + self.sums.capacity() * size_of::<GroupSums>()
     }
 }
 
-/// Returns the family of a process, if it has more than one process: that of a single one is the process itself. The
-/// first process of a family that begins is told, and is in it from the next snapshot on.
-fn family(sample: &ProcessSample, names: &GroupNames<'_>, table: &mut GroupTable, changed: &mut Changed) -> u32 {
-    let is_known = |of: &ProcessSample| is_known(&of.facts, GroupBy::Family);
-    let Some(head) = names.head_of(sample).filter(|head| is_known(head) && is_known(sample)) else {
-        return NO_GROUP;
-    };
-    let name = names.name_of(sample, GroupBy::Family);
-    if head.id == sample.id {
-        return table.find(GroupBy::Family, name.as_deref());
-    }
-    let number = table.find_or_insert(GroupBy::Family, name.as_deref());
-    if number != NO_GROUP && table.is_new(number) {
-        changed.insert(head.id.pid);
-    }
-    number
+/// Returns the index of a kind in [`GroupBy::OF_PROCESSES`].
+fn kind(by: GroupBy) -> Option<usize> {
+    GroupBy::OF_PROCESSES.iter().position(|kind| *kind == by)
 }
 
-/// Returns true if the facts that the group depends on were read, or cannot be. The command line is read last.
-fn is_known(facts: &Facts, by: GroupBy) -> bool {
-    fn is_read<T>(fact: &Reading<T>) -> bool {
-        !matches!(fact, Err(Missing::Pending))
-    }
-    match by {
-        GroupBy::Family if facts.host.is_some() => false,
-        GroupBy::Command | GroupBy::Family => is_read(&facts.cmdline),
-        GroupBy::User => is_read(&facts.user),
-        GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => is_read(&facts.cgroup),
-        GroupBy::Host => facts.host.is_some(),
-        GroupBy::Siblings | GroupBy::Mapping => false,
-    }
+/// Returns the key that a group is saved by, which does not contain its name.
+fn digest(by: GroupBy, name: Option<&[u8]>) -> GroupDigest {
+    let kind = kind(by).map_or(u8::MAX, |kind| kind as u8);
+    (kind, digest_of_name(name))
+}
+
+/// Returns a digest of a name that is the same in every build: FNV-1a.
+pub(super) fn digest_of_name(name: Option<&[u8]>) -> u64 {
+    // An empty name differs from no name.
+    let bytes = iter::once(u8::from(name.is_some())).chain(name.unwrap_or_default().iter().copied());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -1,18 +1,18 @@
-//! The past that is kept while zmtop does not run: histories as bytes, and back.
+//! Saves a history as bytes while zmtop does not run, and resumes it.
 //!
-//! [`History::keep`] writes what is known of the rows of its last snapshot; [`Kept::read`] and [`History::resume`] go on
-//! from that. To a history the time in between is one in which nothing was seen: a gap, over which nothing is drawn, and
-//! verdicts are as over any other gap. What the load was in it is not known, so that only later work counts.
+//! [`History::keep`] writes the rows of the last snapshot; [`Kept::read`] and [`History::resume`] continue them. The
+//! time in between is a gap: nothing is drawn, and verdicts treat it as any other gap. The load in it is unknown, so
+//! only later work counts.
 //!
-//! Only what is still true comes back. A process is known by its identity and the addresses of its program, as an exec
-//! changes them, or where those are not ours to read by a digest of its name; a group by its kind and a digest of its
-//! name. No name and no command line is kept. What was kept counts only in the same boot and in the same namespaces, in
-//! which pids and clocks mean the same, and not before it was kept.
+//! Only what is still valid is resumed. A process is identified by its identity and the addresses of its code, as an
+//! exec changes them, or by a digest of its name if the addresses may not be read. A group is identified by its kind
+//! and a digest of its name. Names and command lines are not saved. A saved history is valid only in the same boot and
+//! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 4`, a line feed, and a zlib stream, which has a checksum, of numbers as in LEB128. It is not an interface: a
-//! change of anything in it is another version, and a history of another version is not read. [`MAX_BYTES`] bound it
-//! before it is compressed: rows that grow or are large come first, and of the others those that fit.
+//! `zmtop history 4`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
+//! compression: growing and large rows come first, then those that fit.
 
 mod codec;
 mod row;
@@ -37,21 +37,22 @@ use crate::history::time_series::TimeSeries;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
-/// The beginning of every version.
+/// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
-/// The version: to be raised with every change of the format.
+/// Must change with every change of the format.
 const VERSION: &[u8] = b"4";
-/// Bytes before compression at most: some hundred rows that changed every second of a day, or 80 000 that never did.
+/// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
+/// never did.
 pub const MAX_BYTES: usize = 2 << 20;
-/// Parts of the RAM at most; an account has fewer.
+/// Maximum number of parts of the RAM; an account has fewer.
 const MAX_PARTS: u64 = 100;
-/// The level of compression: the fastest.
+/// The fastest compression.
 const LEVEL: u8 = 1;
 
 /// Checks that the bytes are a history of this version, damaged or not.
 ///
 /// # Errors
-/// They are something else, or of another version: not to be overwritten.
+/// They are something else, or of another version, and must not be overwritten.
 pub fn check_version(bytes: &[u8]) -> Result<(), Unusable> {
     match body(bytes) {
         Ok(_) | Err(Unusable::Damaged) => Ok(()),
@@ -59,7 +60,7 @@ pub fn check_version(bytes: &[u8]) -> Result<(), Unusable> {
     }
 }
 
-/// Returns what follows the version.
+/// Returns the bytes after the version.
 fn body(bytes: &[u8]) -> Result<&[u8], Unusable> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Unusable::Foreign)?;
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Unusable::Damaged)?;
@@ -69,21 +70,18 @@ fn body(bytes: &[u8]) -> Result<&[u8], Unusable> {
     Ok(&rest[end + 1..])
 }
 
-/// The reason not to go on from what was kept.
+/// Why a saved history cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unusable {
-    /// It is no such history.
     #[error("is no history of zmtop")]
     Foreign,
-    /// Another version wrote it.
     #[error("is of another version of zmtop")]
     Version,
-    /// It is not whole.
     #[error("is damaged")]
     Damaged,
 }
 
-/// A history that was kept.
+/// A saved history.
 #[derive(Debug)]
 pub struct Kept {
     boot_id: String,
@@ -94,21 +92,21 @@ pub struct Kept {
     system: [TimeSeries; 2],
     parts: Vec<(String, RowHistory)>,
     processes: HashMap<Identity, ProcessPast>,
-    /// The memory that processes held, with the program that they ran.
+    /// The memory that processes held through descriptors, with the [`image`] of their program.
     held: HashMap<Identity, (u64, RowHistory)>,
     groups: HashMap<GroupDigest, GroupPast>,
 }
 
-/// A row to keep.
+/// A row to save.
 enum Candidate<'a> {
     Process(Identity, u64, &'a ProcessHistory),
-    /// The same of what it holds through its descriptors.
+    /// The memory that a process holds through descriptors.
     Held(Identity, u64, &'a RowHistory),
     Group(GroupDigest, &'a RowHistory, &'a MemberCounts),
 }
 
 impl Candidate<'_> {
-    /// Returns what tells it from every other.
+    /// Returns a unique key.
     const fn number(&self) -> (u8, u64, u64) {
         match *self {
             Self::Process(id, ..) => (0, id.pid as u64, id.starttime),
@@ -153,9 +151,8 @@ impl Candidate<'_> {
 }
 
 impl History {
-    /// Returns what is known of the past, as [`pack`] wants it; `namespaces` name those in which pids and clocks mean what
-    /// they do now. `None` before the first snapshot, and where neither the boot nor the processes
-    /// are known.
+    /// Returns the history as bytes for [`pack`]. `namespaces` identifies those in which its pids and clocks are valid.
+    /// `None` before the first snapshot, and if the boot or the processes are unknown.
     pub fn keep(&self, snapshot: &Snapshot, namespaces: &str) -> Option<Vec<u8>> {
         let (Ok(boot_id), Ok(_)) = (&snapshot.boot_id, &snapshot.processes) else {
             return None;
@@ -184,14 +181,14 @@ impl History {
         }
         let clock = self.wakeups.clock;
         let processes = self.processes.iter().filter_map(|(id, process)| {
-            process.rested(clock);
+            process.row.rested(clock);
             Some(Candidate::Process(*id, image(snapshot.row(*id)?), process))
         });
         let held = self
             .held
             .processes()
             .filter_map(|(id, held)| Some(Candidate::Held(id, image(snapshot.row(id)?), held.row())));
-        let groups = self.groups.table.all();
+        let groups = self.groups.all();
         let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
         let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
         let mut all: Vec<_> = processes
@@ -213,32 +210,32 @@ impl History {
         Some(out.bytes)
     }
 
-    /// Goes on from what was kept, if the first snapshot shows that it is of the same machine and boot.
+    /// Continues a saved history, if the first snapshot shows that it is of the same machine and boot.
     pub fn resume(&mut self, kept: Kept) {
         self.kept = Some(Box::new(kept));
     }
 
-    /// Takes in what was kept of the system and the groups, before the first snapshot; forgets what nobody asked for until
-    /// all groups are complete.
+    /// Resumes the system and prepares the groups, before the first snapshot. Drops saved rows that are still unused
+    /// once all groups are complete.
     pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
         let Some(kept) = &mut self.kept else { return };
         if self.first.is_none() && kept.precedes(snapshot) {
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
-            self.groups.table.pasts = std::mem::take(&mut kept.groups);
+            self.groups.pasts = std::mem::take(&mut kept.groups);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
-            self.groups.table.pasts = HashMap::new();
+            self.groups.pasts = HashMap::new();
         }
     }
 
-    /// Takes out what was kept of a process.
+    /// Takes the saved history of a process.
     pub(super) fn kept_of(&mut self, id: Identity) -> Option<ProcessPast> {
         self.kept.as_mut()?.processes.remove(&id)
     }
 
-    /// Takes out what was kept of what a process held, unless it runs another program by now.
+    /// Takes the saved held memory of a process, unless it runs another program now.
     pub(super) fn held_kept_of(&mut self, sample: &ProcessSample) -> Option<RowHistory> {
         let (was, row) = self.kept.as_mut()?.held.remove(&sample.id)?;
         (was == image(sample)).then_some(row)
@@ -246,10 +243,10 @@ impl History {
 }
 
 impl Kept {
-    /// Reads what [`pack`] returned, in these namespaces; `None` where pids and clocks meant something else then.
+    /// Reads the result of [`pack`]; `None` if it is of other namespaces.
     ///
     /// # Errors
-    /// It is not what this version of zmtop writes. Nothing of it is used then.
+    /// It is not a whole history of this version. Nothing of it is used then.
     pub fn read(bytes: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
         let raw = decompress_to_vec_zlib_with_limit(body(bytes)?, MAX_BYTES).map_err(|_| Unusable::Damaged)?;
         let kept = Self::decode(&mut Reader { rest: &raw }).ok_or(Unusable::Damaged)?;
@@ -320,7 +317,7 @@ fn read_suspends(input: &mut Reader<'_>) -> Option<Suspends> {
     Some(Suspends::of(offset, found))
 }
 
-/// Compresses what [`History::keep`] returned: the bytes of a file.
+/// Compresses the result of [`History::keep`] to the bytes of a file.
 pub fn pack(kept: &[u8]) -> Vec<u8> {
     [MAGIC, VERSION, b"\n", &compress_to_vec_zlib(kept, LEVEL)].concat()
 }

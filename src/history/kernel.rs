@@ -1,11 +1,11 @@
-//! The histories of the kernel's memory: the parts of the RAM, slab caches and allocation sites. Each is a row like that of
-//! a process, judged in turn with the others. [`PARTS`](crate::account::PARTS) says which parts may leak.
+//! The histories of the kernel's memory: parts of the RAM, slab caches and allocation sites. Each has a row that is judged
+//! like a process. [`PARTS`](crate::account::PARTS) says which parts may leak.
 //!
-//! Page tables, stacks of threads and some slab caches grow because processes grow. Such growth is not reported as a leak
-//! while the sum of the resident sets grew enough to explain it: the processes are judged themselves. A page of page tables
-//! maps 512 pages, so processes that grow by 360 MB a minute need at least 0.7 MB of page tables a minute.
+//! Page tables, thread stacks and some slab caches grow because processes grow. Such growth is not reported as a leak while
+//! the sum of the resident sets grew enough to explain it: the processes are judged themselves. A page of page tables maps
+//! 512 pages, so processes that grow by 360 MB a minute need at least 0.7 MB of page tables a minute.
 //!
-//! Slab caches and allocation sites are read now and then. A row is pushed when its table was read, and rests between.
+//! Slab caches and allocation sites are read now and then. Their rows are pushed after each read and rest in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::account::{Account, Growth, Part, PartKind, ProcessTotals, REST, SLAB,
 use crate::group::PartKey;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
-use crate::history::time_series::{Retention, TimeSeries};
+use crate::history::time_series::TimeSeries;
 use crate::model::kernel::{AllocSite, KernelTables};
-use crate::model::reading::Missing;
+use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::AccountingInputs;
 use crate::trend::Verdict;
 
-/// Rows of a table with a history at most; a kernel has some hundreds of caches, and some thousand sites that hold memory.
+/// Maximum number of lines with a history. A kernel has hundreds of caches, and thousands of sites that hold memory.
 const MAX_ROWS: usize = 4096;
-/// Bytes from which on a site has a history: most hold next to nothing for ever.
+/// Minimum size of a site with a history, in bytes: most sites never hold more.
 const MIN_SITE: u64 = 64 << 10;
-/// Time after a read for which a row is taken to stay as it was; slab caches are read every minute.
+/// Time after a read for which its figures count as present. Slab caches are read every minute.
 const MAX_REST: Duration = Duration::from_secs(150);
 
 /// A line of a table, and its history.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
+    name: Arc<[u8]>,
     may_leak: bool,
     row: RowHistory,
-    /// The number of the last read that it was in.
+    /// The number of the last read with this line.
     seen_in: u64,
 }
 
@@ -42,9 +43,9 @@ struct Line {
 #[derive(Debug, Default)]
 pub struct TableHistories {
     lines: Vec<Line>,
-    /// The number of each line by its name, raw.
-    numbers: HashMap<Box<[u8]>, u32>,
-    /// The number of reads so far, and when the last was.
+    /// The number of each line by its raw name.
+    numbers: HashMap<Arc<[u8]>, u32>,
+    /// The number of reads so far, and the time of the last.
     reads: u64,
     read_at: Duration,
     is_fresh: bool,
@@ -52,39 +53,30 @@ pub struct TableHistories {
 }
 
 impl TableHistories {
-    /// Returns the history of a line that is there.
+    /// Returns the history of a line of the last read.
     pub fn get(&self, name: &[u8]) -> Option<&RowHistory> {
-        let line = self.lines.get(*self.numbers.get(name)? as usize)?;
-        if line.seen_in != self.reads {
-            return None;
-        }
-        line.row.rest_until(self.clock);
-        Some(&line.row)
+        let line = &self.lines[*self.numbers.get(name)? as usize];
+        (line.seen_in == self.reads).then(|| {
+            line.row.rest_until(self.clock);
+            &line.row
+        })
     }
 
-    /// Returns the line that grows fastest of those that may leak, with its name: one that leaks, if there is any.
+    /// Returns the line with the worst verdict of those that grow and may leak, the fastest first, with its name.
     pub fn grower(&self) -> Option<(&[u8], &RowHistory)> {
-        let all = self.numbers.iter().map(|(name, number)| (&**name, *number as usize));
-        let mut best: Option<(&[u8], &RowHistory)> = None;
-        for (name, number) in all {
-            let line = &self.lines[number];
-            let judged = line.row.trend();
-            if line.seen_in != self.reads || !line.may_leak || judged.verdict < Verdict::Growing {
-                continue;
-            }
-            let is_better = best.is_none_or(|(other, row)| {
-                let order = judged.verdict.cmp(&row.trend().verdict);
-                let order = order.then(judged.slope.total_cmp(&row.trend().slope));
-                order.then(other.cmp(name)).is_gt()
-            });
-            if is_better {
-                best = Some((name, &line.row));
-            }
-        }
-        best
+        let may_leak = |line: &&Line| line.may_leak && line.seen_in == self.reads;
+        let lines = self.lines.iter().filter(may_leak);
+        let growing = lines.filter(|line| line.row.trend().verdict >= Verdict::Growing);
+        let worst = growing.max_by(|a, b| {
+            let (one, other) = (a.row.trend(), b.row.trend());
+            let order = one.verdict.cmp(&other.verdict);
+            let order = order.then(one.slope.total_cmp(&other.slope));
+            order.then(b.name.cmp(&a.name))
+        })?;
+        Some((&worst.name, &worst.row))
     }
 
-    /// Lets time pass: for a while after a read its figures stand for the present.
+    /// Lets time pass while the last read is fresh.
     fn rest(&mut self, tick: Tick) {
         self.is_fresh = tick.now.saturating_sub(self.read_at) <= MAX_REST;
         if self.is_fresh {
@@ -92,33 +84,39 @@ impl TableHistories {
         }
     }
 
-    /// Takes in a read: names and bytes, and which of them may leak. A line of less than `least` bytes gets no history.
+    /// Adds a read: names, bytes, and which lines may leak. A line below `least` bytes gets no history.
     fn push<'a>(&mut self, found: impl Iterator<Item = (&'a [u8], u64, bool)>, least: u64, tick: Tick) {
         let (rested, is_continued) = (self.clock, self.is_fresh);
         let before = self.reads;
         self.reads += 1;
         (self.read_at, self.is_fresh, self.clock) = (tick.now, true, tick.into());
-        // Some hundred rows always have room, whatever the processes need.
+        // These few rows always have room, whatever the processes need.
         let tick = Tick { has_room: true, ..tick };
         for (name, bytes, may_leak) in found {
             let number = match self.numbers.get(name) {
                 Some(number) => *number as usize,
                 None if bytes < least || self.lines.len() >= MAX_ROWS => continue,
                 None => {
-                    self.numbers.insert(name.into(), self.lines.len() as u32);
-                    self.lines.push(Line::default());
+                    let name: Arc<[u8]> = name.into();
+                    self.numbers.insert(Arc::clone(&name), self.lines.len() as u32);
+                    self.lines.push(Line {
+                        name,
+                        may_leak,
+                        row: RowHistory::default(),
+                        seen_in: 0,
+                    });
                     self.lines.len() - 1
                 }
             };
             let line = &mut self.lines[number];
-            // Of two with one name the first counts.
+            // The first of two lines with one name counts.
             if line.seen_in == self.reads {
                 continue;
             }
             if line.seen_in == before && is_continued {
                 line.row.rest_until(self.clock);
             } else if line.seen_in == before {
-                // What was not read for long is not known to have stayed.
+                // After a long time without reads, leave a gap.
                 let then = Tick {
                     now: rested.now,
                     taken: rested.now,
@@ -127,126 +125,116 @@ impl TableHistories {
                 line.row.push(then, None, &Rates::default());
             }
             (line.seen_in, line.may_leak) = (self.reads, may_leak);
-            let sample = MemorySample {
-                pss: bytes,
-                swap: 0,
-                footprint: bytes,
-                held: 0,
-                // The kernel asks for what it takes.
-                asked: bytes,
-            };
-            line.row.push(tick, Some(sample), &Rates::default());
+            line.row
+                .push(tick, Some(MemorySample::of_total(bytes)), &Rates::default());
         }
         let gone = self.lines.iter_mut().filter(|line| line.seen_in == before);
         gone.for_each(|line| line.row.push(tick, None, &Rates::default()));
     }
 
-    /// Puts those that are due in the queue of what is judged.
     fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: fn(u32) -> RowNumber) {
-        if !self.is_fresh {
-            return;
-        }
-        for (at, line) in (0..).zip(&mut self.lines) {
-            if line.seen_in == self.reads {
-                line.row.queue(scheduler, number(at));
-            }
+        let lines = (0..).zip(&mut self.lines).filter(|_| self.is_fresh);
+        for (at, line) in lines.filter(|(_, line)| line.seen_in == self.reads) {
+            line.row.queue(scheduler, number(at));
         }
     }
 
-    /// Judges one of them now; the growth of a cache may be explained by that of the `resident` sets.
+    /// Judges one line. Growth of the `resident` sets may explain its growth.
     pub(super) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler, resident: Option<&RowHistory>) {
-        let Some(line) = self.lines.get_mut(number as usize) else {
-            return;
-        };
-        line.row.rest_until(self.clock);
-        let grows = line.may_leak && line.row.trend().verdict.is_growth();
-        let mut names = self.numbers.iter().filter(|(_, known)| grows && **known == number);
-        let name = names.next().map(|(name, _)| name);
-        let is_explained = name.is_some_and(|name| explains_cache(resident, name, &line.row));
-        // What the kernel takes back is no leak, and of what is not known nobody can say.
-        line.row.evaluate_of_kernel(scheduler, line.may_leak && !is_explained);
+        if let Some(line) = self.lines.get_mut(number as usize) {
+            line.row.rest_until(self.clock);
+            let may_leak = line.may_leak && !explains_cache(resident, &line.name, &line.row);
+            judge_kernel(&mut line.row, scheduler, may_leak);
+        }
     }
 
-    fn judge_all(&mut self, scheduler: &mut EvaluationScheduler, resident: Option<&RowHistory>) {
-        for number in 0..self.lines.len() as u32 {
-            self.judge(number, scheduler, resident);
-        }
+    fn rows_mut(&mut self) -> impl Iterator<Item = (u32, &mut RowHistory)> {
+        (0..).zip(self.lines.iter_mut().map(|line| &mut line.row))
     }
 
     fn bytes(&self) -> usize {
-        let rows = self.lines.iter().map(|line| line.row.bytes());
-        let names = self.numbers.keys().map(|name| name.len());
-        rows.sum::<usize>() + names.sum::<usize>() + self.numbers.capacity() * size_of::<(Box<[u8]>, u32)>()
+        // A name has the two counters of its Arc.
+        let lines = self.lines.iter().map(|line| line.row.bytes() + line.name.len() + 16);
+        lines.sum::<usize>() + self.numbers.capacity() * size_of::<(Arc<[u8]>, u32)>()
     }
 }
 
-/// The histories of all tables.
+/// Judges a row of the kernel's memory. The kernel started when the clock began, and its load is unknown. If the row may not
+/// leak, it is at most growing.
+fn judge_kernel(row: &mut RowHistory, scheduler: &mut EvaluationScheduler, may_leak: bool) {
+    row.evaluate(scheduler, None, Some(Duration::ZERO));
+    let Some(latest) = &mut row.evaluation.latest else {
+        return;
+    };
+    let judgement = &mut latest.judgement;
+    judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(None));
+    if !may_leak {
+        judgement.call_growing();
+    }
+}
+
+/// The histories of slab caches and allocation sites.
 #[derive(Debug, Default)]
 pub(super) struct KernelHistories {
     pub(super) slab: TableHistories,
     pub(super) sites: TableHistories,
-    /// The tables as they were read last.
+    /// The tables as last read.
     last: KernelTables,
 }
 
 impl KernelHistories {
-    /// Takes in a snapshot.
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
         self.slab.rest(tick);
         self.sites.rest(tick);
-        let tables = &snapshot.kernel;
-        if let Ok(found) = &tables.slab
-            && !self.last.slab.as_ref().is_ok_and(|last| Arc::ptr_eq(last, found))
-        {
-            let caches = found.caches.iter();
-            let lines = caches.map(|cache| (&*cache.name, cache.figures.size, cache.reclaimable == Some(false)));
+        let (tables, last) = (&snapshot.kernel, &mut self.last);
+        if let Some(found) = newly_read(&tables.slab, &mut last.slab) {
+            let lines = found.caches.iter().map(|cache| {
+                let may_leak = cache.reclaimable == Some(false);
+                (&*cache.name, cache.figures.size, may_leak)
+            });
             self.slab.push(lines, 0, tick);
-            self.last.slab = Ok(Arc::clone(found));
         }
-        if let Ok(found) = &tables.sites
-            && !self.last.sites.as_ref().is_ok_and(|last| Arc::ptr_eq(last, found))
-        {
+        if let Some(found) = newly_read(&tables.sites, &mut last.sites) {
             let names: Vec<_> = found.sites.iter().map(site_name).collect();
             let sizes = found.sites.iter().map(|site| site.figures.size);
-            // A site takes pages of files as well as what nobody takes back, and does not say which.
+            // A site may allocate reclaimable file pages as well, and does not tell them apart.
             let lines = names.iter().zip(sizes).map(|(name, size)| (&**name, size, false));
             self.sites.push(lines, MIN_SITE, tick);
-            self.last.sites = Ok(Arc::clone(found));
         }
     }
 
-    /// Puts those that are due in the queue of what is judged.
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler) {
         self.slab.queue(scheduler, RowNumber::Slab);
         self.sites.queue(scheduler, RowNumber::Site);
     }
 
-    /// Judges all of them now.
-    pub(super) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler, resident: Option<&RowHistory>) {
-        self.slab.judge_all(scheduler, resident);
-        self.sites.judge_all(scheduler, None);
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
+        let slab = self.slab.rows_mut().map(|(at, row)| (RowNumber::Slab(at), row));
+        slab.chain(self.sites.rows_mut().map(|(at, row)| (RowNumber::Site(at), row)))
     }
 
-    /// Drops what that retention does not keep.
-    pub(super) fn set_retention(&mut self, retention: Retention) {
-        let lines = self.slab.lines.iter_mut().chain(&mut self.sites.lines);
-        lines.for_each(|line| line.row.set_retention(retention));
-    }
-
-    /// Returns their memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.slab.bytes() + self.sites.bytes()
     }
 }
 
-/// Returns the name of an allocation site among the histories: a line of the source, with the function, which may be inlined
-/// in several.
+/// Returns a table that was read since `last`, which it updates.
+fn newly_read<T>(table: &Reading<Arc<T>>, last: &mut Reading<Arc<T>>) -> Option<Arc<T>> {
+    let table = Arc::clone(table.as_ref().ok()?);
+    if last.as_ref().is_ok_and(|last| Arc::ptr_eq(last, &table)) {
+        return None;
+    }
+    *last = Ok(Arc::clone(&table));
+    Some(table)
+}
+
+/// Returns the key of an allocation site's history: source line, function and module. A line may be in several functions, as
+/// functions are inlined.
 pub fn site_name(site: &AllocSite) -> Vec<u8> {
     let module = site.module.as_deref().unwrap_or_default();
     [&*site.place, &*site.function, module].join(&b'\n')
 }
 
-/// A part, and its history.
 #[derive(Debug)]
 struct PartHistory {
     key: PartKey,
@@ -254,51 +242,47 @@ struct PartHistory {
     row: RowHistory,
 }
 
-/// The histories of all parts.
+/// The histories of the parts of the RAM.
 #[derive(Debug, Default)]
 pub struct PartHistories {
     account: Option<Account>,
     parts: Vec<PartHistory>,
-    /// The inputs that the rest was counted with, and the rest.
+    /// The size of [`REST`], and the inputs that it was computed from.
     inputs: Option<Arc<AccountingInputs>>,
     rest: Option<u64>,
-    /// The sum of all resident sets, and when it was taken.
+    /// The time and the value of the last sum of all resident sets.
     resident: Option<(Duration, Option<u64>)>,
-    /// Histories that were kept when zmtop ended, by their ids.
+    /// Saved histories that are not resumed yet, by id.
     pub(super) kept: Vec<(String, RowHistory)>,
 }
 
 impl PartHistories {
-    /// Returns the account of the last snapshot, without what only the processes tell.
+    /// Returns the account of the last snapshot, without sums over processes.
     pub const fn account(&self) -> Option<&Account> {
         self.account.as_ref()
     }
 
-    /// Returns the history of a part.
     pub fn get(&self, id: &str) -> Option<&RowHistory> {
         let found = self.parts.iter().find(|part| part.key.id == id);
         found.map(|part| &part.row)
     }
 
-    /// Returns those that may leak, with what they are called.
     pub fn that_may_leak(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| part.growth == Growth::Leak);
         parts.map(|part| (part.key, &part.row))
     }
 
-    /// Returns every history by its id.
     pub(super) fn all(&self) -> impl ExactSizeIterator<Item = (&'static str, &RowHistory)> {
         self.parts.iter().map(|part| (part.key.id, &part.row))
     }
 
-    /// Takes in a snapshot.
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
         let account = account(
             &snapshot.system,
             &snapshot.accounting,
             &ProcessTotals::missing(Missing::NotAsked),
         );
-        // A few parts always have room, whatever the processes need.
+        // These few rows always have room, whatever the processes need.
         let tick = Tick { has_room: true, ..tick };
         for part in &account.parts {
             let reclaimed = part
@@ -314,7 +298,7 @@ impl PartHistories {
                 self.push_part(id, bytes.ok(), 0, tick);
             }
         }
-        // What is read seldom and what is read now do not sum up: the rest holds until both were read together.
+        // Some inputs are read rarely. The rest is only computed when they were read together with the others.
         let is_read = self
             .inputs
             .as_ref()
@@ -326,54 +310,42 @@ impl PartHistories {
             self.inputs = Some(Arc::clone(&snapshot.accounting));
         }
         self.push_part(REST, self.rest, 0, tick);
-        let is_due = |at: Duration| tick.now.saturating_sub(at) >= RESIDENT_INTERVAL;
-        if self.resident.is_none_or(|(at, _)| is_due(at)) {
-            self.resident = Some((tick.now, resident(snapshot)));
-        }
-        let sum = self.resident.and_then(|(_, sum)| sum);
+        let is_fresh = |(at, _): &(Duration, _)| tick.now.saturating_sub(*at) < RESIDENT_INTERVAL;
+        let resident = self.resident.filter(is_fresh);
+        let (at, sum) = resident.unwrap_or_else(|| (tick.now, resident_sum(snapshot)));
+        self.resident = Some((at, sum));
         self.push_part(RESIDENT, sum, 0, tick);
         self.account = Some(account);
     }
 
-    /// Takes in the size of a part, of which so much can be taken back.
-    fn push_part(&mut self, id: &'static str, bytes: Option<u64>, reclaimed: u64, tick: Tick) {
+    /// Pushes the size of a part, and how much of it is reclaimable.
+    fn push_part(&mut self, id: &'static str, bytes: Option<u64>, reclaimable: u64, tick: Tick) {
         let sample = bytes.map(|bytes| MemorySample {
-            pss: bytes,
-            swap: 0,
-            footprint: bytes,
-            held: if reclaimed > 0 {
-                bytes.saturating_sub(reclaimed)
+            held: if reclaimable > 0 {
+                bytes.saturating_sub(reclaimable)
             } else {
                 0
             },
-            // The kernel asks for what it takes.
-            asked: bytes,
+            ..MemorySample::of_total(bytes)
         });
         let at = self.parts.iter().position(|part| part.key.id == id);
-        // What was never there needs no history.
-        let at = match (at, sample) {
-            (Some(at), _) => at,
-            (None, None) => return,
-            (None, Some(_)) => {
-                let part = self.begin(id);
-                self.parts.push(part);
-                self.parts.len() - 1
-            }
-        };
+        // A part that was never seen needs no history.
+        if at.is_none() && sample.is_none() {
+            return;
+        }
+        let at = at.unwrap_or_else(|| {
+            let kept = self.kept.iter().position(|(name, _)| name == id);
+            let (growth, label) = PartKind::find(id).map_or((Growth::Free, id), |kind| (kind.growth, kind.label));
+            self.parts.push(PartHistory {
+                key: PartKey { id, label },
+                growth,
+                row: kept.map_or_else(RowHistory::default, |at| self.kept.swap_remove(at).1),
+            });
+            self.parts.len() - 1
+        });
         self.parts[at].row.push(tick, sample, &Rates::default());
     }
 
-    fn begin(&mut self, id: &'static str) -> PartHistory {
-        let kept = self.kept.iter().position(|(name, _)| name == id);
-        let (growth, label) = PartKind::find(id).map_or((Growth::Free, id), |kind| (kind.growth, kind.label));
-        PartHistory {
-            key: PartKey { id, label },
-            growth,
-            row: kept.map_or_else(RowHistory::default, |at| self.kept.swap_remove(at).1),
-        }
-    }
-
-    /// Puts those that are due in the queue of what is judged.
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler) {
         for (number, part) in (0..).zip(&mut self.parts) {
             if part.growth.is_judged() {
@@ -382,27 +354,19 @@ impl PartHistories {
         }
     }
 
-    /// Judges one of them now; `slab` has the caches of unreclaimable slab.
+    /// Judges one part. Its growth may be explained by the resident sets, or by a cache of `slab`.
     pub(super) fn judge(&mut self, number: u32, scheduler: &mut EvaluationScheduler, slab: &TableHistories) {
-        let Some(part) = self.parts.get(number as usize) else {
+        let part = self.parts.get(number as usize);
+        let Some(part) = part.filter(|part| part.growth.is_judged()) else {
             return;
         };
         let (id, resident) = (part.key.id, self.resident());
-        let is_explained = match slab.grower().filter(|_| id == SLAB) {
+        let is_explained = match (id == SLAB).then(|| slab.grower()).flatten() {
             Some((name, cache)) => explains_cache(resident, name, cache),
             None => explains_part(resident, id, &part.row),
         };
         let may_leak = part.growth == Growth::Leak && !is_explained;
-        self.parts[number as usize].row.evaluate_of_kernel(scheduler, may_leak);
-    }
-
-    /// Judges all of them now.
-    pub(super) fn judge_all(&mut self, scheduler: &mut EvaluationScheduler, slab: &TableHistories) {
-        for number in 0..self.parts.len() {
-            if self.parts[number].growth.is_judged() {
-                self.judge(number as u32, scheduler, slab);
-            }
-        }
+        judge_kernel(&mut self.parts[number as usize].row, scheduler, may_leak);
     }
 
     /// Returns the history of the sum of all resident sets.
@@ -410,36 +374,36 @@ impl PartHistories {
         self.get(RESIDENT)
     }
 
-    /// Drops what that retention does not keep.
-    pub(super) fn set_retention(&mut self, retention: Retention) {
-        self.parts.iter_mut().for_each(|part| part.row.set_retention(retention));
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
+        (0..)
+            .map(RowNumber::Part)
+            .zip(self.parts.iter_mut().map(|part| &mut part.row))
     }
 
-    /// Returns their memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.parts.iter().map(|part| part.row.bytes()).sum()
     }
 }
 
-/// The id of the history of the sum of all resident sets.
-pub(super) const RESIDENT: &str = "resident";
+/// The id of the sum of all resident sets.
+const RESIDENT: &str = "resident";
 
-/// Time between two sums of the resident sets.
-pub(super) const RESIDENT_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between sums of the resident sets.
+const RESIDENT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Time at either end of a growth within which its lowest value counts.
+/// Time around either end of the growth over which the lowest value is taken.
 const END: Duration = Duration::from_secs(30);
 
-/// Parts of the RAM, and the multiple of their growth by which the resident sets must have grown to explain it.
+/// Parts of the RAM, and how many times as much the resident sets must have grown to explain their growth.
 ///
-/// Page tables of a dense heap grow by a 512th of it; mappings that are used here and there need more. A new process has a
-/// hundred times the memory of its kernel stacks, while a process that leaks threads takes less for each than the kernel.
+/// Page tables of a dense heap grow by a 512th of it; sparsely used mappings need more. A new process has a hundred times
+/// the memory of its kernel stacks, while a leaked thread takes less memory in the process than in the kernel.
 const PARTS: &[(&str, f64)] = &[("page_tables", 64.0), ("sec_page_tables", 64.0), ("kernel_stacks", 4.0)];
 
-/// The same for the slab caches of address spaces and processes.
+/// The same for [`CACHES`].
 const CACHE_FACTOR: f64 = 64.0;
 
-/// Their names.
+/// The slab caches of address spaces and processes.
 const CACHES: &[&[u8]] = &[
     b"vm_area_struct",
     b"vma_lock",
@@ -457,25 +421,25 @@ const CACHES: &[&[u8]] = &[
 ];
 
 /// Returns the sum of the resident sets, in bytes; `None` if the processes could not be listed.
-pub(super) fn resident(snapshot: &Snapshot) -> Option<u64> {
+fn resident_sum(snapshot: &Snapshot) -> Option<u64> {
     let processes = snapshot.processes.as_ref().ok()?;
     let own = processes.iter().filter(|sample| sample.shares_mm.is_none());
     Some(own.map(|sample| sample.stat.rss).fold(0, u64::saturating_add))
 }
 
 /// Returns true if the growth of the resident sets explains that of a part of the RAM.
-pub(super) fn explains_part(resident: Option<&RowHistory>, id: &str, part: &RowHistory) -> bool {
+fn explains_part(resident: Option<&RowHistory>, id: &str, part: &RowHistory) -> bool {
     let factor = PARTS.iter().find(|(known, _)| *known == id);
     factor.is_some_and(|(_, factor)| explains(resident, part, *factor))
 }
 
 /// Returns true if the growth of the resident sets explains that of a slab cache.
-pub(super) fn explains_cache(resident: Option<&RowHistory>, name: &[u8], cache: &RowHistory) -> bool {
-    // A merged cache has the size in its name: `:A-0000200`, which may be anything.
+fn explains_cache(resident: Option<&RowHistory>, name: &[u8], cache: &RowHistory) -> bool {
+    // A merged cache is named by its size, such as `:A-0000200`, and may have any content.
     CACHES.contains(&name) && explains(resident, cache, CACHE_FACTOR)
 }
 
-/// Returns true if a row grew, and the resident sets grew by `factor` times as much since it began to.
+/// Returns true if a row grows, and the resident sets grew by `factor` times as much since its growth began.
 fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> bool {
     let explained = || {
         let judged = row.trend();
@@ -485,7 +449,7 @@ fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> boo
         let grown = growth(series, since)?;
         Some(grown > 0.0 && growth(resident, since)? >= grown * factor)
     };
-    row.trend().verdict.is_growth() && explained() == Some(true)
+    row.is_growing() && explained() == Some(true)
 }
 
 /// Returns how much the lowest values of a series rose since that time, in bytes.

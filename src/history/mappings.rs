@@ -1,16 +1,16 @@
 //! The mappings of one process: their growth between two moments, and their hot and cold memory.
 //!
-//! A page table notes that a page was touched, and `/proc/<pid>/clear_refs` clears these notes. `Referenced` in `smaps`
-//! then counts what was touched since: it is *hot*, and the rest of the resident memory is *cold*. Leaked memory is never
-//! touched again; a cache is, sooner or later. What the figures mean exactly:
+//! The kernel sets a referenced bit when a page is touched, and `/proc/<pid>/clear_refs` clears these bits.
+//! `Referenced` in `smaps` then counts what was touched since: it is *hot*, and the rest of the resident memory is
+//! *cold*. Leaked memory is never touched again; a cache is, sooner or later. What the figures mean exactly:
 //!
-//! - They count whole pages (RSS, not PSS), and touches by **this process**: a process that shares a page has its own notes.
-//!   A file's page may count as hot because others read the file. What is cold here can be hot elsewhere.
-//! - A transparent huge page has one note: one touch makes 2 MiB hot.
+//! - They count whole pages (RSS, not PSS) and touches by **this process**: each process that shares a page has its own
+//!   bit. A file's page may count as hot because others read the file. What is cold here can be hot elsewhere.
+//! - A transparent huge page has one bit: one touch makes 2 MiB hot.
 //! - Swapped-out memory is not resident, so it is neither.
-//! - A kernel that is short of memory clears such notes itself, so pages look colder than they are. So may a processor that
-//!   still caches the page's address; it soon drops it if more than one program runs.
-//! - Pages that were mapped since count as hot, so an exec in between makes nothing cold.
+//! - A kernel that is short of memory clears the bits itself, so pages look colder than they are. So may a processor
+//!   that still caches the page's address; it soon drops it if it runs more than one program.
+//! - Pages mapped since the clearing count as hot, so an exec in between makes nothing cold.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -24,54 +24,57 @@ use crate::model::reading::Reading;
 use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 use crate::order;
 
-/// All areas of one name and kind together, at one moment.
+/// All areas of one name and kind at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingTotal {
-    /// Their kind.
     pub kind: MappingKind,
-    /// Their name, raw.
+    /// Raw.
     pub name: Arc<[u8]>,
-    /// PSS + `SwapPss` in bytes, PSS + `Swap` where the kernel gives no `SwapPss` (before Linux 4.3); or why that is
-    /// unknown.
+    /// PSS + `SwapPss` in bytes; PSS + `Swap` if the kernel has no `SwapPss` (before Linux 4.3).
     pub footprint: Reading<u64>,
-    /// The number of areas.
     pub areas: u64,
 }
 
-/// The mappings of one process at one moment, each name and kind once.
+/// The mappings of one process at one moment, summed by name and kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingTotals(Vec<MappingTotal>);
 
 impl MappingTotals {
-    /// Sums mappings by name and kind. A file that was removed or replaced while it was mapped keeps its name: its
-    /// areas count together with those of the file that is there now.
+    /// Sums mappings by name and kind. A file that was removed or replaced while mapped has the name of its successor,
+    /// so their areas are summed.
     pub fn of(mappings: &[Mapping]) -> Self {
-        let mut places: HashMap<(MappingKind, &[u8]), usize> = HashMap::new();
-        let mut totals: Vec<MappingTotal> = Vec::with_capacity(mappings.len());
-        for mapping in mappings {
-            let footprint = mapping.memory.as_ref().map(footprint).map_err(|e| *e);
-            let name = &mapping.name;
-            if let Some(at) = places.get(&(name.kind, &*name.bytes)) {
-                let total = &mut totals[*at];
-                total.areas = total.areas.saturating_add(mapping.areas);
-                total.footprint = total.footprint.and_then(|sum| Ok(sum.saturating_add(footprint?)));
-                continue;
-            }
-            places.insert((name.kind, &name.bytes), totals.len());
-            totals.push(MappingTotal {
-                kind: name.kind,
-                name: name.bytes.clone(),
-                footprint,
-                areas: mapping.areas,
-            });
-        }
-        Self(totals)
+        let total = |mapping: &Mapping| MappingTotal {
+            kind: mapping.name.kind,
+            name: mapping.name.bytes.clone(),
+            footprint: mapping.memory.as_ref().map(footprint).map_err(|e| *e),
+            areas: mapping.areas,
+        };
+        Self(sum_by_name(mappings, total, |sum, total| {
+            sum.areas = sum.areas.saturating_add(total.areas);
+            sum.footprint = sum.footprint.and_then(|sum| Ok(sum.saturating_add(total.footprint?)));
+        }))
     }
 
-    /// Returns them in the order in which the names came.
+    /// Returns the sums in the order of the mappings.
     pub fn all(&self) -> &[MappingTotal] {
         &self.0
     }
+}
+
+/// Maps areas, and adds up those of one name and kind, in the order in which they first appear.
+fn sum_by_name<T>(areas: &[Mapping], map: impl Fn(&Mapping) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
+    let mut sums: Vec<T> = Vec::with_capacity(areas.len());
+    let mut places: HashMap<(MappingKind, &[u8]), usize> = HashMap::new();
+    for area in areas {
+        match places.entry((area.name.kind, &area.name.bytes)) {
+            Entry::Occupied(at) => add(&mut sums[*at.get()], &map(area)),
+            Entry::Vacant(free) => {
+                free.insert(sums.len());
+                sums.push(map(area));
+            }
+        }
+    }
+    sums
 }
 
 fn footprint(memory: &Memory) -> u64 {
@@ -80,31 +83,28 @@ fn footprint(memory: &Memory) -> u64 {
         .unwrap_or_else(|_| memory.pss.saturating_add(memory.swap))
 }
 
-/// The moments at which a mapping was there.
+/// The moments at which a mapping existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Both moments.
     Both,
-    /// Only the later one: it counts from nothing.
+    /// Only the later one: its growth counts from 0.
     New,
-    /// Only the earlier one: it holds nothing any more.
+    /// Only the earlier one: its footprint is 0 now.
     Gone,
 }
 
 /// A mapping at two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingGrowth {
-    /// Its kind.
     pub kind: MappingKind,
-    /// Its name, raw.
+    /// Raw.
     pub name: Arc<[u8]>,
     /// Its footprint at the earlier moment, in bytes.
     pub before: Reading<u64>,
-    /// Its footprint at the later moment.
+    /// Its footprint at the later moment, in bytes.
     pub now: Reading<u64>,
     /// The number of areas at the later moment; at the earlier one if it is gone.
     pub areas: u64,
-    /// The moments at which it was there.
     pub presence: Presence,
 }
 
@@ -120,15 +120,15 @@ impl MappingGrowth {
         }
     }
 
-    /// Returns its growth in bytes; `None` where one of the two footprints is unknown.
+    /// Returns its growth in bytes; `None` if either footprint is unknown.
     pub fn growth(&self) -> Option<i64> {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Some(signed(self.now.ok()?) - signed(self.before.ok()?))
     }
 }
 
-/// Compares the mappings of two moments. The one that grew most comes first, the one that shrank most last, then those
-/// whose growth is unknown; of equal growth the larger one first.
+/// Compares the mappings of two moments. Sorts by growth, the fastest first, then those of unknown growth. Of equal
+/// growth the larger one comes first.
 pub fn diff(before: &MappingTotals, now: &MappingTotals) -> Vec<MappingGrowth> {
     let mut earlier: HashMap<(MappingKind, &[u8]), &MappingTotal> = before
         .0
@@ -147,7 +147,7 @@ pub fn diff(before: &MappingTotals, now: &MappingTotals) -> Vec<MappingGrowth> {
     all.extend(gone.map(|total| MappingGrowth::new(total, total.footprint, Ok(0), Presence::Gone)));
     order::sort_by(&mut all, |a, b| {
         let key = |g: &MappingGrowth| Reverse((g.growth(), g.now.unwrap_or(0)));
-        // By name last, as the order of a hash table differs from run to run.
+        // Finally by name, as hash tables iterate in random order.
         key(a)
             .cmp(&key(b))
             .then_with(|| (a.kind, &a.name).cmp(&(b.kind, &b.name)))
@@ -155,27 +155,25 @@ pub fn diff(before: &MappingTotals, now: &MappingTotals) -> Vec<MappingGrowth> {
     all
 }
 
-/// Returns the growth of all mappings together, as far as it is known, in bytes.
+/// Returns the sum of the known growths, in bytes.
 pub fn total_growth(rows: &[MappingGrowth]) -> i64 {
     rows.iter()
         .filter_map(MappingGrowth::growth)
         .fold(0, i64::saturating_add)
 }
 
-/// Maximum number of processes that are looked at: each costs a read of `smaps` a minute.
+/// Maximum number of processes whose coldness is read: each needs a read of `smaps` a minute.
 pub const MAX_ASKED: usize = 16;
 
-/// Resident pages, whole, by whether they were touched.
+/// Whole resident pages, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resident {
-    /// All of them, in bytes.
     pub rss: u64,
-    /// The part that was touched.
+    /// The touched part.
     pub hot: u64,
 }
 
 impl Resident {
-    /// Returns the part that was not touched.
     pub const fn cold(self) -> u64 {
         self.rss.saturating_sub(self.hot)
     }
@@ -187,7 +185,7 @@ impl Resident {
         }
     }
 
-    /// Returns the share that was not touched; 0 of nothing.
+    /// Returns the cold share; 0 if nothing is resident.
     pub fn cold_share(self) -> f64 {
         if self.rss == 0 {
             0.0
@@ -197,16 +195,13 @@ impl Resident {
     }
 }
 
-/// All areas of one name and kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingColdness {
-    /// Their kind.
     pub kind: MappingKind,
-    /// Their name, raw.
+    /// Raw.
     pub name: Arc<[u8]>,
-    /// The address space that they take, in bytes.
+    /// The address space, in bytes.
     pub size: Reading<u64>,
-    /// The resident part of them.
     pub resident: Reading<Resident>,
 }
 
@@ -214,7 +209,7 @@ impl MappingColdness {
     fn new(mapping: &Mapping) -> Self {
         let resident = |mapping: &Mapping| {
             let rss = mapping.memory?.rss;
-            // Whatever the file says, no more than is resident can have been touched.
+            // No more than what is resident can have been touched.
             let hot = mapping.extent?.referenced?.min(rss);
             Ok(Resident { rss, hot })
         };
@@ -231,12 +226,12 @@ impl MappingColdness {
         self.resident = self.resident.and_then(|resident| Ok(resident.plus(other.resident?)));
     }
 
-    /// Returns what was not touched of it; 0 where that is unknown.
+    /// Returns the cold bytes, or 0 if unknown.
     fn cold(&self) -> u64 {
         self.resident.map_or(0, Resident::cold)
     }
 
-    /// Returns true if a leak could be in it: it holds what the program made, not pages of a file.
+    /// Returns true if it may contain a leak: it is not pages of a file.
     const fn may_leak(&self) -> bool {
         use MappingKind::{Anon, Heap, Named, Shared, Stack};
         matches!(self.kind, Anon | Heap | Named | Shared | Stack)
@@ -246,30 +241,19 @@ impl MappingColdness {
 /// The hot and cold memory of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coldness {
-    /// Time from the clearing to the reading: what is cold was not touched for so long.
+    /// Time from the clearing to the reading: cold memory was not touched for this long.
     pub since: Duration,
-    /// The sum of all mappings; unknown where one is.
+    /// The sum of all mappings; unknown if one is.
     pub total: Reading<Resident>,
-    /// The mappings, the one of which most is cold first.
+    /// The mappings, the coldest first.
     pub mappings: Vec<MappingColdness>,
 }
 
 impl Coldness {
-    /// Derives it from the mappings of a process, as read that long after its referenced bits were cleared. A file that
-    /// was replaced while it was mapped counts together with the one that is there now.
+    /// Derives it from the mappings as read `since` after their referenced bits were cleared. A file that was replaced
+    /// while mapped is summed with its successor.
     pub fn new(mappings: &[Mapping], since: Duration) -> Self {
-        let mut all: Vec<MappingColdness> = Vec::with_capacity(mappings.len());
-        let mut places: HashMap<_, usize> = HashMap::new();
-        for mapping in mappings {
-            let more = MappingColdness::new(mapping);
-            match places.entry((more.kind, more.name.clone())) {
-                Entry::Occupied(at) => all[*at.get()].add(&more),
-                Entry::Vacant(free) => {
-                    free.insert(all.len());
-                    all.push(more);
-                }
-            }
-        }
+        let mut all = sum_by_name(mappings, MappingColdness::new, MappingColdness::add);
         order::sort_by(&mut all, |a, b| {
             b.cold()
                 .cmp(&a.cold())
@@ -280,19 +264,18 @@ impl Coldness {
             .try_fold(Resident::default(), |sum, mapping| Ok(sum.plus(mapping.resident?)));
         Self {
             since,
-            // Whoever has memory has mappings.
+            // A process without mappings is gone.
             total: if all.is_empty() { Err(Missing::Gone) } else { total },
             mappings: all,
         }
     }
 
-    /// Returns the mapping in which a leak would be, if there is one: that of which most is cold, pages of files aside.
+    /// Returns the mapping with the most cold memory that may contain a leak.
     pub fn coldest(&self) -> Option<(&MappingColdness, Resident)> {
         let mut leaky = self.mappings.iter().filter(|mapping| mapping.may_leak());
         leaky.find_map(|mapping| Some((mapping, mapping.resident.ok()?)))
     }
 
-    /// Returns the mapping of that kind and name.
     pub fn mapping(&self, kind: MappingKind, name: &[u8]) -> Option<&MappingColdness> {
         self.mappings.iter().find(|m| m.kind == kind && *m.name == *name)
     }
@@ -301,16 +284,15 @@ impl Coldness {
 /// A process whose referenced bits were cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The process.
     pub id: Identity,
-    /// The number of the clearing: to clear again begins anew.
+    /// The number of the clearing: clearing again starts a new look.
     pub number: u64,
 }
 
-/// The processes that the user asked about, and what was found of them last.
+/// The processes whose coldness the user requested, and the last results.
 #[derive(Debug, Default)]
 pub struct ColdnessTable {
-    /// The one asked for last at the back.
+    /// The latest request at the back.
     asked: VecDeque<Asked>,
     /// The number of clearings so far.
     clearings: u64,
@@ -319,14 +301,13 @@ pub struct ColdnessTable {
 #[derive(Debug)]
 struct Asked {
     look: Look,
-    /// Its program: another exec has other memory.
+    /// The exec it ran then: another exec has other memory.
     exec: u32,
     found: Reading<Coldness>,
 }
 
 impl ColdnessTable {
-    /// Takes in that the referenced bits of a process of the snapshot were cleared. Where too many are looked at, the
-    /// one asked for first is forgotten.
+    /// Records that the referenced bits of a process were cleared. If there are too many processes, drops the oldest.
     pub fn ask(&mut self, sample: &ProcessSample) {
         self.asked.retain(|asked| asked.look.id != sample.id);
         if self.asked.len() == MAX_ASKED {
@@ -343,25 +324,25 @@ impl ColdnessTable {
         });
     }
 
-    /// Takes in what was found of a process; it is of no use once its bits were cleared again.
+    /// Records a result, unless the bits were cleared again.
     pub fn record(&mut self, look: Look, found: Reading<Coldness>) {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.look == look) {
             asked.found = found;
         }
     }
 
-    /// Forgets processes that are gone, or that run another program.
+    /// Drops processes that ended or ran exec.
     pub fn retain_living(&mut self, snapshot: &Snapshot) {
         self.asked
             .retain(|asked| snapshot.row(asked.look.id).is_some_and(|row| row.exec == asked.exec));
     }
 
-    /// Returns the processes to look at.
+    /// Returns the processes to read.
     pub fn looks(&self) -> impl Iterator<Item = Look> {
         self.asked.iter().map(|asked| asked.look)
     }
 
-    /// Returns what was found of a process, or why nothing is known.
+    /// Returns the last result for a process.
     pub fn get(&self, sample: &ProcessSample) -> Reading<&Coldness> {
         let asked = self.asked.iter().find(|asked| asked.look.id == sample.id);
         let asked = asked.filter(|asked| asked.exec == sample.exec);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::group::{Group, GroupBy, GroupKey, groups};
+use crate::group::{Group, GroupBy, GroupKey, RowKey, groups};
 use crate::model::held::Held;
 use crate::model::kernel::KernelTables;
 use crate::model::process::{Identity, ProcessSample};
@@ -12,7 +12,7 @@ use crate::model::reading::{Missing, Reading};
 use crate::model::snapshot::Snapshot;
 use crate::order;
 
-/// The origin of a snapshot, to tell whether another one can be compared with it.
+/// The boot and time of a snapshot, to check if another one is comparable.
 #[derive(Debug)]
 pub(super) struct Origin {
     host: Arc<[u8]>,
@@ -29,8 +29,9 @@ impl Origin {
         }
     }
 
-    /// Returns true if the snapshot is a later one of the same boot. Else its pids, counters and clock are others. A
-    /// host may change its name, but not within a boot its boot id; the name decides only where there is no boot id.
+    /// Returns true if the snapshot is a later one of the same boot. Otherwise pids, counters and clock differ in
+    /// meaning. A host may change its name, but not its boot id within a boot; the name decides only if a boot id is
+    /// unknown.
     pub(super) fn precedes(&self, snapshot: &Snapshot) -> bool {
         let is_other = match (&self.boot_id, &snapshot.boot_id) {
             (Ok(one), Ok(other)) => one != other,
@@ -40,12 +41,11 @@ impl Origin {
     }
 }
 
-/// PSS and swap in KiB, in eight bytes: a mark keeps them for every process and group.
+/// PSS and swap in KiB, in eight bytes: a mark has them for every process and group.
 #[derive(Clone, Copy, Debug)]
 struct PackedMemory([u32; 2]);
 
 impl PackedMemory {
-    /// Stands for memory that could not be read.
     const UNKNOWN: Self = Self([u32::MAX; 2]);
 
     fn new(pss: u64, swap: u64) -> Self {
@@ -53,7 +53,7 @@ impl PackedMemory {
         Self([pss, swap].map(|n| u32::try_from(n >> 10).unwrap_or(u32::MAX).min(u32::MAX - 1)))
     }
 
-    /// Returns PSS and swap in bytes.
+    /// In bytes.
     fn get(self) -> Reading<[u64; 2]> {
         if self.0[0] == u32::MAX {
             return Err(Missing::NotMarked);
@@ -62,14 +62,13 @@ impl PackedMemory {
     }
 }
 
-/// The change since a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkDelta {
-    /// PSS now less PSS at the mark, in bytes.
+    /// In bytes.
     pub pss: i64,
-    /// Swap likewise.
+    /// In bytes.
     pub swap: i64,
-    /// It was not there at the mark: it counts from nothing.
+    /// It did not exist at the mark: its change counts from 0.
     pub is_new: bool,
 }
 
@@ -81,19 +80,11 @@ pub struct Mark {
     processes: Box<[(Identity, PackedMemory)]>,
     groups: HashMap<GroupKey, PackedMemory>,
     kernel: KernelTables,
-    /// The memory held through descriptors; `None` where that was not read.
-    held: Option<MarkedHeld>,
-}
-
-/// The memory held through descriptors at one moment, of those that held something.
-#[derive(Debug, Default)]
-struct MarkedHeld {
-    processes: HashMap<Identity, Reading<u64>>,
-    groups: HashMap<GroupKey, Reading<u64>>,
+    /// The memory held through descriptors, of processes and groups that hold some; `None` if it was not read.
+    held: Option<HashMap<RowKey, Reading<u64>>>,
 }
 
 impl Mark {
-    /// Marks a snapshot.
     pub fn new(snapshot: &Snapshot) -> Self {
         let has_memory = |s: &&ProcessSample| !s.stat.is_kernel_thread();
         let memory = |s: &ProcessSample| {
@@ -104,16 +95,16 @@ impl Mark {
         let mut processes: Vec<_> = rows.iter().filter(has_memory).map(|s| (s.id, memory(s))).collect();
         order::sort_by_key(&mut processes, |(id, _)| *id);
         let mut by_key = HashMap::new();
-        let mut held = rows.iter().any(|s| s.held.is_some()).then(MarkedHeld::default);
+        let mut held = rows.iter().any(|s| s.held.is_some()).then(HashMap::new);
         if let Some(held) = &mut held {
             let bytes = |s: &ProcessSample| s.held().map(|held| held.figures.total());
-            let of_processes = rows.iter().filter(has_memory).map(|s| (s.id, bytes(s)));
-            let known = of_processes.map(|(id, bytes)| (id, bytes.map_err(|_| Missing::NotMarked)));
-            held.processes = known.filter(|(_, bytes)| *bytes != Ok(0)).collect();
+            let marked = |s: &ProcessSample| (RowKey::Process(s.id), bytes(s).map_err(|_| Missing::NotMarked));
+            let processes = rows.iter().filter(has_memory).map(marked);
+            held.extend(processes.filter(|(_, bytes)| *bytes != Ok(0)));
         }
         for by in GroupBy::OF_PROCESSES {
             for group in groups(snapshot, by, |s| has_memory(&s), |_| None) {
-                // A sum without a process that is yet to be read would look like growth once that is read.
+                // A sum that lacks a pending process would look like growth once that process is read.
                 let is_whole = group.members.iter().all(|i| rows[*i].walk != Err(Missing::Pending));
                 let memory = match group.totals.memory {
                     Ok(m) if is_whole => PackedMemory::new(m.pss, m.swap),
@@ -126,7 +117,7 @@ impl Mark {
                     Ok(group.totals.held.map_or(0, |figures| figures.total()))
                 };
                 if let Some(held) = held.as_mut().filter(|_| held_by_it != Ok(0)) {
-                    held.groups.insert(group.key.clone(), held_by_it);
+                    held.insert(RowKey::Group(group.key.clone()), held_by_it);
                 }
                 by_key.insert(group.key, memory);
             }
@@ -141,12 +132,10 @@ impl Mark {
         }
     }
 
-    /// Returns how long ago it was set.
     pub const fn age(&self, snapshot: &Snapshot) -> Duration {
         snapshot.monotonic.saturating_sub(self.origin.monotonic)
     }
 
-    /// Returns the tables of the kernel's own memory as they were.
     pub const fn kernel(&self) -> &KernelTables {
         &self.kernel
     }
@@ -156,30 +145,32 @@ impl Mark {
         found.ok().map(|at| self.processes[at].1)
     }
 
-    /// Returns the change of a process. One that started since counts from nothing. Unknown where its memory is, or was
-    /// when the mark was set.
+    /// Returns the change of a process, which counts from 0 if it started later. Unknown if the memory is, or was at
+    /// the mark.
     pub fn process(&self, sample: &ProcessSample) -> Reading<MarkDelta> {
         let memory = sample.memory()?;
         delta(self.find(sample.id), memory.pss, memory.swap)
     }
 
-    /// Returns the change of what a process holds through its descriptors; `None` where that was not read for the mark. Unknown
-    /// where it is, or was.
+    /// Returns the change of the memory that a process holds through descriptors; `None` if the mark has none. Unknown
+    /// if the memory is, or was at the mark.
     pub fn held(&self, sample: &ProcessSample) -> Option<Reading<i64>> {
-        let then = self.held.as_ref()?.processes.get(&sample.id).copied().unwrap_or(Ok(0));
+        let then = self.held.as_ref()?.get(&RowKey::Process(sample.id));
+        let then = then.copied().unwrap_or(Ok(0));
         let change = |held: &Held| Ok(difference(held.figures.total(), then?));
         Some(sample.held().and_then(change))
     }
 
-    /// Returns the change of what a group holds, less what its processes held that ended since. Where a filter hides some of
-    /// its processes, it is the change of the others.
+    /// Returns the change of the memory that a group holds, less that of ended members. If a filter hides members,
+    /// returns the change of the others.
     pub fn held_by_group(&self, group: &Group, snapshot: &Snapshot) -> Option<Reading<i64>> {
         let marked = self.held.as_ref()?;
         if group.key.by == GroupBy::Mapping {
             return None;
         }
         if group.whole {
-            let then = marked.groups.get(&group.key).copied().unwrap_or(Ok(0));
+            let then = marked.get(&RowKey::Group(group.key.clone()));
+            let then = then.copied().unwrap_or(Ok(0));
             return Some(group.totals.held.and_then(|now| Ok(difference(now.total(), then?))));
         }
         let members = group.members.iter().filter_map(|at| snapshot.rows().get(*at));
@@ -187,13 +178,13 @@ impl Mark {
         Some(Ok(changes.fold(0, i64::saturating_add)))
     }
 
-    /// Returns true if the process started since.
+    /// Returns true if the process started after the mark.
     pub fn is_new(&self, sample: &ProcessSample) -> bool {
         self.find(sample.id).is_none() && !sample.stat.is_kernel_thread()
     }
 
-    /// Returns the change of a group, less what its processes had that ended since. Where a filter hides some of its
-    /// processes, it is the change of the others.
+    /// Returns the change of a group, less the memory of ended members. If a filter hides members, returns the change
+    /// of the others.
     pub fn group(&self, group: &Group, snapshot: &Snapshot) -> Reading<MarkDelta> {
         let memory = group.totals.memory?;
         if group.key.by == GroupBy::Mapping {
@@ -209,7 +200,7 @@ impl Mark {
             ..MarkDelta::default()
         };
         for sample in members() {
-            // An address space that several members have counts once.
+            // Count an address space that members share once.
             let is_member = |first: Identity| members().any(|s| s.id == first);
             if sample.walk.is_err() || sample.shares_mm.is_some_and(is_member) {
                 continue;
@@ -226,11 +217,8 @@ impl Mark {
 fn delta(before: Option<PackedMemory>, pss: u64, swap: u64) -> Reading<MarkDelta> {
     let is_new = before.is_none();
     let [old_pss, old_swap] = before.map_or(Ok([0; 2]), PackedMemory::get)?;
-    let difference = |now: u64, then: u64| {
-        // Rounded to KiB, as the mark is.
-        let signed = |n: u64| i64::try_from(n >> 10 << 10).unwrap_or(i64::MAX);
-        signed(now) - signed(then)
-    };
+    // Round to KiB, as the mark does.
+    let difference = |now: u64, then: u64| difference(now >> 10 << 10, then);
     Ok(MarkDelta {
         pss: difference(pss, old_pss),
         swap: difference(swap, old_swap),
@@ -243,7 +231,7 @@ fn difference(now: u64, then: u64) -> i64 {
     signed(now) - signed(then)
 }
 
-/// The marks that were set, and the current one, since which changes are shown.
+/// All marks. Changes are shown since the current one.
 #[derive(Debug, Default)]
 pub struct Marks {
     list: VecDeque<Mark>,
@@ -251,10 +239,10 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Maximum number of marks: the oldest is dropped when there is one more.
+    /// Maximum number of marks; a new one replaces the oldest.
     pub const MAX: usize = 16;
 
-    /// Sets a mark and makes it the current one.
+    /// Adds a mark and makes it the current one.
     pub fn set(&mut self, snapshot: &Snapshot) {
         if self.list.len() == Self::MAX {
             self.list.pop_front();
@@ -278,23 +266,20 @@ impl Marks {
         };
     }
 
-    /// Returns the current mark.
     pub fn current(&self) -> Option<&Mark> {
         self.list.get(self.current)
     }
 
-    /// Returns the position of the current mark, from 1, and how many there are.
+    /// Returns the position of the current mark, from 1, and the number of marks.
     pub fn position(&self) -> (usize, usize) {
         ((self.current + 1).min(self.list.len()), self.list.len())
     }
 
-    /// Returns true if there is no mark.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Removes all marks if the snapshot cannot be compared with one of them: if it is of another boot or host, or
-    /// earlier. Returns true if so.
+    /// Removes all marks if the snapshot is of another boot or host than one of them, or earlier; returns true if so.
     pub fn discard_incomparable(&mut self, snapshot: &Snapshot) -> bool {
         let discard = self.list.iter().any(|mark| !mark.origin.precedes(snapshot));
         if discard {

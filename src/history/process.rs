@@ -1,62 +1,57 @@
-//! The history of one process, the live part of its heap if it is a Java virtual machine, and processes that ended recently.
+//! The history of one process, the live set of its heap if it is a Java virtual machine, and recently ended processes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::history::digest::digest_of_name;
-use crate::history::evaluation::EvaluationScheduler;
-use crate::history::groups::{Contribution, GroupNumbers, Membership};
-use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
+use crate::history::groups::digest_of_name;
+use crate::history::groups::{Contribution, Membership};
+use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;
 use crate::history::window::rate;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::{JvmHeap, Snapshot};
 
-/// `USER_HZ`: fixed at 100 in the kernel's interface on every architecture Rust's Linux targets run on.
+/// `USER_HZ`, which is 100 on all Linux targets of Rust.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Time that a process must have been observed for to be remembered after its end.
+/// Minimum time that a process was observed for to be remembered after its end.
 const MIN_OBSERVED: Duration = Duration::from_secs(10);
 
-/// A process and its history.
 #[derive(Debug)]
 pub(super) struct ProcessHistory {
-    /// The exec it began with.
     pub(super) exec: u32,
-    /// It is among the processes that the history is of; else this cannot be told yet.
+    /// The filter of [`History::push_chosen`](super::History::push_chosen) matched it; else the result is still pending.
     pub(super) is_chosen: bool,
-    /// The number of the snapshot it was last seen in.
+    /// The number of the last snapshot that it was pushed with.
     pub(super) seen_in: u64,
     pub(super) facts: Arc<Facts>,
-    /// When it started, or made its last exec; `None` where the machine does not tell.
+    /// The time of its start, or of its last exec if that was seen; `None` if unknown.
     pub(super) started_at: Option<Duration>,
-    /// Minor and major faults and processor time, when it was last seen.
+    /// Minor faults, major faults and processor time at the last push.
     counters: [u64; 3],
     pub(super) row: RowHistory,
-    /// The live part of its heap, if it is a Java virtual machine that tells.
+    /// Present if it is a Java virtual machine that publishes its counters.
     pub(super) live_set: Option<Box<LiveSet>>,
     pub(super) membership: Membership,
-    /// Nothing but time changes at it while its sample is the same.
-    pub(super) is_resting: bool,
-    /// The second for which it is put down to be pushed.
+    /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
-    /// Its memory in bytes, and if it was without a past, as of its last push.
+    /// Its share of the totals `process_bytes` and `without_past` of the history.
     pub(super) counted_bytes: u32,
     pub(super) is_counted_without_past: bool,
 }
 
-/// The past of a process that was kept when zmtop ended.
+/// The saved history of a process.
 #[derive(Debug)]
 pub(super) struct ProcessPast {
-    /// The program that it ran, as [`image`] tells it.
+    /// The [`image`] of the program that it ran.
     pub(super) image: u64,
     pub(super) row: RowHistory,
     pub(super) live_set: Option<Box<LiveSet>>,
 }
 
-/// Returns a number for the program that a process runs, which another has not.
+/// Returns a number that identifies the program of a process: the addresses of its code, else a digest of its name.
 pub(super) fn image(sample: &ProcessSample) -> u64 {
     match sample.stat.image {
         0 => digest_of_name(Some(&sample.facts.comm)),
@@ -64,16 +59,16 @@ pub(super) fn image(sample: &ProcessSample) -> u64 {
     }
 }
 
-/// Returns when a process started, on the monotonic clock; zero if before that.
+/// Returns the start of a process on the monotonic clock; zero if it is earlier.
 pub(super) fn start_time(sample: &ProcessSample, snapshot: &Snapshot, suspends: &Suspends) -> Option<Duration> {
     let started = sample.id.starttime as f64 / TICKS_PER_SECOND;
     let age = Duration::try_from_secs_f64(snapshot.system.uptime.ok()? - started).unwrap_or_default();
-    // The start time of a process counts suspends.
+    // `starttime` includes suspends, the monotonic clock does not.
     Some(suspends.moment(snapshot.monotonic, age))
 }
 
 impl ProcessHistory {
-    /// Creates an empty history. `is_initial` says that the process was there when the history began.
+    /// Creates an empty history. `is_initial` is true in the first snapshot.
     pub(super) fn new(sample: &ProcessSample, started_at: Option<Duration>, is_initial: bool) -> Self {
         Self {
             exec: sample.exec,
@@ -85,59 +80,43 @@ impl ProcessHistory {
             row: RowHistory::default(),
             live_set: None,
             membership: Membership::new(is_initial),
-            is_resting: false,
             wakes_at: 0,
             counted_bytes: 0,
             is_counted_without_past: false,
         }
     }
 
-    /// Goes on from a past, unless that is of another program: it made an exec since then.
-    pub(super) fn resume(&mut self, past: ProcessPast, sample: &ProcessSample) {
-        if past.image == image(sample) {
-            (self.row, self.live_set) = (past.row, past.live_set);
-        }
-    }
-
-    /// Returns its history, which rested until the last snapshot if it was not pushed.
-    pub(super) fn rested(&self, clock: Clock) -> &RowHistory {
-        if self.is_resting {
-            self.row.rest_until(clock);
-        }
-        &self.row
-    }
-
-    /// Judges it now.
-    pub(super) fn judge(&mut self, clock: Clock, scheduler: &mut EvaluationScheduler) {
-        self.rested(clock);
-        self.row.evaluate(scheduler, None, self.started_at);
-    }
-
-    /// Returns what it contributes to its groups; `None` where it is not counted.
+    /// Returns its contribution to its groups; `None` if it is not counted.
     pub(super) fn contribution(&self) -> Option<Contribution> {
-        self.membership.contribution(self.started_at, self.row.known().copied())
+        self.membership.is_counted.then(|| Contribution {
+            groups: self.membership.groups,
+            started_at: self.started_at,
+            memory: self.row.known().copied(),
+            memory_in: self.membership.memory_in,
+            waiting_in: self.membership.waiting_in,
+        })
     }
 
-    /// Returns true if the sample has another place in its family, or is of another program.
+    /// Returns true if the sample has another parent, other facts or another exec.
     pub(super) fn is_outdated(&self, sample: &ProcessSample) -> bool {
         // Kernel threads are in no family.
         let is_moved = || !sample.stat.is_kernel_thread() && self.membership.is_outdated(sample);
         self.exec != sample.exec || !Arc::ptr_eq(&self.facts, &sample.facts) || is_moved()
     }
 
-    /// Takes in the counters of a Java virtual machine: what it holds is judged by them from then on.
+    /// Adds the counters of a Java virtual machine. From then on its live set is judged.
     pub(super) fn push_heap(&mut self, heap: &JvmHeap, now: Duration) {
         if self.live_set.is_none() && heap.old.is_err() && heap.live.is_err() {
             return;
         }
         let is_new = self.live_set.is_none();
-        // What is alive counts from the first collection on, which would look like growth.
+        // The live set is counted from the first collection on. That start would look like growth.
         if self.live_set.get_or_insert_default().push(now, heap) || is_new {
             self.row.judge_live_set();
         }
     }
 
-    /// Returns the figures of a sample, of which so many bytes are not judged.
+    /// Returns the figures of a sample, of which `unjudged` bytes are excluded from verdicts.
     fn figures(&self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
         let mut figures = match sample.walk {
             Err(Missing::Denied) if self.row.is_counted => MemorySample::counted(sample)?,
@@ -145,19 +124,18 @@ impl ProcessHistory {
         };
         figures.held = figures.held.saturating_sub(unjudged);
         if let Some(live) = &self.live_set {
-            // What is alive in a heap has nothing to do with what was asked for.
+            // A live set does not depend on the memory that was requested.
             figures.held = live.held(figures.held);
-            figures.asked = figures.held;
+            figures.requested = figures.held;
         }
         Some(figures)
     }
 
-    /// Takes in the sample of the snapshot of that number. The processes were last listed at `listed_at`. Of what it
-    /// holds so many bytes are not judged.
+    /// Adds the sample of snapshot `number`. Processes were last listed at `listed_at`, which rates are relative to.
     pub(super) fn push(&mut self, sample: &ProcessSample, tick: Tick, number: u64, listed_at: Duration, unjudged: u64) {
         if !Arc::ptr_eq(&self.facts, &sample.facts) {
             self.facts = Arc::clone(&sample.facts);
-            self.membership.mark_changed();
+            self.membership.is_found = false;
         }
         let stat = &sample.stat;
         let counters = [stat.minflt, stat.majflt, stat.cpu_ticks];
@@ -174,7 +152,7 @@ impl ProcessHistory {
         self.counters = counters;
         self.seen_in = number;
         if sample.walk.is_err_and(|why| !why.hides_memory()) {
-            self.row.forget_known();
+            self.row.known = None;
         }
         match sample.walk {
             Ok(_) => self.row.walk(),
@@ -184,66 +162,55 @@ impl ProcessHistory {
         self.row.push(tick, self.figures(sample, unjudged), &rates);
     }
 
-    /// Returns the groups that its memory is counted in: none where the memory is unknown.
-    pub(super) fn counted_in(&self) -> GroupNumbers {
-        self.row.known().map_or(Membership::NONE, |_| *self.membership.groups())
-    }
-
-    /// Returns true if it is worth remembering after its end: it had memory for some ten seconds.
+    /// Returns true if it is to be remembered after its end.
     pub(super) fn is_memorable(&self) -> bool {
         let footprint = self.row.footprint_series();
         let observed = footprint.start().zip(footprint.newest());
         observed.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= MIN_OBSERVED)
     }
 
-    /// Returns its memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let live_set = self.live_set.as_ref().map_or(0, |_| size_of::<LiveSet>());
         size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set
     }
 }
 
-/// Time that must pass from one collection to the next that counts: of a concurrent one several pauses are counted.
+/// Minimum time between two collections that count: a concurrent collection counts several pauses.
 const MIN_CYCLE: Duration = Duration::from_secs(30);
-/// Minimum climb from which on a fall of half of it is taken for a collection, where the virtual machine counts none.
+/// Minimum rise of the old generation. If the virtual machine does not count collections, a fall by half of the rise is one.
 const MIN_CLIMB: u64 = 4 << 20;
 
-/// Memory beyond the heap that is not told apart from none: the machine's own, some tens of MB of code, classes and tables of
-/// the collector. It comes to light only once the heap has been touched as far as it is committed, which is no growth.
+/// Memory beyond the heap that is not judged, in bytes: the machine's code, classes and collector tables. It only shows once the
+/// committed heap has been touched, which is not growth.
 const OWN: u64 = 64 << 20;
 
-/// The live set of one virtual machine.
+/// The live set of a Java virtual machine: what collections leave of its heap. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LiveSet {
-    /// The count of collections when they were last taken in.
+    /// The count of old collections at the last push.
     pub(super) collections: Option<u64>,
-    /// When the cycle began: the time since the last collection.
+    /// The time of the last collection that counts.
     pub(super) began: Duration,
-    /// The lowest and the highest use of the old generation in this cycle.
+    /// The lowest and the highest use of the old generation since then.
     pub(super) lowest: u64,
     pub(super) highest: u64,
-    /// The part that was found alive last.
+    /// The live set, once known.
     pub(super) alive: Option<u64>,
-    /// The part of its heap that is committed.
+    /// The committed heap.
     pub(super) capacity: u64,
 }
 
 impl LiveSet {
-    /// Takes in its counters; returns true if what is alive is known for the first time.
-    pub(super) fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
+    /// Adds the counters; returns true if the live set becomes known.
+    fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
         let was_known = self.alive.is_some();
-        self.take_in(now, heap);
-        self.alive.is_some() && !was_known
-    }
-
-    fn take_in(&mut self, now: Duration, heap: &JvmHeap) {
         self.capacity = heap.capacity;
         if let Ok(live) = heap.live {
-            // Counted by the collector itself.
+            // The collector itself publishes it.
             self.alive = Some(live);
-            return;
+            return !was_known;
         }
-        let Ok(old) = heap.old else { return };
+        let Ok(old) = heap.old else { return false };
         let is_first = self.collections.is_none();
         let fell = self.highest.saturating_sub(self.lowest) >= MIN_CLIMB
             && self.highest.saturating_sub(old) >= (self.highest - self.lowest) / 2;
@@ -255,93 +222,64 @@ impl LiveSet {
         if !is_first && (!is_collected || now.saturating_sub(self.began) < MIN_CYCLE) {
             self.lowest = self.lowest.min(old);
             self.highest = self.highest.max(old);
-            return;
+            return false;
         }
         if !is_first {
             self.alive = Some(self.lowest);
         }
         (self.began, self.lowest, self.highest) = (now, old, old);
+        self.alive.is_some() && !was_known
     }
 
-    /// Returns the part of what a process holds that collections cannot free: what they left alive, and what it holds beyond
-    /// its heap. Before the first collection nothing of the heap counts: growth within it is a fill.
-    pub(super) fn held(&self, held: u64) -> u64 {
+    /// Returns the part of `held` that collections cannot free: the live set, and memory beyond the heap. Before the first
+    /// collection the heap counts as empty, as growth within it is a fill.
+    fn held(&self, held: u64) -> u64 {
         let beyond = held.saturating_sub(self.capacity).max(OWN);
         self.alive.unwrap_or(0).saturating_add(beyond)
     }
 }
 
-/// Maximum number of ended processes remembered: a storm of short-lived ones must not fill the memory.
+/// Maximum number of ended processes, so that a storm of short-lived ones does not fill the memory.
 const MAX_ENDED: usize = 1000;
 
 /// A process that ended, with its history.
 #[derive(Debug)]
 pub struct Ended {
-    /// The process.
     pub id: Identity,
-    /// Its names.
     pub facts: Arc<Facts>,
-    /// Its name in groups by command; `None` where it was in none.
+    /// The name of its group by command, if it was in one.
     pub command: Option<Arc<[u8]>>,
-    /// When it was first missed, on the monotonic clock.
+    /// The time of the first snapshot without it, on the monotonic clock.
     pub at: Duration,
-    /// Its history, up to its end.
     pub history: RowHistory,
 }
 
-/// The ended processes, in the order of their ends.
+/// The ended processes, in order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct EndedProcesses {
-    queue: VecDeque<Box<Ended>>,
-    /// The number dropped from the front: numbers in `index` count from the first ever.
-    dropped: u64,
-    index: HashMap<Identity, u64>,
-    bytes: usize,
+    pub(super) queue: VecDeque<Box<Ended>>,
+    pub(super) bytes: usize,
 }
 
 impl EndedProcesses {
-    /// Adds one; the oldest is dropped if there are too many.
+    /// Adds a process; drops the oldest if there are too many.
     pub(super) fn push(&mut self, ended: Box<Ended>) {
         if self.queue.len() >= MAX_ENDED {
             self.drop_oldest();
         }
         self.bytes += bytes(&ended);
-        self.index.insert(ended.id, self.dropped + self.queue.len() as u64);
         self.queue.push_back(ended);
     }
 
-    /// Drops the one that ended first; returns the bytes freed, `None` where there is none.
+    /// Drops the oldest; returns the bytes freed, or `None` if there is none.
     pub(super) fn drop_oldest(&mut self) -> Option<usize> {
-        let oldest = self.queue.pop_front()?;
-        // The same identity may have ended again, after a listing that lacked it.
-        if self.index.get(&oldest.id) == Some(&self.dropped) {
-            self.index.remove(&oldest.id);
-        }
-        self.dropped += 1;
-        let freed = bytes(&oldest);
+        let freed = bytes(&*self.queue.pop_front()?);
         self.bytes = self.bytes.saturating_sub(freed);
         Some(freed)
     }
-
-    pub(super) fn get(&self, id: Identity) -> Option<&Ended> {
-        let number = self.index.get(&id)?;
-        self.queue.get((number - self.dropped) as usize).map(|ended| &**ended)
-    }
-
-    /// Returns all, the last that ended first.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Ended> {
-        self.queue.iter().rev().map(|ended| &**ended)
-    }
-
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
-/// Returns the memory of one in bytes. Nobody but it holds its facts after its end.
+/// Returns the memory of an ended process in bytes, including its facts, which nothing else refers to.
 fn bytes(ended: &Ended) -> usize {
-    size_of::<Ended>() - size_of::<RowHistory>()
-        + ended.facts.bytes()
-        + ended.history.bytes()
-        + size_of::<(Identity, u64)>()
+    size_of::<Ended>() - size_of::<RowHistory>() + ended.facts.bytes() + ended.history.bytes()
 }

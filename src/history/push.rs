@@ -1,5 +1,5 @@
-//! Adds a snapshot to a history, in steps so that others need not wait for all of it: the rows that changed, those at which
-//! time changes something, what ended, what is due to be judged, and last the memory bound.
+//! Adds a snapshot to a history, in steps, so that other work is not delayed by all of it: rows that changed or that change as
+//! time passes, ended processes, due judgements, and last the memory bound.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -10,46 +10,80 @@ use crate::history::History;
 use crate::history::evaluation::{RowNumber, Turn};
 use crate::history::groups::{GroupHistories, GroupNumbers, Membership};
 use crate::history::marks::Origin;
-use crate::history::process::{Ended, ProcessHistory, start_time};
+use crate::history::process::{Ended, ProcessHistory, image, start_time};
 use crate::history::retention::Shortfall;
 use crate::history::row::{Clock, RowHistory, Tick};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
-/// Maximum time between two samples of a host whose difference is a change: a Prometheus forgets a sample after as long.
+/// Maximum time between two samples of a fleet that are compared: Prometheus drops a sample after as long.
 const FLEET_REACH: Duration = Duration::from_secs(300);
+/// Rows judged per step. Judging one takes as long as pushing many.
+const JUDGED_AT_ONCE: usize = 8;
+
+/// A snapshot that is being added.
+#[derive(Debug)]
+struct Pass<'a> {
+    snapshot: &'a Snapshot,
+    names: GroupNames<'a>,
+    tick: Tick,
+    /// The time of the snapshot before.
+    rested: Clock,
+    is_first: bool,
+    /// All processes are pushed.
+    is_whole: bool,
+    /// The indices of the processes to push, unless all are; and the number pushed so far.
+    places: Option<Vec<u32>>,
+    pushed: usize,
+    /// The indices of those that were not pushed merely to be judged.
+    moved: Vec<u32>,
+    /// The rows to judge, once all are pushed; and the number judged so far.
+    queue: Option<Vec<Turn>>,
+    judged: usize,
+}
+
+/// A snapshot that is added in steps; `None` if its processes could not be listed.
+#[derive(Debug)]
+pub(crate) struct Push<'a>(Option<Pass<'a>>);
+
+impl Pass<'_> {
+    /// Returns the processes that are known to have ended since the snapshot before.
+    fn removed(&self) -> &[Identity] {
+        self.snapshot.changes.as_ref().map_or(&[], |changes| &changes.removed)
+    }
+}
 
 impl History {
-    /// Takes in one snapshot. A process that made an exec starts anew. One that is no longer listed has ended; where
-    /// `/proc` could not be listed none ends. Everything starts anew where the snapshot is of another boot or host than
-    /// the one before, or earlier.
+    /// Adds a snapshot. A process's history restarts when it execs, and ends when the process is not listed. If `/proc` could
+    /// not be listed, no process ends. All history restarts if the snapshot is of another boot or host, or earlier than the
+    /// last one.
     pub fn push(&mut self, snapshot: &Snapshot) {
-        self.take_in(snapshot, true, |_| Some(true));
+        self.push_at_once(snapshot, true, |_| Some(true));
     }
 
-    /// Takes in the processes of a snapshot that are chosen: others have no history, and are in no group. One that was
-    /// chosen stays so until it ends or makes an exec: it must not look like growth that it no longer is what was asked
-    /// for, and then is again. `None` says that it cannot be told yet; such a process is in no group so far.
+    /// Adds a snapshot, but only processes that `choose` matches; others have no history and are in no group. `None` means that
+    /// the result is pending; the process is then in no group yet. A matching process stays chosen until it ends or execs, so
+    /// that leaving and coming back does not look like growth.
     pub fn push_chosen(&mut self, snapshot: &Snapshot, choose: impl Fn(&ProcessSample) -> Option<bool>) {
-        self.take_in(snapshot, false, choose);
+        self.push_at_once(snapshot, false, choose);
     }
 
-    fn take_in(&mut self, snapshot: &Snapshot, may_rest: bool, choose: impl Fn(&ProcessSample) -> Option<bool>) {
+    fn push_at_once(&mut self, snapshot: &Snapshot, may_rest: bool, choose: impl Fn(&ProcessSample) -> Option<bool>) {
         let mut push = self.start(snapshot, may_rest);
         self.push_rows(&mut push, usize::MAX, choose);
         self.finish(push);
     }
 
-    /// Returns the places of the processes to push; `None` for all.
-    pub(super) fn places(&mut self, snapshot: &Snapshot, tick: Tick) -> Option<Vec<u32>> {
-        let now = self.scheduler.now();
+    /// Returns the indices of the processes to push; `None` for all.
+    fn places(&mut self, snapshot: &Snapshot, tick: Tick) -> Option<Vec<u32>> {
+        let now = self.scheduler.now;
         let mut awake = Vec::new();
         for (id, due) in self.wakeups.take(now) {
             let Some(due) = due else {
                 awake.push(id);
                 continue;
             };
-            // Others have been put down for another second since, or are others.
+            // Skip processes that were rescheduled or are gone.
             if let Some(process) = self.processes.get_mut(&id).filter(|process| process.wakes_at == due) {
                 process.wakes_at = 0;
                 awake.push(id);
@@ -70,26 +104,21 @@ impl History {
             places.extend(snapshot.place(id).map(|at| at as u32));
         }
         places.extend(self.held.awake(now).filter_map(|id| Some(snapshot.place(id)? as u32)));
-        // Their counters may have changed.
+        // The counters of a Java virtual machine may have changed.
         places.extend(snapshot.jvms.keys().filter_map(|id| Some(snapshot.place(*id)? as u32)));
-        // Families depend on others of them.
+        // Families depend on other processes.
         let changed = changes.rows.iter().map(|at| &rows[*at as usize]);
         let moved = changed.filter(|row| self.processes.get(&row.id).is_none_or(|known| known.is_outdated(row)));
         let moved = moved.map(|row| row.id.pid);
         let removed = changes.removed.iter().map(|id| id.pid);
-        places.extend(self.groups.affected(rows, moved.chain(removed)));
+        places.extend(self.groups.changed.affected(rows, moved.chain(removed)));
         places.sort_unstable();
         places.dedup();
         Some(places)
     }
 
-    /// Takes in the process at that place; returns false if it rested and still does.
-    pub(super) fn push_row(
-        &mut self,
-        at: usize,
-        pass: &Pass<'_>,
-        choose: impl Fn(&ProcessSample) -> Option<bool>,
-    ) -> bool {
+    /// Pushes the process at that index; returns false if it rested and still does.
+    fn push_row(&mut self, at: usize, pass: &Pass<'_>, choose: impl Fn(&ProcessSample) -> Option<bool>) -> bool {
         let (sample, tick) = (&pass.snapshot.rows()[at], pass.tick);
         let shared = sample.shares_mm.map(|id| (id, self.counted_in(id, sample, pass)));
         let kept = self.kept_of(sample.id);
@@ -112,9 +141,10 @@ impl History {
         let process = entry.or_insert_with(|| {
             let started_at = start_time(sample, pass.snapshot, &self.suspends);
             let mut process = Box::new(ProcessHistory::new(sample, started_at, pass.is_first));
-            if let Some(past) = kept {
-                process.resume(past, sample);
-                if process.row.trend().verdict.is_growth() {
+            // After an exec, the saved history is that of another program.
+            if let Some(past) = kept.filter(|past| past.image == image(sample)) {
+                (process.row, process.live_set) = (past.row, past.live_set);
+                if process.row.is_growing() {
                     self.growing.insert(sample.id);
                 }
             }
@@ -129,13 +159,13 @@ impl History {
             self.process_bytes -= process.counted_bytes as usize;
             self.without_past -= usize::from(process.is_counted_without_past);
         }
-        let rested = process.is_resting;
-        process.rested(pass.rested);
+        let rested = process.row.evaluation.is_resting;
+        process.row.rested(pass.rested);
         if process.exec != sample.exec {
             **process = ProcessHistory::new(sample, Some(tick.now), false);
             self.held.remove(sample.id);
         }
-        self.held.take_in(sample);
+        self.held.record(sample);
         process.is_chosen = choice.is_some();
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
             process.push_heap(heap, tick.now);
@@ -149,7 +179,7 @@ impl History {
         process.push(sample, Tick { taken, ..tick }, self.number, pass.rested.now, unjudged);
         if let Some(fleet) = &pass.snapshot.fleet {
             let told = fleet.rows.get(at).and_then(|row| row.verdict.as_ref());
-            if process.row.take_told(told) {
+            if process.row.set_told(told) {
                 self.growing.insert(sample.id);
             } else {
                 self.growing.remove(&sample.id);
@@ -157,9 +187,10 @@ impl History {
         } else {
             process.row.queue(&mut self.scheduler, RowNumber::Process(sample.id));
         }
-        // Kernel threads have no memory, and nobody looks for them among the programs.
+        // Kernel threads have no memory and are in no group.
         if !process.is_chosen {
-            self.groups.leave_out(&mut process.membership);
+            self.groups.is_starting |= process.membership.is_initial;
+            process.membership.set_counted(None);
         } else if !sample.stat.is_kernel_thread() {
             self.groups.add(
                 sample,
@@ -175,12 +206,12 @@ impl History {
         process.is_counted_without_past = process.row.is_without_past();
         self.process_bytes += process.counted_bytes as usize;
         self.without_past += usize::from(process.is_counted_without_past);
-        self.wakeups.pushed(sample, process, self.scheduler.now());
-        !(rested && process.is_resting)
+        self.wakeups.pushed(sample, process, self.scheduler.now);
+        !(rested && process.row.evaluation.is_resting)
     }
 
-    /// Puts a history of the time before its first snapshot before it, of so many rows at most, which it takes out of that one;
-    /// returns true if more are left. Rows that are not in this history are dropped.
+    /// Prepends up to `rows` rows of a history of an earlier time, and removes them there; returns true if more are left. Rows
+    /// that are missing in this history are dropped.
     pub fn put_before(&mut self, earlier: &mut Self, rows: usize) -> bool {
         let Some(tick) = self.last_tick else { return false };
         let ids: Vec<_> = earlier.processes.keys().copied().take(rows).collect();
@@ -193,12 +224,12 @@ impl History {
         if !ids.is_empty() {
             return true;
         }
-        self.groups.table.put_before(&earlier.groups.table, tick);
+        self.groups.put_before(&earlier.groups, tick);
         self.first = self.first.min(earlier.first).or(self.first);
         false
     }
 
-    pub(super) fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
+    fn start_tick(&mut self, snapshot: &Snapshot) -> Tick {
         let now = snapshot.monotonic;
         if let Some(last) = &self.last {
             self.intervals = [self.intervals[1], now.saturating_sub(last.monotonic)];
@@ -209,15 +240,15 @@ impl History {
         self.first.get_or_insert(now);
         self.number += 1;
         let window = self.config.window;
-        // A quarter more than the interval, as a snapshot may be late: the one before must be in reach.
+        // A quarter more than the interval, so that the snapshot before is in reach of a late one.
         let reach = match &snapshot.fleet {
             Some(_) => FLEET_REACH,
             None => window.saturating_add(snapshot.interval.saturating_mul(5) / 4),
         };
         if reach != self.reach {
             self.reach = reach;
-            all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock).for_each(|(_, row)| row.clear_window());
-            self.held.clear_windows();
+            let rows = all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock);
+            rows.chain(self.held.rows_mut()).for_each(|(_, row)| row.clear_window());
         }
         self.scheduler.start_snapshot(now, interval);
         let tick = Tick {
@@ -228,24 +259,16 @@ impl History {
             window,
             reach,
             changes: None,
-            retention: self.retention.retention(),
-            has_room: self.retention.has_room(),
+            retention: self.retention.retention,
+            has_room: !self.retention.is_short,
         };
         self.last_tick = Some(tick);
         tick
     }
 
-    /// Moves the processes that were not in this snapshot to those that ended.
-    pub(super) fn end_unseen(&mut self, pass: &Pass<'_>) {
-        let number = self.number;
-        let unseen = self.processes.iter().filter(|(_, process)| process.seen_in != number);
-        let unseen: Vec<_> = unseen.map(|(id, _)| *id).collect();
-        self.end(unseen, pass);
-    }
-
-    /// Moves processes to those that ended.
-    pub(super) fn end(&mut self, mut ids: Vec<Identity>, pass: &Pass<'_>) {
-        // The order of a hash table differs from run to run; a history must not.
+    /// Moves processes to the ended ones.
+    fn end(&mut self, mut ids: Vec<Identity>, pass: &Pass<'_>) {
+        // Hash tables iterate in random order, but histories must be reproducible.
         ids.sort_unstable();
         for id in ids {
             let Some(process) = self.processes.remove(&id) else {
@@ -253,7 +276,7 @@ impl History {
             };
             self.growing.remove(&id);
             self.held.remove(id);
-            process.rested(pass.rested);
+            process.row.rested(pass.rested);
             if !pass.is_whole {
                 process
                     .contribution()
@@ -278,62 +301,25 @@ impl History {
         }
     }
 
-    /// Returns the groups in which the memory of a process, which comes earlier in this snapshot, is counted.
+    /// Returns the groups that count the memory of a process, if it precedes `than` in this snapshot.
     fn counted_in(&self, id: Identity, than: &ProcessSample, pass: &Pass<'_>) -> GroupNumbers {
         let is_earlier = |process: &ProcessHistory| {
             let rests = || !pass.is_whole && id.pid < than.id.pid && !pass.removed().contains(&id);
             process.seen_in == self.number || rests()
         };
         match self.processes.get(&id) {
-            Some(process) if is_earlier(process) => process.counted_in(),
+            Some(process) if is_earlier(process) && process.row.known().is_some() => process.membership.groups,
             _ => Membership::NONE,
         }
     }
-}
 
-/// A snapshot that is being taken in.
-#[derive(Debug)]
-pub(super) struct Pass<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) names: GroupNames<'a>,
-    pub(super) tick: Tick,
-    /// The time of the snapshot before.
-    pub(super) rested: Clock,
-    pub(super) is_first: bool,
-    /// Every process is pushed.
-    pub(super) is_whole: bool,
-    /// The places of those to push, where not all are; and how many of them were.
-    places: Option<Vec<u32>>,
-    pushed: usize,
-    /// The places of those among them that do not merely come to be judged.
-    moved: Vec<u32>,
-    /// The rows to judge, once all are pushed; and how many of them were.
-    queue: Option<Vec<Turn>>,
-    judged: usize,
-}
-
-/// A snapshot that is taken in step by step; nothing where its processes could not be listed.
-#[derive(Debug)]
-pub(crate) struct Push<'a>(Option<Pass<'a>>);
-
-/// Rows that are judged at a time where a snapshot is taken in step by step: each takes as long as many take to be pushed.
-const JUDGED_AT_ONCE: usize = 8;
-
-impl Pass<'_> {
-    /// Returns the processes that are known to have ended since the snapshot before.
-    pub(super) fn removed(&self) -> &[Identity] {
-        self.snapshot.changes.as_ref().map_or(&[], |changes| &changes.removed)
-    }
-}
-
-impl History {
-    /// Begins to take in a snapshot, as [`Self::push`] does at once.
+    /// Starts to add a snapshot in steps. [`Self::push`] does all steps at once.
     pub(crate) fn begin<'a>(&mut self, snapshot: &'a Snapshot) -> Push<'a> {
         self.start(snapshot, true)
     }
 
-    /// Does the next step, with so many rows at most; returns false once only [the last](Self::finish) is left. Until then
-    /// each row and group is of this snapshot or of the one before.
+    /// Does the next step, with at most `rows` rows; returns false once only [the last](Self::finish) is left. Until then each
+    /// row and group is of this snapshot or of the one before.
     pub(crate) fn advance(&mut self, push: &mut Push<'_>, rows: usize) -> bool {
         if self.push_rows(push, rows, |_| Some(true)) {
             return true;
@@ -346,7 +332,7 @@ impl History {
         self.judge_some(pass, JUDGED_AT_ONCE)
     }
 
-    pub(super) fn start<'a>(&mut self, snapshot: &'a Snapshot, may_rest: bool) -> Push<'a> {
+    fn start<'a>(&mut self, snapshot: &'a Snapshot, may_rest: bool) -> Push<'a> {
         if self.last.as_ref().is_some_and(|last| !last.precedes(snapshot)) {
             *self = Self::with_config(self.config);
         }
@@ -378,19 +364,15 @@ impl History {
         self.wakeups.is_whole = false;
         if is_whole {
             (self.process_bytes, self.without_past) = (0, 0);
-            // At once, rather than growing step by step: what that leaves behind is used by nobody.
+            // Reserve at once, as growing step by step fragments the heap.
             self.processes
                 .reserve(processes.len().saturating_sub(self.processes.len()));
         }
         Push(Some(pass))
     }
 
-    pub(super) fn push_rows(
-        &mut self,
-        push: &mut Push<'_>,
-        most: usize,
-        choose: impl Fn(&ProcessSample) -> Option<bool>,
-    ) -> bool {
+    /// Pushes at most `most` processes; returns true if more are left.
+    fn push_rows(&mut self, push: &mut Push<'_>, most: usize, choose: impl Fn(&ProcessSample) -> Option<bool>) -> bool {
         let Some(pass) = &mut push.0 else { return false };
         let (snapshot, places) = (pass.snapshot, pass.places.take());
         let rows = snapshot.rows();
@@ -409,20 +391,23 @@ impl History {
         until < all
     }
 
-    /// Does what comes after all rows were pushed: the processes that ended, groups, and what is due to be judged.
+    /// Does what follows once all processes are pushed: ends processes, pushes groups, and takes the queue of due rows.
     fn end_rows(&mut self, pass: &mut Pass<'_>) {
         (self.pushed, self.moved) = (pass.places.take(), std::mem::take(&mut pass.moved));
-        if pass.is_whole {
-            self.end_unseen(pass);
+        let ended = if pass.is_whole {
+            let all = self.processes.iter();
+            let unseen = all.filter(|(_, process)| process.seen_in != self.number);
+            unseen.map(|(id, _)| *id).collect()
         } else {
-            self.end(pass.removed().to_vec(), pass);
-        }
+            pass.removed().to_vec()
+        };
+        self.end(ended, pass);
         let parts = self.processes.values().filter_map(|process| process.contribution());
         self.groups.find_starts(parts);
         self.groups.finish_snapshot(pass.tick, pass.rested, &mut self.scheduler);
         let about = |id| {
             let process = self.processes.get(&id)?;
-            Some((*process.membership.groups(), process.row.change().cpu.unwrap_or(0.0)))
+            Some((process.membership.groups, process.row.change().cpu.unwrap_or(0.0)))
         };
         self.held.finish(pass.tick, &self.groups, about, &mut self.scheduler);
         self.wakeups.clock = pass.tick.into();
@@ -431,17 +416,18 @@ impl History {
         pass.queue = Some(self.scheduler.take_queue());
     }
 
-    /// Judges so many further rows that are due, as far as the budget of the snapshot goes; returns false once it has.
+    /// Judges at most `most` more due rows within the budget; returns false once it is used up or no row is left.
     fn judge_some(&mut self, pass: &mut Pass<'_>, most: usize) -> bool {
         let queue = pass.queue.as_deref().unwrap_or_default();
-        let left = &queue[pass.judged..];
-        let now = &left[..left.len().min(most)];
-        let judged = self.judge_due(now);
-        pass.judged += judged;
-        judged == now.len() && pass.judged < queue.len()
+        let until = pass.judged.saturating_add(most).min(queue.len());
+        while pass.judged < until && self.scheduler.budget > 0 {
+            self.judge(queue[pass.judged].row);
+            pass.judged += 1;
+        }
+        pass.judged == until && until < queue.len()
     }
 
-    /// Does the last step, and those before it that were not done.
+    /// Does the remaining steps.
     pub(crate) fn finish(&mut self, push: Push<'_>) {
         let Some(mut pass) = push.0 else { return };
         if pass.queue.is_none() {
@@ -459,89 +445,67 @@ impl History {
         self.own_bytes = bytes as u64;
         self.bound_memory(pass.tick, bytes);
     }
-}
 
-impl History {
-    /// Judges rows that are due, as far as the budget of this snapshot goes; returns how many it did.
-    pub(super) fn judge_due(&mut self, queue: &[Turn]) -> usize {
-        let mut judged = 0;
-        for turn in queue {
-            if !self.scheduler.has_budget() {
-                break;
+    /// Judges one row, even if it is not due.
+    fn judge(&mut self, row: RowNumber) {
+        let scheduler = &mut self.scheduler;
+        match row {
+            RowNumber::Part(number) => self.parts.judge(number, scheduler, &self.kernel.slab),
+            RowNumber::Slab(number) => self.kernel.slab.judge(number, scheduler, self.parts.resident()),
+            RowNumber::Site(number) => self.kernel.sites.judge(number, scheduler, None),
+            RowNumber::Group(number) => self.groups.judge(number, scheduler),
+            RowNumber::HeldGroup(number) => self.held.judge_group(number, scheduler),
+            RowNumber::Held(id) => {
+                let started_at = self.processes.get(&id).and_then(|process| process.started_at);
+                self.held.judge(id, scheduler, started_at);
             }
-            judged += 1;
-            match turn.row {
-                RowNumber::Part(number) => self.parts.judge(number, &mut self.scheduler, &self.kernel.slab),
-                RowNumber::Slab(number) => self
-                    .kernel
-                    .slab
-                    .judge(number, &mut self.scheduler, self.parts.resident()),
-                RowNumber::Site(number) => self.kernel.sites.judge(number, &mut self.scheduler, None),
-                RowNumber::Group(number) => self.groups.table.judge(number, &mut self.scheduler),
-                RowNumber::Held(_) | RowNumber::HeldGroup(_) => self.judge_held(turn.row),
-                RowNumber::Process(id) => {
-                    if let Some(process) = self.processes.get_mut(&id) {
-                        process.judge(self.wakeups.clock, &mut self.scheduler);
-                        // What is noted of growth is counted with the rest, or the bound would be found too late.
-                        let counted = process.bytes() as u32;
-                        self.process_bytes += counted as usize;
-                        self.process_bytes -= std::mem::replace(&mut process.counted_bytes, counted) as usize;
-                        if process.row.trend().verdict.is_growth() {
-                            self.growing.insert(id);
-                        } else {
-                            self.growing.remove(&id);
-                        }
-                    }
+            RowNumber::Process(id) => {
+                let Some(process) = self.processes.get_mut(&id) else {
+                    return;
+                };
+                process.row.rested(self.wakeups.clock);
+                process.row.evaluate(scheduler, None, process.started_at);
+                // Count the log of growth at once, or the memory bound would be noticed too late.
+                let counted = process.bytes() as u32;
+                self.process_bytes += counted as usize;
+                self.process_bytes -= std::mem::replace(&mut process.counted_bytes, counted) as usize;
+                if process.row.is_growing() {
+                    self.growing.insert(id);
+                } else {
+                    self.growing.remove(&id);
                 }
             }
         }
-        judged
     }
 
-    /// Judges what a process or a group holds through its descriptors.
-    fn judge_held(&mut self, number: RowNumber) {
-        match number {
-            RowNumber::Held(id) => {
-                let started_at = self.processes.get(&id).and_then(|process| process.started_at);
-                self.held.judge(id, &mut self.scheduler, started_at);
-            }
-            RowNumber::HeldGroup(number) => self.held.judge_group(number, &mut self.scheduler),
-            _ => {}
-        }
-    }
-
-    /// Judges every row now, rather than in turns: for a history that gets no further snapshots.
+    /// Judges every row now, rather than in turns: for a history that gets no more snapshots.
     pub fn judge_all(&mut self) {
-        for (id, process) in &mut self.processes {
-            process.judge(self.wakeups.clock, &mut self.scheduler);
-            if process.row.trend().verdict.is_growth() {
-                self.growing.insert(*id);
-            }
-        }
-        self.groups.table.judge_all(&mut self.scheduler);
-        self.parts.judge_all(&mut self.scheduler, &self.kernel.slab);
-        self.kernel.judge_all(&mut self.scheduler, self.parts.resident());
-        for number in self.held.numbers() {
-            self.judge_held(number);
+        let all: Vec<_> = self.rows_mut().map(|(row, _)| row).collect();
+        for row in all {
+            self.judge(row);
         }
     }
 
-    /// Keeps within the memory bound. What costs least to lose goes first.
-    pub(super) fn bound_memory(&mut self, tick: Tick, mut bytes: usize) {
+    /// Returns the rows of all kinds.
+    fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
+        all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock)
+            .chain(self.parts.rows_mut())
+            .chain(self.kernel.rows_mut())
+            .chain(self.held.rows_mut())
+    }
+
+    /// Keeps within the memory bound. Drops first what matters least.
+    fn bound_memory(&mut self, tick: Tick, mut bytes: usize) {
         while self.retention.is_exceeded(bytes)
             && let Some(freed) = self.ended.drop_oldest()
         {
             bytes -= freed.min(bytes);
         }
         if self.retention.is_exceeded(bytes) {
-            bytes -= self.groups.table.drop_empty().min(bytes);
+            bytes -= self.groups.drop_empty().min(bytes);
         }
         while let Some(retention) = self.retention.adjust(bytes, tick.now) {
-            all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock)
-                .for_each(|(_, row)| row.set_retention(retention));
-            self.parts.set_retention(retention);
-            self.kernel.set_retention(retention);
-            self.held.set_retention(retention);
+            self.rows_mut().for_each(|(_, row)| row.set_retention(retention));
             bytes = self.bytes();
             self.wakeups.is_whole = true;
         }
@@ -558,68 +522,67 @@ impl History {
             let without_past = self.processes.values().filter(|process| process.row.is_without_past());
             self.shortfall.processes = without_past.count();
         }
-        let (waiting, longest_wait) = self.scheduler.waiting();
         self.shortfall = Shortfall {
             processes: self.shortfall.processes,
-            groups: self.groups.table.without_past(),
-            retention: self.retention.retention(),
-            excess: self.retention.excess(bytes),
-            waiting,
-            longest_wait,
+            groups: self.groups.without_past(),
+            retention: self.retention.retention,
+            excess: bytes.saturating_sub(self.retention.max),
+            waiting: self.scheduler.waiting,
+            longest_wait: Duration::from_secs(self.scheduler.longest_wait.into()),
         };
     }
 }
 
-/// Returns the histories of all processes and groups.
-pub(super) fn all_rows<'a>(
+/// Returns the rows of all processes and groups.
+fn all_rows<'a>(
     processes: &'a mut HashMap<Identity, Box<ProcessHistory>>,
     groups: &'a mut GroupHistories,
     clock: Clock,
 ) -> impl Iterator<Item = (RowNumber, &'a mut RowHistory)> {
     let processes = processes.iter_mut();
     let processes = processes.map(move |(id, process)| {
-        process.rested(clock);
+        process.row.rested(clock);
         (RowNumber::Process(*id), &mut process.row)
     });
-    let groups = groups.table.rows_mut();
+    let groups = groups.rows_mut();
     processes.chain(groups.map(|(number, row)| (RowNumber::Group(number), row)))
 }
 
 /// The processes to push with the next snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
-    /// The number that its source gave the last snapshot with processes.
-    pub(super) tick: Option<u64>,
+    /// [`Snapshot::tick`] of the last snapshot with processes.
+    tick: Option<u64>,
     /// The time of that snapshot.
     pub(super) clock: Clock,
-    /// Every process is to be pushed: something was done to all.
-    pub(super) is_whole: bool,
+    /// All processes are to be pushed, as all were modified.
+    is_whole: bool,
     /// The processes that do not rest.
     active: Vec<Identity>,
-    /// The others, by the second at which they are due to be judged.
+    /// The others, by the second at which their judgement is due.
     due: BTreeMap<u32, Vec<Identity>>,
 }
 
 impl Wakeups {
-    /// The memory that a process takes here, in bytes: it is in one list, with room to grow.
+    /// The memory per process, in bytes: one list entry and spare capacity.
     pub(super) const BYTES_PER_PROCESS: usize = 2 * size_of::<Identity>();
 
-    /// Returns the processes that do not rest, or are due by `now`.
-    pub(super) fn take(&mut self, now: u32) -> impl Iterator<Item = (Identity, Option<u32>)> + use<> {
+    /// Takes the processes that do not rest, and those due by `now`, with the second at which they are due.
+    fn take(&mut self, now: u32) -> impl Iterator<Item = (Identity, Option<u32>)> + use<> {
         let active = std::mem::take(&mut self.active).into_iter().map(|id| (id, None));
         let later = self.due.split_off(&now.saturating_add(1));
         let due = std::mem::replace(&mut self.due, later).into_iter();
         active.chain(due.flat_map(|(due, ids)| ids.into_iter().map(move |id| (id, Some(due)))))
     }
 
-    /// Takes in a process that was pushed in the second `now`.
-    pub(super) fn pushed(&mut self, sample: &ProcessSample, process: &mut ProcessHistory, now: u32) {
-        // What counts of a shared address space depends on others.
-        process.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.is_resting();
-        if !process.is_resting {
+    /// Schedules a process that was pushed in the second `now`.
+    fn pushed(&mut self, sample: &ProcessSample, process: &mut ProcessHistory, now: u32) {
+        // What a process with a shared address space contributes depends on other processes.
+        process.row.evaluation.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.can_rest();
+        if !process.row.evaluation.is_resting {
             self.active.push(sample.id);
-        } else if let Some(due) = process.row.due() {
-            // One that is due now may be left out, and has to queue up again.
+        } else if let Some(due) = process.row.evaluation.due() {
+            // The budget may leave out a process that is due now, which then has to be queued again.
             let due = due.max(now);
             if std::mem::replace(&mut process.wakes_at, due) != due {
                 self.due.entry(due).or_default().push(sample.id);

@@ -1,4 +1,4 @@
-//! The retention policy: how much is kept, so that a history stays within its memory bound.
+//! The retention policy: how much a history stores, so that it stays within its memory bound.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -7,39 +7,37 @@ use crate::history::evaluation::RowNumber;
 use crate::history::row::RowHistory;
 use crate::history::time_series::Retention;
 
-/// Minimum time before more is kept again, so that what is kept does not swing.
+/// Minimum time before storing more again, to avoid oscillation.
 const RAISE_DELAY: Duration = Duration::from_secs(60);
-/// Share of the bound, as its inverse, that is made free where rows lose their past: so it is not done at every snapshot.
+/// Inverse share of the bound that is freed when rows lose their past, so that not every snapshot has to do it.
 const MARGIN: usize = 10;
-/// Share of the bound, as its inverse, that stays free where rows get one: those that have one still grow.
+/// Inverse share of the bound that stays free when rows get a past, as the others still grow.
 const RESERVE: usize = 5;
-/// Memory that the past of a row is taken to need at the least retention, in bytes: that of an hour of changes by the
-/// second in both of its series.
+/// Assumed memory of a row's past at the least retention, in bytes: an hour of changes by the second in both series.
 const PAST: usize = 5000;
-/// Multiple of the worth of a row with a past that one without must have to take its place.
+/// How many times as much a row must be worth to replace the past of another.
 const CLEARLY_MORE: u64 = 2;
-/// Maximum number of rows that change places at once.
+/// Maximum number of rows replaced at once.
 const MAX_SWAPS: usize = 100;
 
-/// Something that a history does not keep, or has not done yet, for want of memory or time.
+/// What a history lacks for want of memory or time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortfall {
     /// Processes without a past: they have figures and changes, but no growth, chart or verdict.
     pub processes: usize,
-    /// Groups without a past.
     pub groups: usize,
-    /// The share of the buckets that the other rows keep.
+    /// The retention of all other rows.
     pub retention: Retention,
-    /// Bytes beyond the bound: even without any past, so many processes need that much.
+    /// Bytes beyond the bound, which is too low for so many processes even without any past.
     pub excess: usize,
-    /// Rows that are due to be judged.
+    /// Rows with an overdue judgement.
     pub waiting: usize,
-    /// The time that the first of them has been due for.
+    /// How long the first of them has been due.
     pub longest_wait: Duration,
 }
 
 impl Shortfall {
-    /// Returns the rows without a past in words, `1200 processes, 31 groups`; `None` where there is none.
+    /// Returns the rows without a past as text, `1200 processes, 31 groups`; `None` if there are none.
     pub fn rows_text(&self) -> Option<String> {
         let count = |n: usize, one: &str, more: &str| match n {
             0 => None,
@@ -56,15 +54,15 @@ impl Shortfall {
 /// The memory bound, and what is kept within it.
 #[derive(Debug)]
 pub(super) struct RetentionPolicy {
-    max: usize,
-    retention: Retention,
+    /// In bytes.
+    pub(super) max: usize,
+    pub(super) retention: Retention,
     changed_at: Duration,
-    /// Not every row has a past.
-    is_short: bool,
+    /// Not all rows have a past. A row that never changed gets none when it does.
+    pub(super) is_short: bool,
 }
 
 impl RetentionPolicy {
-    /// Creates a policy with a bound in bytes.
     pub(super) fn new(max: u64) -> Self {
         Self {
             max: usize::try_from(max).unwrap_or(usize::MAX),
@@ -74,26 +72,12 @@ impl RetentionPolicy {
         }
     }
 
-    pub(super) const fn retention(&self) -> Retention {
-        self.retention
-    }
-
-    /// Returns true if a row that never changed may have a past when it does.
-    pub(super) const fn has_room(&self) -> bool {
-        !self.is_short
-    }
-
     pub(super) const fn is_exceeded(&self, bytes: usize) -> bool {
         bytes > self.max
     }
 
-    /// Returns the bytes beyond the bound.
-    pub(super) const fn excess(&self, bytes: usize) -> usize {
-        bytes.saturating_sub(self.max)
-    }
-
-    /// Returns another retention to apply: less where the bound is exceeded, more where less than a third is in use,
-    /// so that twice as much has room. `None` where it stays.
+    /// Returns a new retention to apply, or `None`: less if the bound is exceeded, more if less than a third is in use,
+    /// so that twice as much fits.
     pub(super) fn adjust(&mut self, bytes: usize, now: Duration) -> Option<Retention> {
         let retention = if self.is_exceeded(bytes) {
             self.retention.halved()
@@ -109,13 +93,13 @@ impl RetentionPolicy {
         })
     }
 
-    /// Returns true if it is time to choose anew which rows have a past: not all of them have.
+    /// Returns true if it is time to choose again which rows have a past.
     pub(super) fn is_choice_due(&self, now: Duration) -> bool {
         self.is_short && now.saturating_sub(self.changed_at) >= RAISE_DELAY
     }
 
-    /// Takes the past of the rows that are worth least, where the least retention still exceeds the bound. They are
-    /// without one from then on, rather than losing it again and again.
+    /// Drops the past of the rows that are worth least, if even the least retention exceeds the bound. They get no past
+    /// until [`Self::choose`], so that they do not lose it again and again.
     pub(super) fn cut<'a>(
         &mut self,
         rows: impl Iterator<Item = (RowNumber, &'a mut RowHistory)>,
@@ -136,8 +120,8 @@ impl RetentionPolicy {
         self.changed_at = now;
     }
 
-    /// Chooses anew which rows have a past. Rows without one get one where there is room, or where they are clearly
-    /// worth more than some that have.
+    /// Chooses again which rows have a past: those without one get one if there is room, or if they are worth clearly
+    /// more than some that have one.
     pub(super) fn choose<'a>(
         &mut self,
         rows: impl Iterator<Item = (RowNumber, &'a mut RowHistory)>,

@@ -1,38 +1,38 @@
-//! The history of a row, a process or a group: the figures that it is pushed, its changes, and its judgement.
+//! The history of one row of any kind: its figures, changes, series and judgement.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use crate::group::Change;
-use crate::history::evaluation::{Evaluation, EvaluationScheduler, JudgedSeries, MemberCounts, RowNumber};
+use crate::history::evaluation::{
+    Evaluation, EvaluationScheduler, GrowthLog, HEAD_START, INTERVAL, LONG_INTERVAL, LONG_KNOWN, Latest, MemberCounts,
+    NEVER, RowNumber, Turn,
+};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::model::process::ProcessSample;
 use crate::model::snapshot::ToldVerdict;
-use crate::trend::{Judgement, Metric, Verdict};
+use crate::trend::{Judgement, MIN_OBSERVED, Metric, Verdict};
 
-/// The memory figures of a row that have a history, in bytes.
+/// The memory figures of a row, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemorySample {
-    /// PSS.
     pub pss: u64,
-    /// Swap.
     pub swap: u64,
-    /// PSS + `SwapPss`; PSS alone where the kernel gives no `SwapPss`.
+    /// PSS + `SwapPss`; PSS alone if the kernel has no `SwapPss`.
     pub footprint: u64,
-    /// The part of the footprint that is held: anonymous, shared and swapped memory; 0 where the kernel does not tell.
+    /// The part of the footprint that is not file pages: anonymous, shared and swapped memory; 0 if unknown.
     pub held: u64,
-    /// The memory that it asked for, touched or not: what it may fill. Where that is not known, what is held.
-    pub asked: u64,
+    /// The memory that it requested, touched or not: what it may fill. If unknown, same as `held`.
+    pub requested: u64,
 }
 
 impl MemorySample {
-    /// The number of figures.
     pub(super) const COUNT: usize = 5;
 
-    /// Takes the figures from a walk, and what was asked for of private memory.
+    /// Creates the sample of a walk. `data` is the private memory that the process requested.
     pub fn new(memory: &Memory, data: Option<u64>) -> Self {
         let held = memory.pss_anon.map_or(0, |anon| {
             let others = [memory.pss_shmem, memory.swap_pss];
@@ -45,13 +45,13 @@ impl MemorySample {
             swap: memory.swap,
             footprint: memory.footprint().unwrap_or(memory.pss),
             held,
-            // Shared memory is asked for elsewhere, and any of it counts.
-            asked: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
+            // `data` does not include shared memory, all of which counts as requested.
+            requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
         }
     }
 
-    /// Takes the figures that the kernel counts for everyone, of a process whose memory is denied: RSS in place of PSS.
-    /// `None` where one of them is not known.
+    /// Creates the sample of a process whose memory may not be read, from counters that any user may read: RSS in place of
+    /// PSS. Returns `None` if one is unknown.
     pub fn counted(sample: &ProcessSample) -> Option<Self> {
         let rss = sample.counted_rss()?;
         let swap = sample.counted.swap()?;
@@ -61,24 +61,35 @@ impl MemorySample {
             swap,
             footprint: rss.saturating_add(swap),
             held,
-            asked: sample.data.unwrap_or(held),
+            requested: sample.data.unwrap_or(held),
         })
     }
 
-    /// Returns all of them, in the order of [`Self::of_sums`].
-    pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
-        [self.pss, self.swap, self.footprint, self.held, self.asked]
+    /// Creates a sample of memory that is not broken down. All of it was requested.
+    pub(super) const fn of_total(bytes: u64) -> Self {
+        Self {
+            pss: bytes,
+            swap: 0,
+            footprint: bytes,
+            held: 0,
+            requested: bytes,
+        }
     }
 
-    /// Makes them of sums of [figures](Self::figures), as far as they fit.
+    /// Returns all figures, in the order of [`Self::of_sums`].
+    pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
+        [self.pss, self.swap, self.footprint, self.held, self.requested]
+    }
+
+    /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, asked] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        let [pss, swap, footprint, held, requested] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
             swap,
             footprint,
             held,
-            asked,
+            requested,
         }
     }
 }
@@ -86,16 +97,13 @@ impl MemorySample {
 /// Rates per second since the previous snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Minor faults.
     pub minflt: Option<f64>,
-    /// Major faults.
     pub majflt: Option<f64>,
     /// Processor time, 1.0 being one core.
     pub cpu: Option<f64>,
 }
 
 impl Rates {
-    /// The rates of a process that does nothing.
     pub(super) const RESTING: Self = Self {
         minflt: Some(0.0),
         majflt: Some(0.0),
@@ -125,30 +133,28 @@ impl From<&Change> for Rates {
     }
 }
 
-/// The time of a snapshot, and how its figures are kept.
+/// The time of a snapshot, and how its figures are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
     /// The time on the monotonic clock.
     pub now: Duration,
-    /// Time from one snapshot to the next.
+    /// The time between snapshots.
     pub interval: Duration,
-    /// The rows are those of a fleet.
     pub is_fleet: bool,
-    /// When the figures were taken: now, except in a fleet, whose hosts are sampled at times of their own.
+    /// The time of the sample: now, except in a fleet, whose hosts are sampled at different times.
     pub taken: Duration,
-    /// Time that changes are taken over.
+    /// The time that changes are computed over.
     pub window: Duration,
-    /// Maximum time between two values whose difference is a change.
+    /// Maximum time between two values that are compared.
     pub reach: Duration,
-    /// The changes of PSS and swap, where they are sums of those of members.
+    /// The changes of PSS and swap, if they are sums over members.
     pub changes: Option<[Option<i64>; 2]>,
-    /// The share of the buckets that is kept.
     pub retention: Retention,
-    /// There is memory for the past of further rows.
+    /// There is memory for the past of more rows.
     pub has_room: bool,
 }
 
-/// The time that rows at which nothing changes have rested until: that of the last snapshot with processes.
+/// The time up to which resting rows are valid: that of the last snapshot with processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     pub(super) now: Duration,
@@ -164,8 +170,8 @@ impl From<Tick> for Clock {
     }
 }
 
-/// The changes of rows that do nothing: before there are two values, before there is a slope, and from then on.
-pub(super) static COMMON: [Change; 3] = [
+/// The changes of an inactive row: before it has two values, before it has a slope, and from then on.
+static COMMON: [Change; 3] = [
     Change {
         pss: None,
         swap: None,
@@ -181,8 +187,8 @@ pub(super) static COMMON: [Change; 3] = [
     RESTING,
 ];
 
-/// The change of a row that did nothing for long enough to have a slope.
-pub(super) const RESTING: Change = Change {
+/// The change of a row that was inactive for long enough to have a slope.
+const RESTING: Change = Change {
     pss: Some(0),
     swap: Some(0),
     growth: Some(0.0),
@@ -191,51 +197,51 @@ pub(super) const RESTING: Change = Change {
     cpu: Some(0.0),
 };
 
-/// The change of a row whose memory was never known, and that does nothing.
-pub(super) const UNKNOWN: Change = RESTING.without_memory();
+/// The change of an inactive row whose memory was never known.
+const UNKNOWN: Change = RESTING.without_memory();
 
-/// Weight of a byte that a row grew by within five minutes beside a byte that it has, where not every past can be kept:
-/// a small row that doubles counts as much as one nine times as large that stays.
+/// Weight of a byte of growth within five minutes relative to a byte of size, when memory is short: a small row that doubles
+/// counts as much as a constant one nine times as large.
 const GROWTH_WORTH: u64 = 8;
 
-/// The room for the past of a row, where memory is short.
+/// Whether a row may store a past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Room {
-    /// It has a past while there is room for all.
+    /// Yes, while there is memory for all.
     #[default]
     Common,
-    /// It is without a past, for want of memory.
+    /// No, as memory is short.
     Cut,
-    /// It may have one, though memory is short.
+    /// Yes, though memory is short.
     Admitted,
 }
 
 /// The history of a row since zmtop first saw it; of a process, since its last exec.
 ///
-/// A row that never changed takes no memory beside this: what changes are computed from, and the past of its series,
-/// are allocated with the first change. Where memory is short a row may be without a past: it has its newest figures
-/// and changes, but no growth and no verdict.
+/// A row that never changed needs no further memory: the change windows and the past of the series are allocated with the
+/// first change. If memory is short, a row may be without a past: it has its newest figures and changes, but no growth and
+/// no verdict.
 #[derive(Clone, Debug, Default)]
 pub struct RowHistory {
-    /// The changes of PSS and of swap, while something changed within the window.
+    /// The values of PSS and swap within the window, if they differ.
     windows: Option<Box<[ChangeWindow; 2]>>,
-    /// The figures last known, and when.
+    /// The last known figures, and their time.
     pub(super) known: Option<MemorySample>,
     pub(super) known_at: Cell<Duration>,
     pub(super) footprint: TimeSeries,
     pub(super) held: TimeSeries,
-    /// The series of what is held is of that which collections leave of a heap.
+    /// `held` has what garbage collections leave of a heap.
     pub(super) is_live_set: bool,
-    /// Its figures are [counted](MemorySample::counted) for everyone, as its memory may not be read.
+    /// Its figures are from [counters](MemorySample::counted), as its memory may not be read.
     pub(super) is_counted: bool,
-    /// The changes and rates, where they are none of [`COMMON`], as most are.
+    /// The changes and rates, unless they are one of [`COMMON`], as most are.
     change: Option<Box<Change>>,
-    /// The number of that one.
+    /// The index in [`COMMON`].
     common: u8,
     pub(super) evaluation: Evaluation,
-    /// The second of the last tick; 32 bits, as there are many rows.
+    /// The second of the last tick; 32 bits to save memory.
     now: Cell<u32>,
-    /// The interval of the ticks, in milliseconds.
+    /// In milliseconds.
     interval: Cell<u32>,
     room: Room,
     /// The footprint when it lost its past, in MiB.
@@ -243,42 +249,40 @@ pub struct RowHistory {
 }
 
 impl RowHistory {
-    /// Forgets what the changes were over another length of time.
+    /// Drops the values within the window, whose length changed.
     pub(super) fn clear_window(&mut self) {
         self.windows = None;
     }
 
-    /// Returns the recent changes and rates.
     pub fn change(&self) -> &Change {
         self.change.as_deref().unwrap_or(&COMMON[usize::from(self.common)])
     }
 
-    /// Returns the footprint for as long as it is known.
     pub const fn footprint_series(&self) -> &TimeSeries {
         &self.footprint
     }
 
-    /// Returns the newest footprint in bytes, 0 if there is none.
+    /// Returns the newest footprint in bytes, or 0.
     pub(super) fn newest_footprint(&self) -> u64 {
         self.footprint.newest().map_or(0, |(_, bytes)| bytes)
     }
 
-    /// Returns the figures last known that sums may have: RSS counts what is shared in each process.
+    /// Returns the last known figures that may be summed. RSS may not, as it counts shared pages once per process.
     pub(super) fn known(&self) -> Option<&MemorySample> {
         self.known.as_ref().filter(|_| !self.is_counted)
     }
 
-    /// Returns true if it has figures, and these are RSS, as its memory may not be read.
+    /// Returns true if it has figures, and they are RSS, as its memory may not be read.
     pub fn shows_counted(&self) -> bool {
         self.is_counted && self.footprint.newest().is_some()
     }
 
-    /// Takes RSS for its figures from now on, unless it had others before.
+    /// Uses RSS from now on, unless PSS was known before.
     pub(super) fn count(&mut self) {
         self.is_counted |= self.footprint.newest().is_none();
     }
 
-    /// Takes the figures of walks from now on, and forgets any others: RSS is no earlier PSS.
+    /// Uses PSS from now on. Drops any RSS, as the two are not comparable.
     pub(super) fn walk(&mut self) {
         if self.is_counted {
             *self = Self {
@@ -288,12 +292,7 @@ impl RowHistory {
         }
     }
 
-    /// Forgets the figures last known: it has none any more.
-    pub(super) const fn forget_known(&mut self) {
-        self.known = None;
-    }
-
-    /// Returns the footprint for drawing: the last five minutes, unless another span is asked for.
+    /// Returns a view of the footprint, for drawing.
     pub const fn footprint(&self) -> SeriesView<'_> {
         SeriesView::new(
             &self.footprint,
@@ -302,26 +301,30 @@ impl RowHistory {
         )
     }
 
-    /// Returns the latest judgement, some ten seconds old at most while few processes change.
+    /// Returns the latest judgement, about ten seconds old at most unless many processes change.
     pub fn trend(&self) -> &Judgement {
         self.evaluation.latest()
     }
 
-    /// Returns true if its past is not kept, for want of memory: see [`HistoryConfig::max_memory`](super::HistoryConfig::max_memory).
+    pub(super) fn is_growing(&self) -> bool {
+        self.trend().verdict.is_growth()
+    }
+
+    /// Returns true if its past is not stored, as memory is short: see [`HistoryConfig::max_memory`](super::HistoryConfig::max_memory).
     pub const fn is_without_past(&self) -> bool {
         matches!(self.room, Room::Cut)
     }
 
-    /// Takes in the figures of a tick, `None` where they are unknown, and the rates.
+    /// Adds the figures of a tick, `None` if they are unknown, and the rates.
     pub fn push(&mut self, tick: Tick, sample: Option<MemorySample>, rates: &Rates) {
         let previous = self.footprint.newest().map_or(Duration::ZERO, |(at, _)| at);
         let [pss, swap] = self.push_changes(tick, sample);
         if let Some(cpu) = rates.cpu {
-            self.evaluation.add_load(cpu * tick.interval.as_secs_f64());
+            self.evaluation.add_work(cpu * tick.interval.as_secs_f64());
         }
         self.set_time(tick.into());
         let changed = self.push_series(tick, sample);
-        // The slope of an unchanged series changes as old values fall out; every five seconds is often enough for that.
+        // The slope of an unchanged series changes as old values leave it; every five seconds is often enough.
         let growth = if changed || previous.as_secs() / 5 != tick.now.as_secs() / 5 {
             self.growth()
         } else {
@@ -350,8 +353,15 @@ impl RowHistory {
         self.interval.set(interval.unwrap_or(u32::MAX));
     }
 
-    /// Lets time pass, as if the figures of the last tick had been pushed again at every tick since: to be called before
-    /// anything is done with a row that was not pushed because it [rests](Self::is_resting).
+    /// Returns the row as of `clock`. Must be called before any use of a row that may rest.
+    pub(super) fn rested(&self, clock: Clock) -> &Self {
+        if self.evaluation.is_resting {
+            self.rest_until(clock);
+        }
+        self
+    }
+
+    /// Lets time pass, as if the last figures had been pushed at every tick since.
     pub(super) fn rest_until(&self, clock: Clock) {
         self.set_time(clock);
         if self.footprint.is_known() {
@@ -361,9 +371,9 @@ impl RowHistory {
         self.held.rest_until(clock.now);
     }
 
-    /// Returns true if the figures of the last tick, pushed again, would change nothing but the time, however often;
-    /// apart from being queued when it is [due](Self::due).
-    pub(super) fn is_resting(&self) -> bool {
+    /// Returns true if pushing the last figures again, however often, would change only the time, and queue the row when it is
+    /// due.
+    pub(super) fn can_rest(&self) -> bool {
         let is_flat = || {
             let since = self.footprint.unchanged_since();
             self.footprint.is_constant() || since.is_some_and(|since| since <= self.slope_start())
@@ -373,11 +383,6 @@ impl RowHistory {
                 Some(_) => *self.change() == RESTING && self.footprint.is_known() && is_flat(),
                 None => *self.change() == UNKNOWN,
             }
-    }
-
-    /// Returns the second from which on it is due to be judged; `None` where it never is.
-    pub(super) const fn due(&self) -> Option<u32> {
-        self.evaluation.due()
     }
 
     fn push_changes(&mut self, tick: Tick, sample: Option<MemorySample>) -> [Option<i64>; 2] {
@@ -400,7 +405,7 @@ impl RowHistory {
             if before == now {
                 return [(tick.taken.saturating_sub(known_at) <= tick.reach).then_some(0); 2];
             }
-            // Of values that were all the same, the last one tells all.
+            // Until now all values were the same, so the last one stands for all.
             let windows = before.map(|value| {
                 let mut window = ChangeWindow::new(tick.window, tick.reach);
                 window.push(known_at, Some(value));
@@ -422,7 +427,7 @@ impl RowHistory {
         changes
     }
 
-    /// Takes the figures into the series; returns true if the footprint changed.
+    /// Adds the figures to the series; returns true if the footprint changed.
     fn push_series(&mut self, tick: Tick, sample: Option<MemorySample>) -> bool {
         let (footprint, held) = (sample.map(|s| s.footprint), sample.map(|s| s.held));
         let needs_room = self.is_constant() && self.room != Room::Admitted;
@@ -436,7 +441,7 @@ impl RowHistory {
         let changed = self.footprint.push(tick.now, footprint, tick.retention);
         let held_changed = self.held.push(tick.now, held, tick.retention);
         if changed || held_changed {
-            self.evaluation.mark_changed();
+            self.evaluation.changed = true;
         }
         changed
     }
@@ -449,51 +454,45 @@ impl RowHistory {
 
     fn growth(&self) -> Option<f64> {
         let slope = self.footprint().slope();
-        // Without a past nothing is known of the time before the newest value.
-        slope.filter(|_| {
-            !self.is_without_past()
-                || self
-                    .footprint
-                    .unchanged_since()
-                    .is_none_or(|since| since <= self.slope_start())
-        })
+        // Without a past, nothing is known of the time before the newest value.
+        let is_flat = |since| since <= self.slope_start();
+        slope.filter(|_| !self.is_without_past() || self.footprint.unchanged_since().is_none_or(is_flat))
     }
 
     fn slope_start(&self) -> Duration {
         Duration::from_secs(self.now.get().into()).saturating_sub(SeriesView::SLOPE_SPAN)
     }
 
-    /// Returns true if it never changed: then its past takes no memory.
+    /// Returns true if it never changed: its past then needs no memory.
     pub(super) const fn is_constant(&self) -> bool {
         self.footprint.is_constant() && self.held.is_constant()
     }
 
-    /// Begins the series of what is held anew: from now on it is what collections leave of a heap. A leak that was called by
-    /// what was held before goes on until that shows it to be over.
+    /// Restarts the `held` series: from now on it has what garbage collections leave of a heap. An earlier leak stays called
+    /// until the new series shows that it is over.
     pub(super) fn judge_live_set(&mut self) {
         self.held = TimeSeries::default();
         self.is_live_set = true;
     }
 
-    /// Drops what that retention does not keep.
     pub(super) fn set_retention(&mut self, retention: Retention) {
         self.footprint.set_retention(retention);
         self.held.set_retention(retention);
     }
 
-    /// Puts the history of an earlier time before its own, at a tick that it took in.
+    /// Prepends the history of an earlier time. `tick` is the last tick that was pushed.
     pub(super) fn put_before(&mut self, earlier: &Self, tick: Tick) {
         if self.is_without_past() || !tick.has_room {
             return;
         }
         self.footprint.put_before(&earlier.footprint, tick.retention);
         self.held.put_before(&earlier.held, tick.retention);
-        self.evaluation.mark_changed();
+        self.evaluation.changed = true;
         let (known, taken) = (self.known, self.known_at.get());
         if self.change().pss.is_some() || known.is_none() {
             return;
         }
-        // What changed since the last samples of that time.
+        // Compute the changes since the last samples of that time.
         (self.known, self.windows) = (earlier.known, earlier.windows.clone());
         self.known_at.set(earlier.known_at.get());
         let last = earlier.change();
@@ -508,21 +507,24 @@ impl RowHistory {
         self.change = Some(Box::new(change));
     }
 
-    /// Gives up its past, until [`Self::admit`].
+    /// Drops the past, and stores none until [`Self::admit`].
     pub(super) fn cut(&mut self) {
         self.footprint.clear_past();
         self.held.clear_past();
-        self.evaluation = Evaluation::default();
+        self.evaluation = Evaluation {
+            is_resting: self.evaluation.is_resting,
+            ..Evaluation::default()
+        };
         self.room = Room::Cut;
         self.cut_at = (self.newest_footprint() >> 20) as u32;
     }
 
-    /// Lets it have a past from now on.
+    /// Stores a past from now on.
     pub(super) const fn admit(&mut self) {
         self.room = Room::Admitted;
     }
 
-    /// Returns how much its past is worth keeping, where not all can be: growth first, then size and what it grew by.
+    /// Returns the priority of keeping its past: growing rows first, then by size and recent growth.
     pub(super) fn worth(&self) -> (bool, u64) {
         let footprint = self.newest_footprint();
         let grown = if self.is_without_past() {
@@ -531,10 +533,9 @@ impl RowHistory {
             (self.change().growth.unwrap_or(0.0).abs() * SeriesView::SLOPE_SPAN.as_secs_f64()) as u64
         };
         let worth = footprint.saturating_add(grown.saturating_mul(GROWTH_WORTH));
-        (self.trend().verdict.is_growth(), worth)
+        (self.is_growing(), worth)
     }
 
-    /// Returns its memory in bytes.
     pub const fn bytes(&self) -> usize {
         let windows = match self.windows {
             Some(_) => size_of::<[ChangeWindow; 2]>(),
@@ -544,9 +545,8 @@ impl RowHistory {
             Some(_) => size_of::<Change>(),
             None => 0,
         };
-        let judgement = self.evaluation.bytes();
         size_of::<Self>() - 2 * size_of::<TimeSeries>()
-            + judgement
+            + self.evaluation.bytes()
             + windows
             + change
             + self.footprint.bytes()
@@ -555,86 +555,127 @@ impl RowHistory {
 }
 
 impl RowHistory {
-    /// Returns the figure that is held, and what grows beside it: pages of files, or what the next collection may free.
-    const fn metrics(&self) -> [Metric; 2] {
-        match (self.is_live_set, self.is_counted) {
-            (true, _) => [Metric::LiveSet, Metric::Heap],
-            (false, true) => [Metric::Rss, Metric::File],
-            (false, false) => [Metric::Held, Metric::File],
-        }
-    }
-
-    /// Judges the row now, due or not; a group by its `members`.
+    /// Judges the row now, even if it is not due; a group with its `members`.
     pub(super) fn evaluate(
         &mut self,
         scheduler: &mut EvaluationScheduler,
         members: Option<&MemberCounts>,
         started_at: Option<Duration>,
     ) {
-        if !self.is_without_past() {
-            let series = JudgedSeries {
-                footprint: &self.footprint,
-                held: &self.held,
-                asked: self.known.map_or(0, |known| known.asked),
-                metrics: self.metrics(),
-                members,
-            };
-            scheduler.evaluate(&mut self.evaluation, &series, started_at);
-        }
-    }
-
-    /// Judges it now as a part of the kernel's memory: the kernel has run since the clock began, and what work it did for it
-    /// is not known. Where it may not leak, it is called growing.
-    pub(super) fn evaluate_of_kernel(&mut self, scheduler: &mut EvaluationScheduler, may_leak: bool) {
-        self.evaluate(scheduler, None, Some(Duration::ZERO));
-        let Some(latest) = &mut self.evaluation.latest else {
+        if self.is_without_past() {
             return;
+        }
+        let (footprint, held, evaluation) = (&self.footprint, &self.held, &mut self.evaluation);
+        let previous = *evaluation.latest();
+        let latest = evaluation.latest.take();
+        let mut log = latest.map_or_else(GrowthLog::default, |latest| latest.log);
+        let has_held = held.newest().is_some_and(|(_, bytes)| bytes > 0);
+        let judged = if has_held { held } else { footprint };
+        let mut judgement = scheduler.judge(judged, members, &log.marks, started_at, &previous);
+        if has_held {
+            // The rest of the footprint is pages of files, or what the next collection may free.
+            let [metric, rest] = match (self.is_live_set, self.is_counted) {
+                (true, _) => [Metric::LiveSet, Metric::Heap],
+                (false, true) => [Metric::Rss, Metric::File],
+                (false, false) => [Metric::Held, Metric::File],
+            };
+            judgement.metric = metric;
+            if !judgement.verdict.is_growth() && !footprint.is_constant() {
+                let whole = scheduler.judge(footprint, members, &[], started_at, &Judgement::NONE);
+                judgement = judgement.or_growth_beside(&whole, rest);
+            }
+        }
+        let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
+        let now = Duration::from_secs(scheduler.now.into());
+        if judgement.verdict.is_growth() {
+            log.mark(now, self.known.map_or(0, |known| known.requested));
+        } else {
+            log.rest(now);
+        }
+        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
+        evaluation.latest = Some(Box::new(Latest { judgement, log }));
+        let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
+        let is_recent = scheduler.now.saturating_sub(start) < LONG_KNOWN;
+        let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };
+        evaluation.due = scheduler.now.saturating_add(wait);
+        evaluation.changed = false;
+    }
+
+    /// Queues the row for evaluation if it is due. A row that never changed is judged at once.
+    pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, row: RowNumber) {
+        if self.is_without_past() {
+            return;
+        }
+        let (evaluation, now) = (&mut self.evaluation, scheduler.now);
+        if evaluation.changed && evaluation.due > now.saturating_add(LONG_INTERVAL) {
+            evaluation.due = now.saturating_add(INTERVAL);
+        }
+        if evaluation.due > now || self.footprint.newest().is_none() {
+            return;
+        }
+        if evaluation.due == 0 {
+            let stagger = match row {
+                RowNumber::Part(number)
+                | RowNumber::Slab(number)
+                | RowNumber::Site(number)
+                | RowNumber::Group(number)
+                | RowNumber::HeldGroup(number) => number,
+                RowNumber::Process(id) | RowNumber::Held(id) => id.pid,
+            };
+            // Otherwise all rows of the first snapshot would be due at the same time.
+            evaluation.due = now.saturating_add(1 + stagger % INTERVAL);
+            return;
+        }
+        // A steady row stays steady while nothing changes.
+        if !evaluation.changed && evaluation.latest().verdict == Verdict::Steady {
+            evaluation.due = NEVER;
+            return;
+        }
+        if self.footprint.is_constant() && self.held.is_constant() {
+            // A single point.
+            let judgement = scheduler.judge(&self.footprint, None, &[], None, &Judgement::NONE);
+            evaluation.is_steady = judgement.verdict == Verdict::Steady;
+            evaluation.latest = None;
+            evaluation.due = if evaluation.is_steady {
+                NEVER
+            } else {
+                // A multiple of the interval, so that turns stay spread.
+                let observed_at = self.footprint.start().unwrap_or_default().saturating_add(MIN_OBSERVED);
+                let left = observed_at.saturating_sub(Duration::from_secs(now.into()));
+                let turns = left.as_secs().div_ceil(INTERVAL.into()).max(1);
+                now.saturating_add(turns as u32 * INTERVAL)
+            };
+            evaluation.changed = false;
+            return;
+        }
+        let is_urgent = matches!(row, RowNumber::Part(_) | RowNumber::Group(_) | RowNumber::HeldGroup(_))
+            || evaluation.latest().verdict >= Verdict::Warming;
+        scheduler.queue.push(Turn {
+            order: evaluation.due.saturating_sub(if is_urgent { HEAD_START } else { 0 }),
+            row,
+            due: evaluation.due,
+        });
+    }
+
+    /// Sets the verdict to one that a host exported; if `None` or invalid, to none. Returns true if it is growth.
+    pub(super) fn set_told(&mut self, told: Option<&ToldVerdict>) -> bool {
+        self.evaluation = Evaluation::default();
+        let Some((told, verdict)) = told.and_then(|told| Some((told, Verdict::from_rank(told.rank)?))) else {
+            return false;
         };
-        let judgement = &mut latest.judgement;
-        judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(None));
-        if !may_leak {
-            judgement.call_growing();
+        self.evaluation.is_steady = verdict == Verdict::Steady;
+        if verdict != Verdict::Steady {
+            let judgement = Judgement {
+                verdict,
+                metric: Metric::Held,
+                slope: told.slope,
+                confidence: told.confidence,
+                since: told.since,
+                ..Judgement::NONE
+            };
+            let log = GrowthLog::default();
+            self.evaluation.latest = Some(Box::new(Latest { judgement, log }));
         }
+        verdict.is_growth()
     }
-
-    /// Puts the row, which has that number, in the queue of those to judge if it is due.
-    pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler, number: RowNumber) {
-        if !self.is_without_past() {
-            scheduler.queue(&mut self.evaluation, &self.footprint, &self.held, number);
-        }
-    }
-
-    /// Judges it now as what is held through descriptors.
-    pub(super) fn evaluate_descriptors(
-        &mut self,
-        scheduler: &mut EvaluationScheduler,
-        members: Option<&MemberCounts>,
-        started_at: Option<Duration>,
-    ) {
-        self.evaluate(scheduler, members, started_at);
-        if let Some(latest) = &mut self.evaluation.latest {
-            latest.judgement.metric = Metric::Descriptors;
-        }
-    }
-}
-
-impl RowHistory {
-    /// Takes in the verdict that was told, if one was: else it has none. Returns true if it grows by that.
-    pub(super) fn take_told(&mut self, told: Option<&ToldVerdict>) -> bool {
-        let judgement = told.and_then(judgement);
-        self.evaluation = judgement.map_or_else(Evaluation::default, Evaluation::told);
-        judgement.is_some_and(|judgement| judgement.verdict.is_growth())
-    }
-}
-
-/// Returns the judgement that was told; `None` for a rank that is none.
-fn judgement(told: &ToldVerdict) -> Option<Judgement> {
-    Some(Judgement {
-        verdict: Verdict::from_rank(told.rank)?,
-        metric: Metric::Held,
-        slope: told.slope,
-        confidence: told.confidence,
-        since: told.since,
-        ..Judgement::NONE
-    })
 }

@@ -1,70 +1,72 @@
-//! Suspects: what grows or leaks, worst first.
+//! Suspects: processes, groups and parts of the RAM that grow or leak, worst first.
 
-mod fleet;
-mod groups;
-mod held;
-mod parts;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::headroom::process_headroom;
-use crate::group::{GroupBy, RowKey};
+use crate::account::headroom::{headroom, machine_headroom, process_headroom};
+use crate::account::{PartKind, SLAB};
+use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
+use crate::history::held::HeldHistory;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
+use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
 use crate::model::snapshot::Snapshot;
 use crate::order;
 use crate::text;
-use crate::trend::{Judgement, Metric, Verdict};
-use groups::{add_programs, find_groups};
-use parts::find_parts;
+use crate::trend::{Judgement, Metric, Verdict, agree};
 
-/// A process, a group or a part of the RAM with the verdict that was asked for.
+/// Minimum number of growing processes of a program, and the share of its processes that must grow, to report them in one
+/// line. If fewer of many grow, each is reported.
+const MIN_ALIKE: usize = 3;
+const MIN_ALIKE_SHARE: f64 = 0.75;
+/// Multiple of their median pace above which a process is reported by itself.
+const MAX_ALIKE_PACE: f64 = 4.0;
+/// The parts of the RAM that contain little besides mapped and held memory.
+const EXPLAINED_BY_HELD: [&str; 2] = ["shmem", "gpu"];
+/// Maximum width of a slab cache's name, in columns.
+const MAX_NAME: usize = 40;
+
+/// A process, a group or a part of the RAM with a verdict that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// The process, the group, whose members may come and go, or the part of the RAM.
     pub key: RowKey,
-    /// The names of the process, also after it ended; `None` for a group.
+    /// The names of a process, also after it ended; `None` otherwise.
     pub facts: Option<Arc<Facts>>,
-    /// The name of its program, raw: as in groups by command; of a group, its own.
+    /// The raw name of its program, as in groups by command; the name of a group.
     pub command: Option<Arc<[u8]>>,
     /// The number of processes of the group; 1 for a process, 0 for a part of the RAM.
     pub count: usize,
-    /// The number of processes of a program that are told of by its line, as nearly all of them grow; 0 where they are not.
+    /// The number of processes that a program is reported instead of, as nearly all of them grow; else 0.
     pub alike: usize,
-    /// The number of hosts that a program of a fleet grows on, and of those that it runs on.
+    /// In a fleet: the number of hosts on which a program grows, and on which it runs.
     pub hosts: Option<(usize, usize)>,
-    /// The judgement.
     pub judgement: Judgement,
     /// Its newest footprint, in bytes.
     pub footprint: u64,
-    /// Seconds until it reaches the nearest limit at this pace; `None` where it does not go on, or no limit is known.
+    /// Seconds until it reaches the nearest limit at this pace; `None` if it stopped, or no limit is known.
     pub eta: Option<f64>,
     /// When it ended, on the monotonic clock.
     pub ended: Option<Duration>,
-    /// The number of processes of that program that ended like this, this last one included; 0 while it lives.
+    /// The number of ended processes of the program with such a verdict, this last one included; 0 while it lives.
     pub times: usize,
-    /// The memory that grows, where the row does not say.
+    /// The memory that grows, if it is not the footprint.
     pub cause: Option<Cause>,
 }
 
-/// Columns of the name of a slab cache that are told.
-const MAX_NAME: usize = 40;
-
-/// The memory that grows in a row, where it is not its footprint.
+/// The memory that grows in a row, other than its footprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Memory of that kind, held through descriptors.
+    /// Memory held through descriptors, by kind.
     Held(HeldKind),
     /// A slab cache, by its raw name.
     Slab(Box<[u8]>),
 }
 
 impl Cause {
-    /// Returns it in words that are safe to print: `held: memfd`, `slab kmalloc-64`.
+    /// Returns text that is safe to print: `held: memfd`, `slab kmalloc-64`.
     pub fn text(&self) -> String {
         match self {
             Self::Held(kind) => format!("held: {}", kind.id()),
@@ -91,50 +93,56 @@ impl Suspect {
         }
     }
 
-    /// Returns true if it is what is held through descriptors that grows, and not the footprint: its mappings tell nothing.
+    fn held(key: RowKey, command: Option<Arc<[u8]>>, held: &HeldHistory) -> Self {
+        Self {
+            cause: Some(Cause::Held(held.kind())),
+            ..Self::new(key, command, held.row())
+        }
+    }
+
+    /// Returns true if memory held through descriptors grows, which no mapping shows.
     pub const fn is_held(&self) -> bool {
         matches!(self.cause, Some(Cause::Held(_)))
     }
 }
 
-/// A query for suspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspectQuery {
     /// The least alarming verdict.
     pub least: Verdict,
-    /// Groups of this kind only. `None` asks for processes, ended ones included, and for programs whose growth is not
-    /// that of single processes: those whose workers come and go.
+    /// Report only groups of this kind. `None` reports processes, ended ones included, and programs whose growth single
+    /// processes do not explain, as their workers come and go.
     pub by: Option<GroupBy>,
 }
 
 impl SuspectQuery {
-    /// Everything that grows or leaks.
     pub const GROWING: Self = Self {
         least: Verdict::Warming,
         by: None,
     };
 }
 
-/// Returns the suspects of a history whose last snapshot this is: leaks first, the living before the ended, what is held
-/// before pages of files, the fastest first. Of the processes of a program that ended, the last stands for all; where
-/// nearly all of those that live grow, the program does. Of a fleet: the programs that grow on many hosts at once, and what
-/// grows on single ones.
+/// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, file
+/// pages last, then by slope.
+///
+/// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
+/// if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = query.by {
         find_groups(history, snapshot, by, query.least, &mut found);
-        found.extend(held::groups(history, snapshot, by, query.least));
+        found.extend(held_groups(history, snapshot, by, query.least));
     } else if snapshot.fleet.is_some() {
         find_living(history, snapshot, query.least, &mut found);
-        fleet::find_programs(history, snapshot, &mut found);
+        find_fleet_programs(history, snapshot, &mut found);
     } else {
         find_living(history, snapshot, query.least, &mut found);
         find_ended(history, query.least, &mut found);
         let mut programs = Vec::new();
         find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
         add_programs(programs, &mut found);
-        let mut held = held::processes(history, snapshot, query.least);
-        let programs = held::groups(history, snapshot, GroupBy::Command, query.least);
+        let mut held = held_processes(history, snapshot, query.least);
+        let programs = held_groups(history, snapshot, GroupBy::Command, query.least);
         add_programs(programs, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
         found.extend(held);
@@ -153,7 +161,6 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     found
 }
 
-/// Returns true if the row has a verdict at least that alarming.
 fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
     let verdict = history.trend().verdict;
     verdict != Verdict::Unknown && verdict >= least
@@ -170,7 +177,7 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         let Some(sample) = snapshot.row(id) else {
             continue;
         };
-        // An address space that several processes share is listed once.
+        // Report a shared address space once.
         if sample.shares_mm.is_some_and(|first| history.get(first).is_some()) {
             continue;
         }
@@ -209,7 +216,232 @@ fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
     }
 }
 
-/// Returns a sample that stands for an ended process in a filter: it has names, and no figures.
+/// Adds growing programs to the processes found. Replaces processes by their program if nearly all of them grow; skips
+/// programs whose growth single processes explain.
+fn add_programs(mut programs: Vec<Suspect>, found: &mut Vec<Suspect>) {
+    for program in &mut programs {
+        fold_alike(program, found);
+    }
+    programs.retain(|program| program.alike > 0 || !is_explained(program, found));
+    found.extend(programs);
+}
+
+fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict, found: &mut Vec<Suspect>) {
+    let from = found.len();
+    for (name, row) in history.groups_by(by).filter(|(_, row)| is_suspect(row, least)) {
+        let name = name.cloned();
+        let key = GroupKey { by, name: name.clone() };
+        let count = history.members(by, name.as_deref());
+        found.push(Suspect {
+            count,
+            ..Suspect::new(RowKey::Group(key), name, row)
+        });
+    }
+    let names = GroupNames::new(snapshot.rows());
+    if by == GroupBy::Family {
+        // The history of a family of one is that of the process.
+        let alone = history
+            .processes()
+            .filter(|(id, row)| is_suspect(row, least) && !history.has_family(*id));
+        for (id, row) in alone {
+            let sample = names.find(id.pid).filter(|sample| sample.id == id);
+            let Some(name) = sample.and_then(|sample| names.name_of(sample, by)) else {
+                continue;
+            };
+            let name: Option<Arc<[u8]>> = Some(name.as_ref().into());
+            let key = GroupKey { by, name: name.clone() };
+            found.push(Suspect {
+                count: 1,
+                ..Suspect::new(RowKey::Group(key), name, row)
+            });
+        }
+    }
+    set_etas(history, snapshot, by, &mut found[from..]);
+}
+
+/// Sets the time until groups of that kind reach a limit.
+fn set_etas(history: &History, snapshot: &Snapshot, by: GroupBy, found: &mut [Suspect]) {
+    if found.is_empty() {
+        return;
+    }
+    // Which cgroup a group is in only matters if a cgroup has a limit.
+    let has_limit = |figures: &CgroupFigures| matches!(figures.limit, Ok(Some(_)));
+    let cgroups = if by != GroupBy::Cgroup && snapshot.cgroups.values().any(has_limit) {
+        common_cgroups(history, snapshot, by, found)
+    } else {
+        HashMap::new()
+    };
+    for suspect in found {
+        let cgroup = if by == GroupBy::Cgroup {
+            suspect.command.as_deref()
+        } else {
+            cgroups.get(&suspect.command).copied().flatten()
+        };
+        suspect.eta = suspect.judgement.eta(headroom(snapshot, cgroup));
+    }
+}
+
+/// Returns by group name the cgroup that all members are in; `None` if they are in several.
+fn common_cgroups<'a>(
+    history: &History,
+    snapshot: &'a Snapshot,
+    by: GroupBy,
+    groups: &[Suspect],
+) -> HashMap<Option<Arc<[u8]>>, Option<&'a [u8]>> {
+    let names = GroupNames::new(snapshot.rows());
+    let wanted: HashSet<Option<&[u8]>> = groups.iter().map(|group| group.command.as_deref()).collect();
+    let mut cgroups = HashMap::new();
+    // A history may have only some of the processes.
+    let is_member = |sample: &&ProcessSample| !sample.stat.is_kernel_thread() && history.get(sample.id).is_some();
+    for sample in snapshot.rows().iter().filter(is_member) {
+        let name = names.name_of(sample, by);
+        if !wanted.contains(&name.as_deref()) {
+            continue;
+        }
+        let own = sample.facts.cgroup.as_deref().ok();
+        let common = cgroups.entry(name.as_deref().map(Arc::from)).or_insert(own);
+        if *common != own {
+            *common = None;
+        }
+    }
+    cgroups
+}
+
+/// Removes the processes of a growing program if nearly all of them grow alike. A process that is much faster, or has a worse
+/// verdict, stays.
+fn fold_alike(program: &mut Suspect, found: &mut Vec<Suspect>) {
+    let verdict = program.judgement.verdict;
+    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
+    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
+    paces.sort_unstable_by(f64::total_cmp);
+    let least = (program.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
+    if !verdict.is_growth() || (paces.len() as f64) < least {
+        return;
+    }
+    let fastest = paces[paces.len() / 2] * MAX_ALIKE_PACE;
+    let is_alike = |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && s.judgement.verdict <= verdict;
+    let all = found.len();
+    found.retain(|s| !is_alike(s));
+    program.alike = all - found.len();
+}
+
+/// Returns true if the processes found explain the growth of their program.
+fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
+    let own = found
+        .iter()
+        .filter(|s| s.ended.is_none() && s.command == program.command);
+    let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
+        (slope + s.judgement.slope, worst.max(s.judgement.verdict))
+    });
+    // Processes that only grow do not explain a leak.
+    program.count <= 1 || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
+}
+
+/// Finds the processes whose held memory grows or leaks.
+fn held_processes(history: &History, snapshot: &Snapshot, least: Verdict) -> Vec<Suspect> {
+    let suspects = history
+        .held()
+        .processes()
+        .filter(|(_, held)| is_suspect(held.row(), least));
+    let found = suspects.filter_map(|(id, held)| {
+        let sample = snapshot.row(id)?;
+        let cgroup = sample.facts.cgroup.as_deref().ok();
+        Some(Suspect {
+            facts: Some(Arc::clone(&sample.facts)),
+            count: 1,
+            eta: held.row().trend().eta(headroom(snapshot, cgroup)),
+            ..Suspect::held(RowKey::Process(id), history.command(id), held)
+        })
+    });
+    let mut found: Vec<Suspect> = found.collect();
+    order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
+    found
+}
+
+/// Finds the groups of that kind whose held memory grows or leaks.
+fn held_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict) -> Vec<Suspect> {
+    let suspects = history
+        .held()
+        .groups_by(by)
+        .filter(|(_, held)| is_suspect(held.row(), least));
+    let found = suspects.map(|(key, held)| Suspect {
+        count: history.members(by, key.name.as_deref()),
+        ..Suspect::held(RowKey::Group(key.clone()), key.name.clone(), held)
+    });
+    let mut found: Vec<Suspect> = found.collect();
+    order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
+    set_etas(history, snapshot, by, &mut found);
+    found
+}
+
+/// Returns true if the held memory that is reported explains at least half of a part's growth, with no better verdict.
+fn is_explained_by_held(reported: &[Suspect], part: &str, judged: &Judgement) -> bool {
+    let is_process = |s: &&Suspect| s.key.process().is_some() || s.alike > 0;
+    let processes = || reported.iter().filter(is_process).map(|s| &s.judgement);
+    let slope: f64 = processes().map(|judgement| judgement.slope).sum();
+    let worst = processes().map(|judgement| judgement.verdict).max();
+    EXPLAINED_BY_HELD.contains(&part)
+        && slope >= judged.slope / 2.0
+        && worst.is_some_and(|worst| worst >= judged.verdict)
+}
+
+/// Finds the parts of the RAM that grow and may leak, unless the held memory that is reported explains it. Unreclaimable slab is
+/// reported with the cache that grows.
+fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Suspect], found: &mut Vec<Suspect>) {
+    // A part that only warms up is not worth reporting.
+    let least = least.max(Verdict::Growing);
+    let cache = history.slab().grower();
+    let cause = cache.map(|(name, _)| Cause::Slab(name.into()));
+    let suspect = |key: PartKey, row: &RowHistory, cause| Suspect {
+        eta: row.trend().eta(machine_headroom(snapshot)),
+        cause,
+        ..Suspect::new(RowKey::Part(key), None, row)
+    };
+    let parts = history.parts().that_may_leak();
+    let parts = parts.filter(|(_, row)| is_suspect(row, least));
+    let parts = parts.filter(|(key, row)| !is_explained_by_held(held, key.id, row.trend()));
+    let mut has_cause = false;
+    for (key, row) in parts {
+        let cause = cause.clone().filter(|_| key.id == SLAB);
+        has_cause |= cause.is_some();
+        found.push(suspect(key, row, cause));
+    }
+    // Other caches that shrink may hide a cache that leaks.
+    if let (Some((_, row)), Some(PartKind { id, label, .. }), false) = (cache, PartKind::find(SLAB), has_cause)
+        && row.trend().verdict == Verdict::Leaking
+    {
+        found.push(suspect(PartKey { id, label }, row, cause));
+    }
+}
+
+/// Adds the programs of a fleet that grow on more hosts than chance explains, and removes the hosts that they explain.
+fn find_fleet_programs(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
+    let mut programs: HashMap<Arc<[u8]>, Vec<Judgement>> = HashMap::new();
+    for suspect in found.iter() {
+        let Some(name) = &suspect.command else { continue };
+        programs.entry(Arc::clone(name)).or_default().push(suspect.judgement);
+    }
+    for (name, judgements) in programs {
+        let all = history.members(GroupBy::Command, Some(&name));
+        let Some((hosts, judgement)) = agree(judgements, all, snapshot.monotonic) else {
+            continue;
+        };
+        found.retain(|s| s.command.as_ref() != Some(&name) || s.judgement.verdict > judgement.verdict);
+        let key = GroupKey {
+            by: GroupBy::Command,
+            name: Some(Arc::clone(&name)),
+        };
+        let Some(row) = history.group(&key) else { continue };
+        found.push(Suspect {
+            count: all,
+            hosts: Some((hosts, all)),
+            judgement,
+            ..Suspect::new(RowKey::Group(key), Some(name), row)
+        });
+    }
+}
+
+/// Returns a placeholder for an ended process, for filters. It has names but no figures.
 pub fn ended_sample(id: Identity, facts: &Arc<Facts>) -> ProcessSample {
     ProcessSample::unread(id, Arc::clone(facts), Missing::Gone)
 }

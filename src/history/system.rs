@@ -10,34 +10,34 @@ use crate::history::window::rate;
 use crate::model::reading::Reading;
 use crate::model::snapshot::{SelfCost, Snapshot};
 
-/// Seconds over which the share of walks is smoothed: the walks of a single tick vary widely.
+/// Time constant for smoothing the CPU share of walks, in seconds: it varies widely from tick to tick.
 const SMOOTHING: f64 = 10.0;
 
-/// Rates and series of the system. A rate is `None` until two snapshots were seen, and where a counter ran backwards.
+/// Rates and series of the system. A rate is `None` before the second snapshot, and if a counter decreased.
 #[derive(Debug, Default)]
 pub struct SystemHistory {
     last: Option<(Duration, [Reading<u64>; 9], Reading<SelfCost>)>,
-    /// Bytes a second read back from swap.
+    /// Bytes a second.
     pub swap_in: Option<f64>,
-    /// Bytes a second written to swap.
+    /// Bytes a second.
     pub swap_out: Option<f64>,
     /// Major faults a second.
     pub majfault: Option<f64>,
-    /// Bytes a second that kswapd looked at to reclaim memory.
+    /// Bytes a second that kswapd scanned.
     pub scan_kswapd: Option<f64>,
-    /// Bytes a second that it reclaimed.
+    /// Bytes a second that kswapd reclaimed.
     pub steal_kswapd: Option<f64>,
-    /// Bytes a second that tasks themselves looked at, as they had to wait for memory (direct reclaim).
+    /// Bytes a second that tasks scanned, as they had to wait for memory (direct reclaim).
     pub scan_direct: Option<f64>,
-    /// Bytes a second that they reclaimed.
+    /// Bytes a second that tasks reclaimed.
     pub steal_direct: Option<f64>,
-    /// Bytes a second of anonymous memory read back soon after it was reclaimed.
+    /// Bytes a second of anonymous memory that was read back soon after it was reclaimed.
     pub refault_anon: Option<f64>,
-    /// Bytes a second of files read back soon after they were reclaimed.
+    /// Bytes a second of files that were read back soon after they were reclaimed.
     pub refault_file: Option<f64>,
-    /// Processor time of zmtop itself, 1.0 being one core.
+    /// CPU usage of zmtop itself; 1.0 is one core.
     pub own_cpu: Option<f64>,
-    /// Processor time of walks, 1.0 being one core, smoothed over some ten seconds.
+    /// CPU usage of walks, smoothed over about ten seconds; 1.0 is one core.
     pub walked: Option<f64>,
     mem: TimeSeries,
     swap: TimeSeries,
@@ -46,22 +46,21 @@ pub struct SystemHistory {
 }
 
 impl SystemHistory {
-    /// Returns RAM [in use](crate::model::SystemSample::used).
+    /// RAM [in use](crate::model::SystemSample::used).
     pub const fn mem(&self) -> SeriesView<'_> {
         SeriesView::new(&self.mem, self.now, self.interval)
     }
 
-    /// Returns swap in use.
     pub const fn swap(&self) -> SeriesView<'_> {
         SeriesView::new(&self.swap, self.now, self.interval)
     }
 
-    /// Returns its series: of RAM and of swap in use.
+    /// The series to save.
     pub(super) const fn series(&self) -> [&TimeSeries; 2] {
         [&self.mem, &self.swap]
     }
 
-    /// Goes on from series that were kept.
+    /// Continues saved series.
     pub(super) fn resume(&mut self, [mem, swap]: [TimeSeries; 2]) {
         (self.mem, self.swap) = (mem, swap);
     }
@@ -69,33 +68,22 @@ impl SystemHistory {
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
         let now = snapshot.monotonic;
         let s = &snapshot.system;
-        let counters = [
-            s.pswpin,
-            s.pswpout,
-            s.pgmajfault,
-            s.scan_kswapd,
-            s.steal_kswapd,
-            s.scan_direct,
-            s.steal_direct,
-            s.refault_anon,
-            s.refault_file,
+        let rates = [
+            (&mut self.swap_in, s.pswpin),
+            (&mut self.swap_out, s.pswpout),
+            (&mut self.majfault, s.pgmajfault),
+            (&mut self.scan_kswapd, s.scan_kswapd),
+            (&mut self.steal_kswapd, s.steal_kswapd),
+            (&mut self.scan_direct, s.scan_direct),
+            (&mut self.steal_direct, s.steal_direct),
+            (&mut self.refault_anon, s.refault_anon),
+            (&mut self.refault_file, s.refault_file),
         ];
+        let counters = rates.each_ref().map(|(_, counter)| *counter);
         if let Some((then, before, own)) = &self.last {
             let seconds = now.saturating_sub(*then).as_secs_f64();
-            let rate = |i: usize| rate(before[i].ok()?, counters[i].ok()?, seconds);
-            let rates = [
-                &mut self.swap_in,
-                &mut self.swap_out,
-                &mut self.majfault,
-                &mut self.scan_kswapd,
-                &mut self.steal_kswapd,
-                &mut self.scan_direct,
-                &mut self.steal_direct,
-                &mut self.refault_anon,
-                &mut self.refault_file,
-            ];
-            for (i, slot) in rates.into_iter().enumerate() {
-                *slot = rate(i);
+            for ((slot, counter), before) in rates.into_iter().zip(before) {
+                *slot = before.ok().zip(counter.ok()).and_then(|(b, c)| rate(b, c, seconds));
             }
             if seconds > 0.0 {
                 let share = snapshot.sampling.walked.as_secs_f64() / seconds;
@@ -116,28 +104,27 @@ impl SystemHistory {
         self.swap.push(now, s.swap_used().ok(), tick.retention);
     }
 
-    /// Returns the memory of its series in bytes.
     pub(super) const fn bytes(&self) -> usize {
         self.mem.bytes() + self.swap.bytes()
     }
 }
 
-/// Shortest suspend, in seconds. The two clocks are not read at the same moment.
+/// Minimum length of a suspend, in seconds, as the two clocks are not read at the same moment.
 const MIN_LENGTH: f64 = 1.0;
-/// Number of suspends that are remembered one by one; the oldest two become one.
+/// Maximum number of suspends; beyond it, the two oldest are merged.
 pub(super) const MAX_KEPT: usize = 500;
 
-/// The suspends that were seen, in order.
+/// The suspends of the machine, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Suspends {
-    /// The highest uptime − monotonic clock so far, in seconds: a read that comes late makes it too low, never too high.
+    /// The highest difference of uptime and monotonic clock so far, in seconds. A late read makes it too low, never too
+    /// high.
     offset: Option<f64>,
-    /// The time of the first snapshot after each, on the monotonic clock, and its length.
+    /// The time of the first snapshot after each suspend, and its length.
     found: VecDeque<(Duration, Duration)>,
 }
 
 impl Suspends {
-    /// Takes in the clocks of a snapshot.
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
         let Ok(uptime) = snapshot.system.uptime else { return };
         let now = uptime - snapshot.monotonic.as_secs_f64();
@@ -164,18 +151,18 @@ impl Suspends {
         }
     }
 
-    /// Returns every suspend: the time of the first snapshot after it, and its length.
+    /// Returns the time of the first snapshot after each suspend, and its length.
     pub fn all(&self) -> impl Iterator<Item = (Duration, Duration)> {
         self.found.iter().copied()
     }
 
-    /// Returns the time that passed from one moment of the monotonic clock to another, suspends included.
+    /// Returns the time between two moments of the monotonic clock, suspends included.
     pub fn elapsed(&self, from: Duration, to: Duration) -> Duration {
         let within = self.all().filter(|(at, _)| *at > from && *at <= to);
         within.fold(to.saturating_sub(from), |sum, (_, length)| sum.saturating_add(length))
     }
 
-    /// Returns how much of the time that passed until `to` the machine was not suspended.
+    /// Returns how much of the time `elapsed` until `to` the machine was not suspended.
     pub fn awake(&self, to: Duration, elapsed: Duration) -> Duration {
         let (mut sum, mut left) = (Duration::ZERO, elapsed);
         for (at, length) in self.found.iter().rev().filter(|(at, _)| *at <= to) {
@@ -183,25 +170,25 @@ impl Suspends {
             if left < awake {
                 break;
             }
-            // A moment within it is its end.
+            // A moment within a suspend counts as its end.
             sum += awake;
             left = left.saturating_sub(awake).saturating_sub(*length);
         }
         sum.saturating_add(left)
     }
 
-    /// Returns the moment of the monotonic clock from which on so much time passed until `to`, suspends included: the
-    /// inverse of [`Self::elapsed`].
+    /// Returns the moment of the monotonic clock that was `elapsed` before `to`, suspends included: the inverse of
+    /// [`Self::elapsed`].
     pub fn moment(&self, to: Duration, elapsed: Duration) -> Duration {
         to.saturating_sub(self.awake(to, elapsed))
     }
 
-    /// Returns what is to be kept of it.
+    /// Returns the fields to save.
     pub(super) fn kept(&self) -> Option<(f64, impl ExactSizeIterator<Item = (Duration, Duration)>)> {
         Some((self.offset?, self.found.iter().copied()))
     }
 
-    /// Creates it of what was kept.
+    /// Creates it from saved fields.
     pub(super) fn of(offset: f64, found: Vec<(Duration, Duration)>) -> Self {
         Self {
             offset: Some(offset),

@@ -1,4 +1,4 @@
-//! A time series at several resolutions: finer for what is recent, and run-length encoded.
+//! A time series at several resolutions: finer for recent values, and run-length encoded.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::trend::Point;
 
-/// A bucket, or a run of buckets over which the value was the same. Values are in KiB, as the kernel gives them.
+/// A bucket, or a run of buckets with one value. Values are in KiB, as in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// The number of its first bucket, from the clock's zero.
+    /// The number of its first bucket since the clock's zero.
     pub(super) first: u32,
-    /// The number of buckets; only a run of one value is longer than 1.
+    /// The number of buckets; more than 1 only if the value is constant.
     pub(super) len: u32,
     pub(super) min: u32,
     pub(super) last: u32,
@@ -19,17 +19,15 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Returns the number of its last bucket.
     pub(super) const fn newest(&self) -> u32 {
         self.first + self.len - 1
     }
 
-    /// Returns the second at which it ends, for buckets of `step` seconds.
+    /// Returns the second at which it ends. Buckets are `step` seconds long.
     pub(super) fn end(&self, step: u32) -> u64 {
         (u64::from(self.first) + u64::from(self.len)) * u64::from(step)
     }
 
-    /// Returns a run of one value in the buckets `first` to `newest`.
     const fn constant(first: u32, newest: u32, kib: u32) -> Self {
         Self {
             first,
@@ -40,12 +38,12 @@ impl Run {
         }
     }
 
-    /// Converts it to a point, for buckets of `step` seconds.
+    /// Buckets are `step` seconds long.
     pub(super) fn point(&self, step: u32) -> Point {
         let bytes = |kib: u32| u64::from(kib) * 1024;
         Point {
             from: Duration::from_secs(u64::from(self.first) * u64::from(step)),
-            // A millisecond less: the end belongs to the next bucket.
+            // One millisecond less, as the end belongs to the next bucket.
             to: Duration::from_secs(u64::from(self.first + self.len) * u64::from(step))
                 .saturating_sub(Duration::from_millis(1)),
             min: bytes(self.min),
@@ -55,7 +53,7 @@ impl Run {
     }
 }
 
-/// The newest value and for how long it has stayed, in seconds of the clock. It is in no bucket yet.
+/// The newest value, and the seconds of the clock from and to which it stayed. It is in no bucket yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CurrentValue {
     pub(super) kib: u32,
@@ -63,7 +61,7 @@ pub(super) struct CurrentValue {
     pub(super) to: u32,
 }
 
-/// Appends a value to the newest run, if any; returns the up to three runs that take its place.
+/// Appends a value to the newest run, if any; returns up to three runs that replace it.
 pub(super) fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Option<Run>; 3] {
     let kib = value.kib;
     let (from, to) = (value.from / step, value.to / step);
@@ -79,7 +77,7 @@ pub(super) fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Op
     if from > newest {
         return [Some(run), Some(Run::constant(from, to, kib)), None];
     }
-    // The newest bucket was like the run before it, and no longer is: split it off.
+    // The newest bucket has a second value now: split it off the run.
     let before = (run.len > 1).then(|| Run {
         len: run.len - 1,
         ..run
@@ -95,7 +93,7 @@ pub(super) fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Op
     [before, Some(bucket), after]
 }
 
-/// Appends a run of a later series, which begins in the newest bucket or after it.
+/// Appends a run of a later series, which begins in the newest bucket or later.
 pub(super) fn join(ring: &mut VecDeque<Run>, later: Run) {
     let Some(newest) = ring.back().copied().filter(|newest| newest.newest() >= later.first) else {
         ring.push_back(later);
@@ -124,7 +122,7 @@ pub(super) fn join(ring: &mut VecDeque<Run>, later: Run) {
     }
 }
 
-/// A resolution: the length of its buckets in seconds, and how many are kept.
+/// The bucket length in seconds, and the number of buckets.
 #[derive(Clone, Copy, Debug)]
 struct Resolution {
     step: u32,
@@ -132,8 +130,8 @@ struct Resolution {
 }
 
 impl Resolution {
-    /// Returns how many buckets are kept at that retention: never so few that a coarser resolution is needed for
-    /// judging what is recent.
+    /// Returns the number of buckets at that retention. It stays large enough that judging recent values needs no
+    /// coarser resolution.
     fn kept(self, retention: Retention) -> u32 {
         (self.buckets >> retention.halvings)
             .max(BUCKETS_PER_AGE + 2)
@@ -159,22 +157,25 @@ const RESOLUTIONS: [Resolution; 5] = [
     },
 ];
 
-/// The number of buckets that fit into the age of a bucket that is judged. Judging needs 16 (see [`crate::trend::judge`]); twice
-/// as many make up for buckets that lie across the border of two spans.
+/// The number of buckets in the age of a judged bucket. Judging needs 16 (see [`crate::trend::judge`]); twice as many
+/// make up for buckets across the border of two spans.
 const BUCKETS_PER_AGE: u32 = 32;
 
-/// Returns by how much a value may differ, in KiB, and count as unchanged: PSS moves by a few pages whenever a sharer
-/// comes or goes, and each change costs a run.
+/// Returns by how many KiB a value may differ to count as unchanged. PSS moves by a few pages whenever a sharer comes
+/// or goes, and each change needs a run.
 const fn tolerance(kib: u32) -> u32 {
     if kib < 16_384 { 4 } else { kib / 4096 }
 }
 
-/// Returns the second that a moment is in.
+fn to_kib(bytes: u64) -> u32 {
+    u32::try_from(bytes / 1024).unwrap_or(u32::MAX)
+}
+
 fn second(now: Duration) -> u32 {
     u32::try_from(now.as_secs()).unwrap_or(u32::MAX - 1).min(u32::MAX - 1)
 }
 
-/// Drops the runs that lie further back than `kept` buckets.
+/// Drops the runs that are more than `kept` buckets old.
 fn trim(ring: &mut VecDeque<Run>, kept: u32) {
     let newest = ring.back().map_or(0, Run::newest);
     while ring.front().is_some_and(|run| newest - run.newest() >= kept) {
@@ -182,7 +183,7 @@ fn trim(ring: &mut VecDeque<Run>, kept: u32) {
     }
 }
 
-/// The share of the buckets that is kept: all, a half, a quarter or an eighth, where memory is short. Verdicts are then
+/// The share of the buckets that is stored when memory is short: all, a half, a quarter or an eighth. Verdicts are then
 /// based on coarser spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Retention {
@@ -190,7 +191,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Returns half as much; the same where there is no less.
+    /// Returns half as much, if there is less.
     #[must_use]
     pub fn halved(self) -> Self {
         Self {
@@ -207,19 +208,19 @@ impl Retention {
     }
 }
 
-/// A series over a month: the lowest, the last and the highest value of each bucket at five resolutions.
+/// A series over a month: the lowest, last and highest value of each bucket at five resolutions.
 ///
-/// A value that stays takes no more memory the longer it stays: none for a process that never changed, some hundreds
-/// of bytes for an idle one, 70 KB at most for one that changed every second of a month.
+/// A constant value needs no more memory over time: a process that never changed needs none, an idle one some hundred
+/// bytes, and one that changed every second of a month at most 70 KB.
 #[derive(Clone, Debug, Default)]
 pub struct TimeSeries {
-    /// The newest value, while it stays the same. A cell, as time passes in a series that nobody pushes to.
+    /// The newest value. A cell, as time passes in a series that is not pushed to.
     pub(super) current: Cell<Option<CurrentValue>>,
     /// The second of the first value.
     pub(super) first: u32,
-    /// A value was unknown since the newest one.
+    /// The value has been unknown since.
     pub(super) has_gap: bool,
-    /// The past, allocated with the first change.
+    /// Allocated with the first change.
     pub(super) past: Option<Box<Past>>,
 }
 
@@ -228,26 +229,17 @@ pub struct TimeSeries {
 pub(super) struct Past {
     pub(super) rings: [VecDeque<Run>; RESOLUTIONS.len()],
     retention: Retention,
-    /// Its memory in bytes.
+    /// In bytes.
     bytes: u32,
 }
 
-/// The effect of a value on a series.
-enum Step {
-    Same,
-    First,
-    /// Another value came after this one.
-    Changed(CurrentValue),
-}
-
 impl TimeSeries {
-    /// The number of resolutions.
     pub const RESOLUTIONS: usize = RESOLUTIONS.len();
 
-    /// Returns the bucket length of a resolution, and how far back it reaches; the finest is 0.
+    /// Returns the bucket length and the time span of a resolution; the finest is 0.
     ///
     /// # Panics
-    /// Where there is no such resolution.
+    /// If there is no such resolution.
     pub const fn resolution(level: usize) -> (Duration, Duration) {
         let Resolution { step, buckets } = RESOLUTIONS[level];
         (
@@ -258,20 +250,18 @@ impl TimeSeries {
 
     /// Appends the value at `now`, in bytes; returns true if it changed. `None` leaves a gap.
     ///
-    /// A value within 4 KiB, or a four-thousandth, of the one before counts as the same, and so does the time between
-    /// the two. A time before the last one counts as the last one.
+    /// A value within 4 KiB, or 1/4096, of the previous one counts as equal, and the time in between as covered. A time
+    /// before the last one counts as the last one.
     pub fn push(&mut self, now: Duration, bytes: Option<u64>, retention: Retention) -> bool {
-        match self.take(now, bytes) {
-            Step::Same => false,
-            Step::First => true,
-            Step::Changed(previous) => {
-                self.past.get_or_insert_default().append(previous, retention);
-                true
-            }
+        let previous = self.current.get();
+        let changed = self.set_current(now, bytes);
+        if let Some(previous) = previous.filter(|_| changed) {
+            self.past.get_or_insert_default().append(previous, retention);
         }
+        changed
     }
 
-    /// Lets time pass up to `now`, at which the value was the same as last time.
+    /// Lets time pass up to `now` with an unchanged value.
     pub(super) fn rest_until(&self, now: Duration) {
         if let Some(current) = self.current.get().filter(|_| !self.has_gap) {
             let to = current.to.max(second(now));
@@ -279,61 +269,47 @@ impl TimeSeries {
         }
     }
 
-    /// Returns true if the value was known last time.
     pub(super) const fn is_known(&self) -> bool {
         self.current.get().is_some() && !self.has_gap
     }
 
-    /// Takes the value at `now` in the place of the one before, which is forgotten; returns true if it changed.
+    /// Replaces the previous value, which is dropped; returns true if it changed.
     pub(super) fn replace(&mut self, now: Duration, bytes: Option<u64>) -> bool {
-        let changed = !matches!(self.take(now, bytes), Step::Same);
+        let changed = self.set_current(now, bytes);
         if let Some(current) = self.current.get().filter(|_| changed) {
             self.first = current.from;
         }
         changed
     }
 
-    /// Returns true if that value would differ from the newest one.
+    /// Returns true if a value would count as a change.
     pub(super) fn is_change(&self, bytes: u64) -> bool {
-        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
-        let is_same = |current: CurrentValue| current.kib.abs_diff(kib) <= tolerance(current.kib);
+        let is_same = |current: CurrentValue| current.kib.abs_diff(to_kib(bytes)) <= tolerance(current.kib);
         self.has_gap || !self.current.get().is_some_and(is_same)
     }
 
-    fn take(&mut self, now: Duration, bytes: Option<u64>) -> Step {
+    /// Sets the newest value; returns true if it changed.
+    fn set_current(&mut self, now: Duration, bytes: Option<u64>) -> bool {
         let Some(bytes) = bytes else {
             self.has_gap = true;
-            return Step::Same;
+            return false;
         };
         let is_change = self.is_change(bytes);
-        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
-        let now = second(now);
-        match self.current.get_mut() {
-            Some(current) if !is_change => {
-                current.to = current.to.max(now);
-                Step::Same
-            }
-            Some(current) => {
-                let previous = *current;
-                let from = now.max(previous.to);
-                *current = CurrentValue { kib, from, to: from };
-                self.has_gap = false;
-                Step::Changed(previous)
-            }
-            None => {
-                self.has_gap = false;
-                self.first = now;
-                self.current.set(Some(CurrentValue {
-                    kib,
-                    from: now,
-                    to: now,
-                }));
-                Step::First
-            }
+        let (now, kib) = (second(now), to_kib(bytes));
+        let current = self.current.get_mut();
+        if let Some(current) = current.as_mut().filter(|_| !is_change) {
+            current.to = current.to.max(now);
+            return false;
         }
+        let from = current.map_or(now, |previous| now.max(previous.to));
+        if current.is_none() {
+            self.first = now;
+        }
+        *current = Some(CurrentValue { kib, from, to: from });
+        self.has_gap = false;
+        true
     }
 
-    /// Drops what that retention does not keep.
     pub fn set_retention(&mut self, retention: Retention) {
         if let Some(past) = &mut self.past {
             past.set_retention(retention);
@@ -350,19 +326,17 @@ impl TimeSeries {
     }
 
     fn retention(&self) -> Retention {
-        self.past
-            .as_ref()
-            .map_or_else(Retention::default, |past| past.retention)
+        self.past.as_ref().map(|past| past.retention).unwrap_or_default()
     }
 
-    /// Returns the newest value in bytes, and the second in which it was last seen.
+    /// Returns the second at which the newest value was last seen, and the value in bytes.
     pub fn newest(&self) -> Option<(Duration, u64)> {
         self.current
             .get()
             .map(|current| (Duration::from_secs(current.to.into()), u64::from(current.kib) * 1024))
     }
 
-    /// Returns the time of the first value of which anything is still known.
+    /// Returns the time of the first value that is still stored.
     pub fn start(&self) -> Option<Duration> {
         let first = Duration::from_secs(self.first.into());
         self.current
@@ -370,19 +344,17 @@ impl TimeSeries {
             .map(|_| first.max(self.covered_since(Self::RESOLUTIONS - 1)))
     }
 
-    /// Returns since when the newest value has been the same.
     pub fn unchanged_since(&self) -> Option<Duration> {
         self.current
             .get()
             .map(|current| Duration::from_secs(current.from.into()))
     }
 
-    /// Returns true if the value never changed.
     pub const fn is_constant(&self) -> bool {
         self.past.is_none()
     }
 
-    /// Returns since when every value is in the buckets of that resolution.
+    /// Returns the time since when a resolution stores all values.
     pub fn covered_since(&self, level: usize) -> Duration {
         let resolution = RESOLUTIONS[level.min(RESOLUTIONS.len() - 1)];
         let newest = self.current.get().map_or(0, |current| current.to / resolution.step);
@@ -390,7 +362,7 @@ impl TimeSeries {
         Duration::from_secs(u64::from(oldest) * u64::from(resolution.step))
     }
 
-    /// Returns the runs of one resolution that end after the second `since`, oldest first, the current value included.
+    /// Returns the runs of one resolution that end after the second `since`, oldest first, including the current value.
     fn runs(&self, level: usize, since: u64) -> impl DoubleEndedIterator<Item = Run> + Clone + '_ {
         let step = RESOLUTIONS.get(level).map_or(1, |resolution| resolution.step);
         let ring = self.past.as_ref().and_then(|past| past.rings.get(level));
@@ -408,11 +380,11 @@ impl TimeSeries {
         past.into_iter().flatten().copied().chain(tail)
     }
 
-    /// Returns the buckets of one resolution that end after `since`, oldest first. A run of equal ones is one point.
+    /// Returns the buckets of one resolution that end after `since`, oldest first. A run of equal buckets is one point.
     pub fn points_since(&self, level: usize, since: Duration) -> impl DoubleEndedIterator<Item = Point> + Clone + '_ {
         let level = level.min(RESOLUTIONS.len() - 1);
         let step = RESOLUTIONS[level].step;
-        // The current value may have stayed for longer than anything is kept.
+        // The current value may be older than the stored buckets.
         let oldest = (self.covered_since(level).as_secs() / u64::from(step)) as u32;
         let runs = self.runs(level, since.as_secs());
         runs.filter(move |run| run.newest() >= oldest).map(move |mut run| {
@@ -423,20 +395,20 @@ impl TimeSeries {
         })
     }
 
-    /// Collects the points that [`crate::trend::judge`] wants into `points`, which is cleared, oldest first: each age at
-    /// the coarsest resolution that still has some 30 buckets to it.
+    /// Collects the points for [`crate::trend::judge`] into `points`, oldest first: each age at the coarsest resolution
+    /// that has about 30 buckets for it.
     pub fn collect_points(&self, points: &mut Vec<Point>) {
         points.clear();
         let Some(current) = self.current.get() else { return };
         let now = u64::from(current.to);
-        // The second up to which points are collected already; finer resolutions go on from there.
+        // The second up to which points are collected. Finer resolutions continue from there.
         let mut until = 0;
         for (level, resolution) in RESOLUTIONS.iter().enumerate().rev() {
             let step = u64::from(resolution.step);
-            // From this second on the next finer resolution is used.
+            // The second from which on the next finer resolution is used.
             let seam = level.checked_sub(1).map_or(u64::MAX, |finer| {
                 let finer = RESOLUTIONS[finer];
-                // One bucket less, as the buckets of the two do not end at the same time.
+                // One bucket less, as the buckets of two resolutions end at different times.
                 let kept = (u64::from(finer.kept(self.retention())) * u64::from(finer.step)).saturating_sub(step);
                 now.saturating_sub(kept.min(u64::from(BUCKETS_PER_AGE) * step))
             });
@@ -456,7 +428,7 @@ impl TimeSeries {
         }
     }
 
-    /// Puts an earlier series before its own values. Of that one counts what is before its own first value.
+    /// Prepends the values of an earlier series from before its own first value.
     pub(super) fn put_before(&mut self, earlier: &Self, retention: Retention) {
         let Some(mut before) = earlier.current.get() else {
             return;
@@ -478,7 +450,7 @@ impl TimeSeries {
         (self.first, self.past) = (earlier.first, Some(joined));
     }
 
-    /// Returns its memory in bytes, on the heap and off it.
+    /// Returns its memory in bytes, on and off the heap.
     pub const fn bytes(&self) -> usize {
         let past = match &self.past {
             Some(past) => past.bytes as usize,
@@ -494,7 +466,7 @@ impl Past {
         for (ring, resolution) in self.rings.iter_mut().zip(RESOLUTIONS) {
             let kept = resolution.kept(retention);
             for run in append(ring.pop_back(), value, resolution.step).into_iter().flatten() {
-                // Past half of what is kept the rest is reserved at once: doubling would overshoot the bound.
+                // Beyond half of `kept`, reserve the rest at once: doubling would exceed the bound.
                 if ring.len() == ring.capacity() && ring.len() * 2 > kept as usize {
                     ring.reserve_exact((kept as usize + 1).saturating_sub(ring.len()).max(1));
                 }

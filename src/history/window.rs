@@ -2,47 +2,46 @@
 
 use std::time::Duration;
 
-/// Returns a counter's rate per second; `None` where it ran backwards or no time passed.
+/// Returns the rate of a counter per second; `None` if it decreased or no time passed.
 pub fn rate(before: u64, now: u64, seconds: f64) -> Option<f64> {
     (seconds > 0.0 && now >= before).then(|| (now - before) as f64 / seconds)
 }
 
-/// The change of a value over a window, as a difference where values are frequent, and as a rate where they are rarer than
-/// the window: 6 MiB in a minute are 1 MiB over a window of ten seconds.
+/// The change of a value over a window. If values are rarer than the window, it is scaled to its length: 6 MiB in a
+/// minute are 1 MiB in ten seconds.
 ///
-/// Values are kept in slots of a tenth of the window: ten values instead of one for each snapshot.
+/// Values are stored in slots of a tenth of the window, to need less memory than one value per snapshot.
 #[derive(Clone, Debug)]
 pub struct ChangeWindow {
-    /// The length of a slot, in nanoseconds.
+    /// In nanoseconds.
     slot: u64,
     /// Maximum time between two values that are compared, in milliseconds.
     reach: u32,
-    /// A ring of the first value of each slot, [`UNKNOWN`] where nothing is known; and of their times.
+    /// The first value of each slot, or [`UNKNOWN`], and its time: a ring.
     slots: [u64; Self::SLOTS],
     times: [u32; Self::SLOTS],
-    /// The number of the newest slot, counted from the clock's zero; [`UNKNOWN`] where there is none.
+    /// The number of the newest slot since the clock's zero; [`UNKNOWN`] if there is none.
     newest: u64,
     /// The last value, or [`UNKNOWN`], and its time.
     last: u64,
     last_at: u32,
-    /// The newest value that left the slots, or [`UNKNOWN`], and its time.
+    /// The newest value that is no longer in the slots, or [`UNKNOWN`], and its time.
     before: u64,
     before_at: u32,
-    /// The newest slot holds nothing but the last value.
+    /// The newest slot contains only the last value.
     is_fresh: bool,
 }
 
-/// An unknown value in a slot.
 const UNKNOWN: u64 = u64::MAX;
 
 impl ChangeWindow {
-    /// The newest slot and the ten before it: a change over ten seconds includes the value of ten seconds ago.
+    /// The newest slot and the ten before it, so that a change over ten seconds includes the value of ten seconds ago.
     const SLOTS: usize = 11;
 
-    /// Creates an empty window of that length (at least 10 ms). Values further apart than `reach` are not compared.
+    /// Creates an empty window of at least 10 ms. Values further apart than `reach` are not compared.
     pub fn new(length: Duration, reach: Duration) -> Self {
         Self {
-            slot: slot_of(length),
+            slot: u64::try_from(length.as_nanos() / 10).unwrap_or(u64::MAX).max(1_000_000),
             reach: u32::try_from(reach.as_millis()).unwrap_or(u32::MAX),
             slots: [UNKNOWN; Self::SLOTS],
             times: [0; Self::SLOTS],
@@ -55,7 +54,6 @@ impl ChangeWindow {
         }
     }
 
-    /// Takes in the value at `now`.
     pub fn push(&mut self, now: Duration, value: Option<u64>) {
         let at = number(now, self.slot);
         let before = if self.newest == UNKNOWN { at } else { self.newest };
@@ -66,13 +64,13 @@ impl ChangeWindow {
             self.slots[place] = UNKNOWN;
         }
         if newest - before >= Self::SLOTS as u64 {
-            // Later than the first value of its slot.
+            // The last value is later than the first of its slot.
             self.leave(self.last, self.last_at);
         }
         self.newest = newest;
         let value = value.map_or(UNKNOWN, |value| value.min(UNKNOWN - 1));
         let place = index(newest);
-        // The first value of a slot stays, so that a change reaches back to the slot's start.
+        // Keep the first value of a slot, so that a change reaches back to the start of the slot.
         self.is_fresh = self.slots[place] == UNKNOWN;
         if self.is_fresh {
             (self.slots[place], self.times[place]) = (value, millis(now));
@@ -80,15 +78,14 @@ impl ChangeWindow {
         (self.last, self.last_at) = (value, millis(now));
     }
 
-    /// Keeps a value that left the slots.
     const fn leave(&mut self, value: u64, at: u32) {
         if value != UNKNOWN {
             (self.before, self.before_at) = (value, at);
         }
     }
 
-    /// Returns the newest value less the oldest one known in the window; `None` where there is no older one. Where that one
-    /// is younger than the window, the value before it counts, and the change is scaled to the length of the window.
+    /// Returns the newest value less the oldest in the window; `None` if there is no older one. If the slots do not
+    /// span the window, the value before them is used, and the change is scaled to the length of the window.
     pub fn change(&self) -> Option<i64> {
         if self.last == UNKNOWN {
             return None;
@@ -106,7 +103,7 @@ impl ChangeWindow {
         oldest.map(|(old, _)| signed(self.last) - signed(old))
     }
 
-    /// Returns the oldest value in the slots beside the last one, and by how many milliseconds it is older.
+    /// Returns the oldest value in the slots, except the last value, and its age in milliseconds.
     fn oldest(&self) -> Option<(u64, u32)> {
         let older = Self::SLOTS - usize::from(self.is_fresh);
         let places = (1..=older).map(|step| index(self.newest + step as u64));
@@ -114,18 +111,18 @@ impl ChangeWindow {
         Some((self.slots[place], self.last_at.wrapping_sub(self.times[place])))
     }
 
-    /// Returns the value before those in the slots, as far as it may be compared, and by how many milliseconds it is older.
+    /// Returns the value before the slots, if it is within reach, and its age in milliseconds.
     fn before(&self) -> Option<(u64, u32)> {
         let age = self.last_at.wrapping_sub(self.before_at);
         (self.before != UNKNOWN && age <= self.reach).then_some((self.before, age))
     }
 
-    /// Returns true if that many milliseconds are the window, to a slot.
+    /// Returns true if an age in milliseconds is at least the window, less a slot.
     fn spans(&self, age: u32) -> bool {
         u64::from(age) * 1_000_000 >= self.slot * 9
     }
 
-    /// Returns true if every value that a change depends on is the same: then it need not be kept.
+    /// Returns true if all values that a change depends on are equal: the window is then not needed.
     pub fn is_flat(&self) -> bool {
         let before = self.before().map_or(UNKNOWN, |(value, _)| value);
         let values = self.slots.iter().chain([&self.last, &before]);
@@ -135,22 +132,15 @@ impl ChangeWindow {
     }
 }
 
-/// Returns a moment in milliseconds. It wraps around after 49 days; only differences of some minutes are taken.
+/// Wraps around after 49 days, which is fine for differences of minutes.
 fn millis(at: Duration) -> u32 {
     at.as_millis() as u32
 }
 
-/// Returns the length of a slot of a window, in nanoseconds.
-fn slot_of(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos() / 10).unwrap_or(u64::MAX).max(1_000_000)
-}
-
-/// Returns the number of the slot that a moment is in.
 fn number(at: Duration, slot: u64) -> u64 {
     (at.as_nanos() / u128::from(slot)).min(u128::from(u64::MAX / 2)) as u64
 }
 
-/// Returns the place of the slot of that number in the ring.
 const fn index(number: u64) -> usize {
     (number % ChangeWindow::SLOTS as u64) as usize
 }

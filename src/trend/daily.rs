@@ -1,4 +1,4 @@
-//! Growth from one day to the next, each hour compared with the same hour of the days before.
+//! Growth from day to day: each hour is compared with the same hour of the days before.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use crate::trend::parameters::{
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
 
-/// Milliseconds of an hour, and the hours of a day.
+/// Milliseconds of an hour.
 const HOUR: u64 = 3_600_000;
 const HOURS: usize = 24;
 
-/// The floors of the hours of the last days, newest first; NaN where nothing is known.
+/// The floors of the hours of the last days, newest first; NaN if unknown.
 #[derive(Debug)]
 pub(super) struct Days([f64; HOURS * DAYS]);
 
-/// Hours compared with the same hours of the days before.
+/// The comparison of hours with the same hours of the days before.
 struct Rise {
-    /// The number of hours known of it and of a day before.
+    /// The number of hours that are known then and on a day before.
     pairs: usize,
-    /// The number of those that stand above the same hour of every day before.
+    /// The number of those that are above the same hour of all days before.
     risen: usize,
-    /// The median of what they rose by, in bytes.
+    /// The median rise, in bytes.
     median: f64,
 }
 
@@ -36,7 +36,7 @@ impl Rise {
 }
 
 impl Days {
-    /// Collects the last days of a series; `None` where hardly more than one was seen.
+    /// Collects the last days of a series; `None` if little more than one was observed.
     pub(super) fn new(points: &[Point]) -> Option<Self> {
         let now = points.last()?.end_ms();
         let observed = now.saturating_sub(points.first()?.start_ms());
@@ -58,7 +58,7 @@ impl Days {
         Some(Self(floors))
     }
 
-    /// Returns by how much an hour stands above the same hour of any day before it; NaN where either is not known.
+    /// Returns by how much an hour is above the same hour of all days before; NaN if unknown.
     fn above(&self, hour: usize) -> f64 {
         let mut highest = f64::NAN;
         for day in 1..DAYS {
@@ -67,7 +67,7 @@ impl Days {
         self.0[hour] - highest
     }
 
-    /// Compares hours with the same hours of the days before; 0 is the newest.
+    /// Compares hours with the days before; hour 0 is the newest.
     fn rise(&self, hours: Range<usize>) -> Rise {
         let mut rises = [0.0; HOURS];
         let mut pairs = 0;
@@ -87,9 +87,9 @@ impl Days {
         }
     }
 
-    /// Returns true if the distance to the days before grew bit by bit over the last two days: that of a leak that began
-    /// within them does. A step, after which every hour stands above that of the day before, makes all of it at once. Where
-    /// nothing is known of a day before there was no distance; each quarter of the last day must be known.
+    /// Returns true if the distance to the days before grew gradually over the last two days, as that of a leak does. A
+    /// step makes all of it at once. The distance is 0 if no day before is known. Each quarter of the last day must be
+    /// known.
     fn widens(&self) -> bool {
         let mut blocks = [0.0; 2 * HOURS / BLOCK_HOURS];
         for (i, block) in blocks.iter_mut().enumerate() {
@@ -108,8 +108,8 @@ impl Days {
         widest <= MAX_STEP_SHARE * all
     }
 
-    /// Returns true if each block of half a day has its lowest hour above that of the one before, as in a leak that is older than
-    /// the series. A single step up has not.
+    /// Returns true if each half day has a higher lowest hour than the one before, as in a leak older than the series.
+    /// A single step does not.
     fn rises_by_blocks(&self, least: f64) -> bool {
         let lows = self
             .0
@@ -121,15 +121,15 @@ impl Days {
             .all(|(newer, older)| newer - older >= least / 2.0)
     }
 
-    /// Returns true if the newest hours stand much less above the days before than most of the last day did: then the growth
-    /// is over.
+    /// Returns true if the growth is over: the newest hours are much less above the days before than most of the last
+    /// day.
     fn has_ended(&self, last: &Rise) -> bool {
         let newest = self.rise(0..BLOCK_HOURS);
         newest.pairs > 0 && newest.median < MIN_NEWEST_SHARE * last.median
     }
 
-    /// Returns the leak that the days show, if any: nearly every hour stands above the same hour of all days before, and did
-    /// so the day before, or came to stand there bit by bit.
+    /// Returns the leak that the days show, if any: nearly every hour is above the same hour of all days before, and
+    /// was so the day before, or became so gradually.
     pub(super) fn leak(&self, params: &Params) -> Option<Finding> {
         let least = min_growth(lowest(&self.0), params) * MIN_DAILY_SHARE;
         let (last, before) = (self.rise(0..HOURS), self.rise(HOURS..2 * HOURS));

@@ -1,18 +1,18 @@
-//! A finding: the verdict of one look at a series; and how looks become a leak.
+//! A finding: the verdict of one evaluation of a series; and how findings become a leak.
 //!
-//! A single look may see a line in noise, and a series is looked at thousands of times. So a leak must stand for a while
-//! to be called ([`Standing`]), and stays called until it is over ([`held`]).
+//! A single evaluation may see a line in noise, and a series is evaluated thousands of times. So a leak must stand for
+//! a while to be called ([`Standing`]), and stays called until it is over ([`held`]).
 //!
-//! A [`fill`] is no leak. A program that leaks asks for ever more memory. One that fills a buffer pool, the memory of a
-//! virtual machine, or pages that it shares with its parent asked for all of it long before, and stops growing when
-//! that is used up.
+//! A [`fill`] is not a leak. A leaking program keeps requesting memory. A program that fills a buffer pool, the memory
+//! of a virtual machine, or pages shared with its parent requested all of it long before, and stops growing when it is
+//! used up.
 
 use std::time::Duration;
 
 use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::parameters::{
-    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_ASKED_SHARE, MIN_GROWTH_HELD,
-    MIN_KNOWN_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
+    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, MIN_KNOWN_SHARE,
+    MIN_REQUESTED_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
 };
 use crate::trend::verdict::{Judgement, Reasons, Standing, Verdict};
 use crate::trend::{Params, Point};
@@ -21,24 +21,23 @@ use crate::trend::{Params, Point};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
-    /// Bytes a second.
+    /// In bytes a second.
     pub(super) slope: f64,
     pub(super) confidence: f64,
-    /// The time it looked back over, in seconds.
+    /// The observed time, in seconds.
     pub(super) length: f64,
     /// The growth over that time, in bytes.
     pub(super) growth: f64,
-    /// The reasons of a leak.
     pub(super) reasons: Option<Reasons>,
 }
 
 impl Finding {
-    /// Returns true if it compares days, or a window of a day and more.
+    /// Returns true if it compares days, or a window of at least a day.
     pub(super) fn outlasted_a_day(&self) -> bool {
         self.length >= DAY || matches!(self.reasons, Some(Reasons::Days { .. }))
     }
 
-    /// Returns what a leak is that did not stand for long enough to be called: growth.
+    /// Returns the leak as growth, as it has not stood for long enough to be called.
     pub(super) fn as_growth(&self) -> Self {
         Self {
             verdict: Verdict::Growing,
@@ -49,47 +48,47 @@ impl Finding {
     }
 }
 
-/// Returns the minimum growth that matters on a floor of that height, in bytes.
+/// Returns the minimum growth that matters relative to a floor, in bytes.
 pub(super) fn min_growth(floor: f64, params: &Params) -> f64 {
     (params.least_share * floor).max(params.least_bytes as f64)
 }
 
-/// Maps evidence to a confidence: 1 is just enough and gives 0.9; each further 1 takes off nine tenths of the doubt.
+/// Maps evidence to a confidence: 1 just suffices and gives 0.9; each further 1 divides the doubt by ten.
 pub(super) fn confidence(evidence: f64) -> f64 {
     1.0 - 10f64.powf(-evidence.clamp(0.0, 3.0))
 }
 
-/// The work of a row, and the memory that it asked for, at one moment of its growth.
+/// The work of a row and its requested memory, at one moment of its growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
-    /// The time on the monotonic clock.
+    /// On the monotonic clock.
     pub at: Duration,
-    /// The memory that it had asked for, touched or not, in bytes.
-    pub asked: u64,
-    /// The seconds of processor time that it had taken since the first mark.
+    /// The requested memory, touched or not, in bytes.
+    pub requested: u64,
+    /// The seconds of processor time since the first mark.
     pub work: f32,
 }
 
-/// Returns what tells that a leak, as far as its series shows, is a fill; `None` where it asked for a good part of what it
-/// took, or that is not known of most of the time. Marks are in order.
+/// Returns the reasons why an apparent leak is a fill; `None` if it requested a good part of its growth, or if that is
+/// unknown for most of the time. Marks are in order.
 pub(super) fn fill(marks: &[Mark], leak: &Finding, end: Duration) -> Option<Reasons> {
     let begin = end.saturating_sub(Duration::from_secs_f64(leak.length));
     let inside = &marks[marks.partition_point(|mark| mark.at < begin)..];
     let seconds = inside.last()?.at.saturating_sub(inside.first()?.at).as_secs_f64();
     let growth = leak.slope * seconds;
-    let asked = inside.iter().map(|mark| mark.asked);
-    // What was given back counts too: it may be memory that is asked for and given back all the time.
-    let asked = asked.clone().max()? - asked.min()?;
-    let is_fill = seconds >= MIN_KNOWN_SHARE * leak.length && (asked as f64) < MIN_ASKED_SHARE * growth;
+    let requested = inside.iter().map(|mark| mark.requested);
+    // Memory that was released counts too: it may be requested and released all the time.
+    let requested = requested.clone().max()? - requested.min()?;
+    let is_fill = seconds >= MIN_KNOWN_SHARE * leak.length && (requested as f64) < MIN_REQUESTED_SHARE * growth;
     is_fill.then_some(Reasons::Fill {
         seconds,
         growth: growth as u64,
-        asked,
+        requested,
     })
 }
 
 impl Standing {
-    /// Takes in a look as of the end of the last point.
+    /// Updates the standing with an evaluation at `end`.
     pub(super) fn after(previous: &Judgement, leak: Option<&Finding>, end: Duration) -> Self {
         let Self { at, score, base } = previous.standing;
         let passed = end.saturating_sub(at).as_secs_f64().min(MAX_LOOK_SECONDS);
@@ -99,26 +98,11 @@ impl Standing {
         };
         Self { at: end, score, base }
     }
-
-    /// Returns true if it has stood for long enough to be called.
-    pub(super) fn is_proven(&self) -> bool {
-        self.score >= 1.0
-    }
-
-    /// Notes where the growth began that is called now.
-    pub(super) const fn call(&mut self, base: f64) {
-        self.base = base;
-    }
-
-    /// Forgets a leak that is over.
-    pub(super) const fn clear(&mut self) {
-        self.score = 0.0;
-    }
 }
 
-/// Returns the leak that was called, if it still is one: its floor rose within half of the time since it began, at least
-/// within the last quarter of an hour. Its pace is that of a line through its floors of this time: two floors alone would take
-/// a step near either end for the pace. Nothing is over where nothing was seen.
+/// Returns the called leak, if it still stands: its floor rose within half of the time since it began, at least within
+/// the last quarter of an hour. Its pace is that of a line through the floors of this time, as a step near either end
+/// would distort the difference of two floors. Without data a leak is not over.
 pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     let end = points.last()?.to;
     if previous.verdict != Verdict::Leaking {
@@ -132,7 +116,7 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
         let inside = points[first..].iter().take_while(|point| point.from <= to);
         inside.map(|point| point.min).min().map(|min| min as f64)
     };
-    // The two quarters begin three quarters of it apart.
+    // The two quarters begin three quarters of the time apart.
     let apart = look.as_secs_f64() * 0.75;
     let growth = match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
         (Some(before), Some(now)) => {
@@ -153,8 +137,8 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     })
 }
 
-/// Returns the slope of a line through the floors of as many equal spans as a horizon has, in bytes a second; `None` where
-/// too few of them are known.
+/// Returns the slope of a line through the floors of [`SPANS`] equal spans, in bytes a second; `None` if too few are
+/// known.
 fn pace(points: &[Point], begin: Duration, length: Duration) -> Option<f64> {
     let span = length.as_secs_f64() / SPANS as f64;
     let at = |time: Duration| (time.saturating_sub(begin).as_secs_f64() / span) as usize;

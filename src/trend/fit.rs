@@ -1,5 +1,5 @@
-//! The floors of a series, its lowest value in each of a few equal spans, for horizons that double; and the statistics of
-//! a window of floors: its line, its curvature, its noise.
+//! The floors of a series: its lowest value in each of a few equal spans, for horizons that double. And the statistics
+//! of a window of floors: line, curvature and noise.
 
 use crate::trend::Point;
 use crate::trend::parameters::{
@@ -7,31 +7,31 @@ use crate::trend::parameters::{
     SHORTEST_SPAN_MS, SPANS,
 };
 
-/// The floors of one horizon, oldest first, in bytes; NaN where nothing is known.
+/// The floors of one horizon, oldest first, in bytes; NaN if unknown.
 pub(super) type Row = [f64; SPANS];
 
-/// The floors of every horizon that ends now.
+/// The floors of all horizons that end now.
 #[derive(Debug)]
 pub(super) struct Floors {
     rows: [Row; HORIZONS],
-    /// The number of rows that hold anything.
-    used: usize,
-    /// The observed time, in milliseconds.
+    /// The number of horizons with data.
+    pub(super) used: usize,
+    /// In milliseconds.
     observed: u64,
-    /// Average distance of its newest values, in milliseconds.
+    /// The average distance of the newest points, in milliseconds.
     spacing: u64,
 }
 
-/// Returns the length of a span of that horizon, in seconds.
+/// Returns the length of a span of a horizon, in seconds.
 pub(super) fn span_seconds(horizon: usize) -> f64 {
     (SHORTEST_SPAN_MS << horizon) as f64 / 1000.0
 }
 
 impl Floors {
-    /// Computes the floors of points in order of time, as seen at the end of the last one.
+    /// Computes the floors of points in order of time, as of the end of the last one.
     ///
-    /// A single pass: a point is entered in the shortest horizon that reaches back to it, and the newer half of each
-    /// horizon is the shorter one folded in two.
+    /// A single pass: a point is added to the shortest horizon that reaches back to it. The newer half of each horizon
+    /// is the shorter horizon, folded in two.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut floors = Self {
             rows: [[f64::NAN; SPANS]; HORIZONS],
@@ -51,7 +51,7 @@ impl Floors {
                 }
             }
             let length = (SHORTEST_SPAN_MS << horizon) * SPANS as u64;
-            // The newer half is known from the shorter horizon.
+            // The newer half is copied from the shorter horizon.
             let from = if horizon == 0 { 0 } else { length / 2 };
             floors.used = horizon + 1;
             while let Some(point) = points.peek() {
@@ -75,30 +75,24 @@ impl Floors {
         floors
     }
 
-    /// Returns the floors of one horizon; `None` beyond what was observed.
+    /// Returns `None` beyond the observed time.
     pub(super) fn row(&self, horizon: usize) -> Option<&Row> {
         self.rows[..self.used].get(horizon)
     }
 
-    /// Returns the number of horizons that hold anything.
-    pub(super) const fn used(&self) -> usize {
-        self.used
-    }
-
-    /// Returns true if each span of that horizon holds enough values to have a floor.
+    /// Returns true if each span of a horizon has enough values for a floor.
     pub(super) const fn is_dense(&self, horizon: usize) -> bool {
         MIN_POINTS_PER_SPAN * self.spacing <= SHORTEST_SPAN_MS << horizon
     }
 
-    /// Returns the highest floor of the time before this horizon, over seven times its length; NaN where that was not
-    /// observed.
+    /// Returns the highest floor before a horizon, over seven times its length; NaN if unknown.
     pub(super) fn earlier_peak(&self, horizon: usize) -> f64 {
         (horizon + 1..(horizon + 1 + PEAK_HORIZONS).min(self.used))
             .flat_map(|h| &self.rows[h][..SPANS / 2])
             .fold(f64::NAN, |peak, floor| peak.max(*floor))
     }
 
-    /// Returns the same of the lowest of two floors in a row, which a tooth longer than one does not lift.
+    /// The same for the lower of two successive floors, which ignores a tooth longer than one.
     pub(super) fn earlier_peak_below_teeth(&self, horizon: usize) -> f64 {
         (horizon + 1..(horizon + 1 + PEAK_HORIZONS).min(self.used))
             .flat_map(|h| self.rows[h][..=SPANS / 2].windows(2))
@@ -106,7 +100,6 @@ impl Floors {
     }
 }
 
-/// Returns the average distance of the newest points, in milliseconds.
 fn spacing(points: &[Point]) -> u64 {
     let newest = &points[points.len().saturating_sub(DENSITY_POINTS)..];
     let gaps: u64 = newest
@@ -116,9 +109,9 @@ fn spacing(points: &[Point]) -> u64 {
     gaps / (newest.len() as u64 - 1).max(1)
 }
 
-/// Lowers the floors of the spans from `start_age` to `end_age` milliseconds ago to a value that held there.
+/// Lowers the floors of the spans from `start_age` to `end_age` milliseconds ago to `value`.
 fn lower(row: &mut Row, horizon: usize, end_age: u64, start_age: u64, value: f64) {
-    // Dividing by a constant and shifting is cheaper than dividing by the span: it compiles to a product.
+    // Division by a constant and a shift is cheaper than division by the span: it compiles to a multiplication.
     let spans_back = |age: u64| ((age / SHORTEST_SPAN_MS) >> horizon) as usize;
     let (first, last) = (spans_back(end_age), spans_back(start_age).min(SPANS - 1));
     for back in first..=last {
@@ -127,33 +120,33 @@ fn lower(row: &mut Row, horizon: usize, end_age: u64, start_age: u64, value: f64
     }
 }
 
-/// A line and a parabola fitted to the floors of a window.
+/// A line and a parabola fitted to a window of floors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
-    /// Robust slope in bytes a span: the median over pairs half the window apart (Theil's incomplete method).
+    /// Robust slope in bytes per span: the median over pairs half the window apart (Theil's incomplete method).
     pub(super) slope: f64,
-    /// Least-squares slope in bytes a span, which steps move least.
+    /// Least-squares slope in bytes per span, which steps move least.
     pub(super) line: f64,
-    /// The least-squares slope divided by its standard error, which allows for autocorrelation.
+    /// The least-squares slope divided by its standard error, which accounts for autocorrelation.
     pub(super) t_statistic: f64,
-    /// The t-statistic of the parabola: negative where the growth slows down.
+    /// The t-statistic of the parabola: negative if growth slows down.
     pub(super) curvature: f64,
-    /// The second half's slope divided by the first half's.
+    /// The slope of the second half divided by that of the first.
     slope_ratio: f64,
 }
 
-/// A row of floors, smoothed and with its gaps interpolated.
+/// The floors of a horizon, smoothed and with gaps interpolated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PreparedRow {
     filled: Row,
-    /// The first known floor.
+    /// The index of the first known floor.
     start: usize,
-    /// A bit for each floor that is known, that of the newest lowest.
+    /// A bit per known floor; the lowest bit is the newest floor.
     known: u32,
 }
 
 impl PreparedRow {
-    /// Smooths and interpolates a row; `None` where its last floor is unknown.
+    /// Returns `None` if the last floor is unknown.
     pub(super) fn new(row: &Row) -> Option<Self> {
         let start = row.iter().position(|floor| !floor.is_nan())?;
         let mut filled = smooth(row);
@@ -164,7 +157,8 @@ impl PreparedRow {
         Some(Self { filled, start, known })
     }
 
-    /// Returns the newest `count` floors without gaps, and how many of them were known; `None` where the first is not.
+    /// Returns the newest `count` floors without gaps, and how many were known; `None` if they begin before the first
+    /// known one.
     pub(super) fn newest(&self, count: usize) -> Option<(&[f64], usize)> {
         let from = SPANS - count;
         let known = (self.known & ((1 << count) - 1)).count_ones();
@@ -179,7 +173,7 @@ impl Fit {
         let centre = (count - 1.0) / 2.0;
         let mean_square = (count * count - 1.0) / 12.0;
         let centred = |i: usize| i as f64 - centre;
-        // Sums of squares of the line and of the parabola, which is orthogonal to it.
+        // The sums of squares of the line and of the parabola, which are orthogonal.
         let line_squares = count * mean_square;
         let parabola_squares = line_squares * (count * count - 4.0) / 15.0;
         let (mut line, mut parabola) = (0.0, 0.0);
@@ -199,7 +193,7 @@ impl Fit {
             products += residual * previous;
             previous = residual;
         }
-        // Three degrees of freedom go to the mean, the line and the parabola.
+        // Three degrees of freedom are used by mean, line and parabola.
         let noise = (squares / (count - 3.0)).sqrt().max(MIN_NOISE);
         let autocorrelation = if squares > 0.0 {
             products / squares + AUTOCORRELATION_BIAS
@@ -207,7 +201,7 @@ impl Fit {
             0.0
         };
         let autocorrelation = autocorrelation.clamp(0.0, 1.0);
-        // The share of the values that count as independent, for an autoregressive process of first order.
+        // The square root of the share of independent values, for a first-order autoregressive process.
         let independence = ((1.0 - autocorrelation) / (1.0 + autocorrelation)).sqrt();
 
         let slope = theil_slope(floors);
@@ -226,14 +220,13 @@ impl Fit {
         }
     }
 
-    /// Returns true if the second half's pace is clearly less than the first's.
     pub(super) fn slows_down(&self, level_off: f64) -> bool {
         self.slope_ratio < level_off && self.curvature < -MIN_CURVATURE
     }
 }
 
-/// Smooths a row by the running median of three, its ends by Tukey's rule: a floor that stands alone above or below
-/// both its neighbours takes the nearer one's height.
+/// Smooths by a running median of three, and the ends by Tukey's rule: a floor above or below both its neighbours is
+/// set to the nearer one.
 fn smooth(row: &Row) -> Row {
     let mut out = *row;
     for i in 1..SPANS - 1 {
@@ -245,7 +238,7 @@ fn smooth(row: &Row) -> Row {
     out
 }
 
-/// Returns the median of three; `b` where another is unknown.
+/// Returns the median of three; `b` if another is unknown.
 fn median(a: f64, b: f64, c: f64) -> f64 {
     if a.is_nan() || c.is_nan() {
         b
@@ -254,7 +247,7 @@ fn median(a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
-/// Interpolates gaps linearly; `None` where the last value is unknown.
+/// Interpolates gaps linearly; `None` if the last value is unknown.
 fn interpolate(x: &mut [f64]) -> Option<()> {
     if x.last()?.is_nan() {
         return None;
@@ -273,12 +266,11 @@ fn interpolate(x: &mut [f64]) -> Option<()> {
     Some(())
 }
 
-/// Returns the lowest floor.
 pub(super) fn lowest(floors: &[f64]) -> f64 {
     floors.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// Returns the median slope over all pairs that lie half the row apart, per step.
+/// Returns the median slope per span over all pairs half the window apart.
 fn theil_slope(x: &[f64]) -> f64 {
     let distance = x.len() / 2;
     let mut rises = [0.0; SPANS / 2 + 1];
@@ -287,7 +279,7 @@ fn theil_slope(x: &[f64]) -> f64 {
         *rise = b - a;
     }
     let rises = &mut rises[..pairs];
-    // An insertion sort: there are nine at most, and this is the hottest loop of judging.
+    // Insertion sort, as there are at most nine, and this is the hottest loop of judging.
     for sorted in 1..pairs {
         let mut at = sorted;
         while at > 0 && rises[at - 1] > rises[at] {

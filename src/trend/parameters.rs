@@ -1,7 +1,7 @@
-//! Every tuning constant of the method, in one table.
+//! All tuning constants of the method, in one table, [`TABLE`].
 //!
-//! The table stands at [`TABLE`]; a test checks that each entry has a reason, and that the tests it names exist. What
-//! users may set is in [`Params`], one field for each key of `[trend]` in the configuration file; the rest is fixed.
+//! A test checks that each entry has a reason, and that the tests it names exist. [`Params`] has the settings of users, a field
+//! for each key of `[trend]` in the configuration file; the rest is fixed.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ pub struct Parameter {
     pub name: &'static str,
     /// The value, as Rust writes it.
     pub value: &'static str,
-    /// The unit; `1` for a number without one.
+    /// The unit; `1` if there is none.
     pub unit: &'static str,
-    /// The mistake that the parameter guards against.
+    /// The mistake that the parameter prevents.
     pub guards_against: &'static str,
-    /// The tests that show it, `module::function` in `tests/integration/trend`; `corpus:` names shapes of the corpus.
+    /// The tests that show it: `module::function` in `tests/integration/trend`, or shapes after `corpus:`.
     pub shown_by: &'static str,
 }
 
@@ -55,30 +55,30 @@ macro_rules! parameters {
 
 parameters! {
     settings {
-        /// Minimum confidence of a leak, 0 to 1. A higher one is later and surer.
+        /// Minimum confidence of a leak, 0 to 1. A higher value is later and more certain.
         confidence: f64 = 0.9, "1",
-            "calling a leak on evidence that just suffices", "corpus: walk churn";
-        /// Minimum growth of the floor, in bytes; below it nothing grows.
+            "leaks called on bare evidence", "corpus: walk churn";
+        /// Minimum growth of the floor, in bytes; less is not growth.
         least_bytes: u64 = 1 << 20, "bytes",
-            "allocators, which take and return memory by the megabyte", "corpus: steady";
+            "allocators, which request and release memory by the megabyte", "corpus: steady";
         /// Minimum growth of the floor, as a share of it.
         least_share: f64 = 0.025, "1",
-            "large processes, which wander by a percent or two", "corpus: steady walk";
+            "large processes, which vary by a percent or two", "corpus: steady walk";
         /// Minimum t-statistic of the floor's slope.
         significance: f64 = 6.0, "1",
             "noise that looks like a line", "corpus: walk churn";
-        /// Minimum pace of the second half as a share of the first half's: 1 for even growth, 0.45 for growth as the square
+        /// Minimum pace of the second half as a share of that of the first: 1 for even growth, 0.45 for growth with the square
         /// root of time.
         level_off: f64 = 0.85, "1",
             "caches that fill and level off", "cases::what_levels_off_is_warming corpus: cache";
-        /// Growth per hour, as a share of the floor, below which it may follow the load of the day, and is a leak only if it
-        /// outlasted one. Load that rises by half from night to noon has 0.07.
+        /// Growth per hour, as a share of the floor, below which it may follow the load of the day, and must outlast a day to be a
+        /// leak. A load that rises by half from night to noon has 0.07.
         day_rate: f64 = 0.08, "1/h",
             "load that comes and goes with the day", "corpus: day leak-day w-day-flank";
-        /// Time within which a limit must be reached, at the present pace of all, to be told as a danger; four times as long
-        /// as the growth has been seen, if that is less.
+        /// Time within which a limit must be reached, at the present total pace, to be reported as a danger; at most four times
+        /// as long as growth has been observed.
         danger: Duration = Duration::from_secs(1800), "duration",
-            "alarms of what nobody needs to act on yet", "countdown::a_limit_is_told_once_it_is_near";
+            "alarms that need no action yet", "countdown::a_limit_is_told_once_it_is_near";
     }
     fixed {
         /// Floors of a horizon: enough to fit a line and a curve, few enough to fit them at every evaluation.
@@ -86,88 +86,88 @@ parameters! {
             "saw-teeth: a floor is the lowest value of a sixteenth", "corpus: teeth leak-teeth";
         /// Horizons, each twice the one before: 80 s to 30 days.
         HORIZONS: usize = 16, "horizons",
-            "missing a leak for its pace", "corpus: leak-fast leak-slow";
+            "leaks missed for their pace", "corpus: leak-fast leak-slow";
         /// Length of a floor of the shortest horizon.
         SHORTEST_SPAN_MS: u64 = 5_000, "ms",
             "a slow verdict: the shortest horizon is 80 s, and the shortest window of a leak 16 min", "goals::ten_megabytes_a_minute_are_growth_within_two";
-        /// Newest points whose distance tells how dense a series is.
+        /// Newest points whose distance is the density of a series.
         DENSITY_POINTS: usize = 9, "points",
             "floors made of a single value, in sparse series", "corpus: gaps";
-        /// Values that a span must hold on average for a window to show a leak.
+        /// Minimum average number of values per span for a window to show a leak.
         MIN_POINTS_PER_SPAN: u64 = 2, "points",
             "floors made of a single value, in sparse series: without it 0.20 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
-        /// Observed time before any verdict.
+        /// Minimum observed time for any verdict.
         MIN_OBSERVED_MS: u64 = 65_000, "ms",
-            "verdicts on next to nothing", "cases::nothing_is_said_of_what_was_hardly_seen";
-        /// Noise assumed for each floor: a few pages come and go unseen.
+            "verdicts on almost no data", "cases::nothing_is_said_of_what_was_hardly_seen";
+        /// Assumed noise of each floor: a few pages come and go unnoticed.
         MIN_NOISE: f64 = 16.0 * 1024.0, "bytes",
-            "infinite certainty where a series has no noise", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
-        /// Added to the autocorrelation of the residuals, which so few values underestimate.
+            "infinite certainty if a series has no noise", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Added to the autocorrelation of the residuals, which few values underestimate.
         AUTOCORRELATION_BIAS: f64 = 0.2, "1",
-            "slow wander taken for a trend or a slowdown: without it recall falls from 0.984 to 0.978", "corpus: walk w-cycle";
+            "slow variation taken for a trend or a slowdown: without it recall falls from 0.984 to 0.978", "corpus: walk w-cycle";
         /// Minimum t-statistic of a curvature for a slowdown to count.
         MIN_CURVATURE: f64 = 1.0, "1",
             "noise taken for a slowdown: with 0 recall falls from 0.984 to 0.981; with 2 6 harmless series are called instead of 1", "corpus: leak-slow w-fill-slow-exp";
         /// Longer horizons whose older halves give the earlier peak: seven times the length together.
         PEAK_HORIZONS: usize = 3, "horizons",
-            "what comes back every hour: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
-        /// Floors of the windows that are looked at for a leak, of each horizon: 16 min, 21 min, 32 min and so on.
+            "hourly patterns: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
+        /// Number of floors of the windows in each horizon: 16 min, 21 min, 32 min and so on.
         WINDOWS: [usize; 2] = [12, 16], "floors",
-            "a leak that is late for the want of a window that fits", "corpus: leak-late w-line";
+            "leaks called late, as no window fits", "corpus: leak-late w-line";
         /// Length of the shortest window.
         SHORTEST_WINDOW: f64 = 900.0, "s",
             "fills of up to a quarter of an hour", "corpus: w-fill-linear w-load-ramps";
         /// Minimum growth of a leak, in bytes, within three quarters of its window.
         LEAST_LEAK: f64 = 3.0 * 1024.0 * 1024.0, "bytes",
-            "runtimes that leave their garbage while they are idle: of six quiet node servers three were called, at 8 MB an hour", "corpus: w-fill-slow-exp w-fill-log";
+            "runtimes that leave garbage while idle: of six quiet node servers three were called, at 8 MB an hour", "corpus: w-fill-slow-exp w-fill-log";
         /// Minimum pace of a leak in a window of less than a day, in bytes an hour.
         LEAST_PACE: f64 = 5.0 * 1024.0 * 1024.0, "bytes/h",
             "the same for hours: of 40 quiet node servers two were called, at 3 MB an hour", "corpus: w-fill-log";
         /// Share of a window's floors that must be known.
         MIN_KNOWN_SHARE: f64 = 0.75, "1",
             "a leak made of two values and a gap", "corpus: gaps";
-        /// Minimum growth of each quarter of a window, as a share of what is its part in even growth.
+        /// Minimum growth of each quarter of a window, as a share of its part in even growth.
         MIN_QUARTER_SHARE: f64 = 0.4, "1",
             "steps, ramps and fills: without it 22 of 360 harmless series are called instead of none", "corpus: w-fill-linear w-fill-twice w-load-ramps w-load-steps";
-        /// Longer horizons asked if growth levels off, this one included.
+        /// Horizons checked for levelling off: this one and the next longer ones.
         LONGER_WINDOWS: usize = 4, "horizons",
             "a filling cache whose last part looks straight: without them 14 of 275 harmless series are called instead of 2", "corpus: cache w-fill-sqrt w-fill-slow-exp";
         /// Minimum t-statistic of a curvature in them.
         CLEAR_CURVATURE: f64 = 2.0, "1",
             "a filling cache whose last part looks straight: with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";
-        /// Spans whose lowest floor is looked at where teeth are longer than a span.
+        /// Spans whose lowest floor is used if teeth are longer than a span.
         ERODED_SPANS: usize = 3, "floors",
-            "missing a leak below teeth that are longer than a span: of 120 series 81 are called within four hours instead of 101", "cases::a_leak_below_teeth_longer_than_a_span_is_called corpus: w-long-teeth";
-        /// The number of those in a horizon.
+            "leaks missed below teeth that are longer than a span: of 120 series 81 are called within four hours instead of 101", "cases::a_leak_below_teeth_longer_than_a_span_is_called corpus: w-long-teeth";
+        /// The number of such floors in a horizon.
         FLOORS_BELOW_TEETH: usize = SPANS - ERODED_SPANS + 1, "floors",
-            "missing a leak below teeth that are longer than a span", "cases::a_leak_below_teeth_longer_than_a_span_is_called";
-        /// Minimum sum of what the floors fell by, as a share of what they rose by in all, for teeth that are longer than a span.
+            "leaks missed below teeth that are longer than a span", "cases::a_leak_below_teeth_longer_than_a_span_is_called";
+        /// Minimum sum of all falls of the floors, as a share of their total rise, for teeth that are longer than a span.
         MIN_TEETH: f64 = 1.0, "1",
-            "fills without teeth, looked at twice", "corpus: w-fill-sqrt w-warm-up";
+            "fills without teeth, judged twice", "corpus: w-fill-sqrt w-warm-up";
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
-            "what comes back, and wander within what the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
-        /// Minimum share of its growth that a leak must have asked for within its window.
-        MIN_ASKED_SHARE: f64 = 0.75, "1",
-            "buffer pools and virtual machines, which fill what they asked for long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
+            "variation within the range that the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";
+        /// Minimum share of its growth that a leak must have requested within its window.
+        MIN_REQUESTED_SHARE: f64 = 0.75, "1",
+            "buffer pools and virtual machines, which fill memory that they requested long before", "cases::what_was_asked_for_before_is_filled services::services_that_leak_are_told_from_those_that_fill";
         /// Share of its window that a leak must stand for to be called.
         STANDING_SHARE: f64 = 0.15, "1",
-            "noise taken for a leak at one of thousands of looks: without it 41 of 360 harmless series are called instead of none", "corpus: w-walk w-flicker w-fill-slow-exp";
-        /// Upper bound of the time that one look stands for.
+            "noise taken for a leak in one of thousands of evaluations: without it 41 of 360 harmless series are called instead of none", "corpus: w-walk w-flicker w-fill-slow-exp";
+        /// Upper bound of the time that one evaluation stands for.
         MAX_LOOK_SECONDS: f64 = 600.0, "s",
-            "a leak called by two looks with a night between them", "corpus: gaps";
-        /// Share of the time since its beginning within which a leak must have grown to stay called.
+            "leaks called by two evaluations with a night in between", "corpus: gaps";
+        /// Share of the time since its start within which a leak must have grown to stay called.
         HELD_SHARE: f64 = 0.5, "1",
-            "calls that come and go, where growth is in stairs or has pauses", "corpus: w-pauses w-stairs w-bursts";
+            "calls that come and go, if growth has stairs or pauses", "corpus: w-pauses w-stairs w-bursts";
         /// Lower bound of that time.
         SHORTEST_HOLD: Duration = Duration::from_secs(900), "duration",
-            "calls that come and go, where growth is in stairs or has pauses", "corpus: w-pauses w-stairs w-bursts";
+            "calls that come and go, if growth has stairs or pauses", "corpus: w-pauses w-stairs w-bursts";
         /// Upper bound of that time.
         LONGEST_HOLD: Duration = Duration::from_secs(86_400), "duration",
-            "a leak that is called for weeks after it ended", "corpus: leak-day";
-        /// Growth within that time, as a share of all of it.
+            "leaks called for weeks after they ended", "corpus: leak-day";
+        /// Minimum growth within that time, as a share of the total.
         MIN_GROWTH_HELD: f64 = 0.05, "1",
-            "noise taken for a leak that goes on", "cases::a_leak_stays_called_until_it_is_over";
+            "noise taken for a continuing leak", "cases::a_leak_stays_called_until_it_is_over";
         /// Seconds of a day, the longest cycle of a load.
         DAY: f64 = 86_400.0, "s",
             "load that comes and goes with the day", "corpus: day w-day-flank";
@@ -180,58 +180,58 @@ parameters! {
         /// Hours from which on the day before the last counts too.
         MIN_PAIRS_BEFORE: usize = 12, "hours",
             "one busy day", "corpus: day leak-day";
-        /// Share of the hours that must stand above the same hour of the day before, two days running.
+        /// Share of the hours that must be above the same hour of the day before, on two successive days.
         MIN_RISEN: f64 = 0.85, "1",
             "a day that was busier at some hours", "corpus: day leak-day";
-        /// Hours of a block of a day, over which that distance is compared.
+        /// Hours of a block of a day, in which the distance to the days before is compared.
         BLOCK_HOURS: usize = 6, "hours",
-            "one hour that stands out", "corpus: day leak-day";
-        /// Share of the distance to the days before that may come from one block to the next.
+            "single outlying hours", "corpus: day leak-day";
+        /// Maximum share of that distance that may arise from one block to the next.
         MAX_STEP_SHARE: f64 = 0.55, "1",
-            "a step, after which every hour stands above that of the day before", "corpus: day leak-day";
-        /// Share of the last day's distance to the days before that its newest hours must have.
+            "a step, after which every hour is above that of the day before", "corpus: day leak-day";
+        /// Minimum distance of the newest hours, as a share of that of the last day.
         MIN_NEWEST_SHARE: f64 = 0.8, "1",
             "growth that ended within the last day", "corpus: day leak-day";
         /// Minimum rise from day to day, as a share of the minimum growth.
         MIN_DAILY_SHARE: f64 = 0.5, "1",
-            "days that differ by next to nothing", "corpus: steady";
+            "days that hardly differ", "corpus: steady";
         /// Length of the window, in days, that a leak of days counts as for [`STANDING_SHARE`].
         DAY_STANDING_SHARE: f64 = 0.5, "days",
             "an hour at which two days happen to differ: without it 0.29 % of looks at real machines are wrong instead of 0.07 %", "corpus: day";
-        /// The same of a leak that only the last day shows.
+        /// The same for a leak that only the last day shows.
         LONE_DAY_STANDING_SHARE: f64 = 0.75, "days",
             "one busy day: with 0.5 0.40 % of looks at real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
-        /// Time that a program may take to warm up; it is left out of the look for a leak.
+        /// Time that a program may take to warm up, which is excluded when judging leaks.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
-            "even growth that looks as if it levelled off, after a start that was faster", "services::services_that_leak_are_told_from_those_that_fill";
-        /// Share of a program's age that is left out as its warm-up, at most.
+            "even growth that seems to level off after a faster start", "services::services_that_leak_are_told_from_those_that_fill";
+        /// Maximum share of a program's age that is excluded as its warm-up.
         MAX_WARM_UP_SHARE: u32 = 8, "1/share",
-            "leaving out most of a young program", "corpus: w-young w-after-fill";
-        /// Change of the load, as a share, up to which it is told to be even.
+            "excluding most of a young program", "corpus: w-young w-after-fill";
+        /// Change of the load, as a share, up to which it counts as even.
         EVEN_LOAD: f64 = 0.1, "1",
             "a load called even that explains the growth", "cases::reasons_in_words";
         /// Upper bound of the evidence for growth that is not called a leak.
         MAX_EVIDENCE_WITHOUT_LEAK: f64 = 0.9, "1",
             "a confidence that contradicts the verdict", "cases::what_levels_off_is_warming";
-        /// Shortest time over which a series is seen to be flat.
+        /// Shortest time over which a series may be flat.
         SHORTEST_PLATEAU_MS: u64 = 90_000, "ms",
-            "a pace that is shown long after the growth ended", "cases::growth_that_ended_has_no_pace";
-        /// Spans of that time; each has a floor, so that a momentary use is no growth.
+            "a pace shown long after growth ended", "cases::growth_that_ended_has_no_pace";
+        /// Spans of that time; each has a floor, so that momentary use is not growth.
         PLATEAU_SPANS: usize = 9, "spans",
             "noise taken for growth", "cases::growth_that_ended_has_no_pace";
-        /// Spans of which something must be known, the oldest among them.
+        /// Minimum number of known spans, including the oldest.
         MIN_PLATEAU_SPANS: usize = 6, "spans",
-            "calling flat what was hardly seen", "cases::growth_that_ended_has_no_pace";
+            "too little data called flat", "cases::growth_that_ended_has_no_pace";
         /// Upper bound of the range of these floors, as a share of what the pace adds in that time.
         MAX_PLATEAU_RISE: f64 = 0.2, "1",
             "growth that only slows down called flat", "cases::growth_that_ended_has_no_pace";
-        /// Minimum growth by the pace in that time: less is the rhythm of an allocator.
+        /// Minimum growth at the pace in that time: less is the rhythm of an allocator.
         MIN_PACE_BYTES: f64 = 1024.0 * 1024.0, "bytes",
-            "slow leaks that look flat between two allocations", "cases::growth_that_ended_has_no_pace";
-        /// Share of the growth by which a value may exceed the level that the growth began from.
+            "slow leaks that seem flat between allocations", "cases::growth_that_ended_has_no_pace";
+        /// Share of the growth by which a value may exceed the level at its start.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
-        /// Windows over which the fall of what is left is taken, from the shortest.
+        /// Windows over which the fall of the remaining memory is measured, the shortest first.
         DANGER_WINDOWS: [Duration; 6] = [
             Duration::from_secs(16),
             Duration::from_secs(32),
@@ -240,28 +240,27 @@ parameters! {
             Duration::from_secs(256),
             Duration::from_secs(512),
         ], "durations",
-            "a pace of a moment taken for one that lasts", "countdown::a_limit_is_told_once_it_is_near";
-        /// Time that a pace is extrapolated to, as a multiple of the time in which this growth has been seen. At 4 a limit
-        /// is told when a fifth of the time to it has passed.
+            "a momentary pace taken for a lasting one", "countdown::a_limit_is_told_once_it_is_near";
+        /// Time for which a pace is extrapolated, as a multiple of the observed growth. At 4 a limit is reported when a fifth of
+        /// the time to it has passed.
         DANGER_REACH: f64 = 4.0, "1",
-            "compilers and test runs told to fill the memory: in 45 minutes of them on a machine that has twice as much left as they take, 15 windows ahead told for 469 s, 4 for 85 s; with four times as much left 364 s, and none; 5 still 13 s", "countdown::a_pace_is_not_known_for_longer_than_it_lasted countdown::builds_and_test_runs_are_no_danger";
-        /// Share of a fall up to which it had not begun.
+            "dangers reported for compilers and test runs: in 45 minutes on a machine with twice as much left as they take, 469 s at 15, 85 s at 4; with four times as much left 364 s at 15, 13 s at 5, none at 4", "countdown::a_pace_is_not_known_for_longer_than_it_lasted countdown::builds_and_test_runs_are_no_danger";
+        /// Share of a fall up to which it counts as not begun.
         DANGER_ONSET: f64 = 0.05, "1",
-            "a rest before the growth taken for a part of it", "countdown::a_pace_is_not_known_for_longer_than_it_lasted";
-        /// Time ahead that is told however short the growth has been seen.
+            "a pause before the growth taken for a part of it", "countdown::a_pace_is_not_known_for_longer_than_it_lasted";
+        /// Time to a limit that is reported however short the observed growth.
         URGENT: Duration = Duration::from_secs(60), "duration",
-            "memory that is full before it is told", "countdown::less_than_a_minute_is_told_within_three_seconds";
-        /// Minimum distance of the three values between which two falls are seen, for what is urgent.
+            "memory that is full before it is reported", "countdown::less_than_a_minute_is_told_within_three_seconds";
+        /// Minimum distance of three values with two falls, for an urgent danger.
         SURGE_STEP: Duration = Duration::from_millis(900), "duration",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
         /// Maximum time of these two falls.
         SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",
-            "what happened in a gap taken for a pace", "countdown::a_gap_in_the_values_is_no_pace";
-        /// Minimum share of the pace of both falls that each of them has.
+            "a change in a gap taken for a pace", "countdown::a_gap_in_the_values_is_no_pace";
+        /// Minimum pace of each fall, as a share of that of both.
         SURGE_EVENNESS: f64 = 0.5, "1",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
-        /// Share of the highest value that must have been left when it was as low before, for another such fall to be
-        /// harmless.
+        /// Share of the highest value that must have remained at an earlier low, for a similar fall to be harmless.
         SAFE_TOOTH: f64 = 0.125, "1",
             "a process that is killed and fills the memory again, taken for a collector", "countdown::what_was_used_up_before_is_told_again";
         /// Minimum fall from a quarter of a window to the next one, as a share of the mean.
@@ -269,36 +268,36 @@ parameters! {
             "a fall that has ended, or a step", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
         /// Minimum number of values in a quarter.
         DANGER_VALUES: usize = 3, "values",
-            "a median that is none", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
-        /// Time without any such pace, but not at rest, for which a danger is told on.
+            "a meaningless median", "countdown::what_is_far_away_or_falls_in_no_even_way_is_not_told";
+        /// Time for which a danger is still reported without such a pace, unless memory is at rest.
         DANGER_PAUSE: Duration = Duration::from_secs(10), "duration",
             "dangers that come and go", "countdown::a_limit_is_told_once_it_is_near";
-        /// Bounds of the rest after which a danger is over.
+        /// Bounds of the time at rest after which a danger is over.
         DANGER_REST: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)], "durations",
-            "a pace that is told on when the growth has stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
-        /// This rest as a share of the window of the pace.
+            "a pace still reported after growth stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
+        /// This time as a share of the window of the pace.
         DANGER_REST_SHARE: f64 = 1.0 / 16.0, "1",
-            "a danger that is over with every breath of slow growth", "countdown::a_limit_is_told_once_it_is_near";
-        /// Maximum share of its pace at which it rests.
+            "a danger that ends at every pause of slow growth", "countdown::a_limit_is_told_once_it_is_near";
+        /// Maximum pace at rest, as a share of the pace.
         DANGER_REST_PACE: f64 = 0.2, "1",
-            "a pace that is told on when the growth has stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
-        /// Number of hosts of a fleet from which on they are told of together.
+            "a pace still reported after growth stopped", "countdown::it_is_over_at_once_when_the_growth_stops";
+        /// Minimum number of hosts that are reported together.
         MIN_HOSTS: usize = 3, "hosts",
-            "two hosts that are as well told of one by one", "agreement::what_is_called";
-        /// Share of hosts whose series is said to grow though it does not, at any moment: far more than was measured.
+            "two hosts that are better reported one by one", "agreement::what_is_called";
+        /// Assumed share of hosts with a false call at any moment: far more than was measured.
         FALSE_CALLS: f64 = 0.02, "1",
-            "some false calls among many hosts, taken for a program that leaks", "agreement::what_is_called";
+            "a few false calls among many hosts taken for a leaking program", "agreement::what_is_called";
         /// Probability below which so many false calls at once are ruled out.
         MAX_CHANCE: f64 = 1e-4, "1",
             "chance taken for agreement", "agreement::what_is_called";
-        /// Share of the hosts that must have begun together for a common beginning.
+        /// Share of the hosts that must have started together for a common start.
         AGREEING_HOSTS: f64 = 2.0 / 3.0, "1",
-            "a beginning told of growth that began one by one", "agreement::what_is_called";
-        /// Distance of their beginnings from the median, at least.
+            "a common start reported for growth that started one by one", "agreement::what_is_called";
+        /// Minimum tolerance of their starts around the median.
         NEAR: Duration = Duration::from_secs(600), "duration",
-            "beginnings that are known no better than that, told apart", "agreement::what_is_called";
-        /// The same as a share of the time since.
+            "starts distinguished beyond their accuracy", "agreement::what_is_called";
+        /// The same as a share of the time since then.
         NEAR_SHARE: u32 = 6, "1/share",
-            "beginnings long ago, which are known less well, told apart", "agreement::what_is_called";
+            "starts of long ago distinguished beyond their accuracy", "agreement::what_is_called";
     }
 }

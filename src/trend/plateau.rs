@@ -1,9 +1,9 @@
 //! Plateaus: a series that no longer moves at the pace that was found.
 //!
-//! A verdict looks back over hours, and stays for a while after the growth ends; a pace that is shown must be that of
-//! now. A series is flat if its floors over the last minute and a half lie within a fifth of what the pace would have
-//! added. Where the pace is slow, or the noise is large beside it, twice as long is looked at, and so on, until the
-//! pace adds enough to be told from noise.
+//! A verdict covers hours, and stays for a while after growth ends, but the pace shown must be the present one. A
+//! series is flat if its floors over the last minute and a half vary by less than a fifth of what the pace would have
+//! added. If the pace is slow or the noise is large, twice that time is examined, and so on, until the pace adds enough
+//! to stand out from noise.
 
 use std::time::Duration;
 
@@ -12,17 +12,16 @@ use crate::trend::parameters::{
     MAX_PLATEAU_RISE, MIN_PACE_BYTES, MIN_PLATEAU_SPANS, PLATEAU_SPANS, SHORTEST_PLATEAU_MS,
 };
 
-/// The flat end of a series.
 #[derive(Clone, Copy, Debug)]
 pub struct Plateau {
-    /// Its beginning on the monotonic clock.
+    /// Its start on the monotonic clock.
     pub since: Duration,
-    /// The bytes within which it counts as flat.
+    /// The range that counts as flat, in bytes.
     slack: f64,
 }
 
-/// Returns the flat end of a series that is said to move by `slope` bytes a second; `None` where it moves, or that cannot
-/// be told. Points come newest first; no more than the last `longest` of them is looked at.
+/// Returns the flat end of a series with a slope of `slope` bytes a second; `None` if it moves, or if that cannot be
+/// decided. Points are newest first; at most the last `longest` is examined.
 pub fn plateau(points: impl Iterator<Item = Point> + Clone, slope: f64, longest: Duration) -> Option<Plateau> {
     let now = points.clone().next()?.end_ms();
     let mut length = SHORTEST_PLATEAU_MS;
@@ -33,13 +32,13 @@ pub fn plateau(points: impl Iterator<Item = Point> + Clone, slope: f64, longest:
             let (low, high) = range(&floors);
             let allowed = expected * MAX_PLATEAU_RISE;
             if high - low < allowed {
-                // The older half may still be the end of the growth.
+                // The older half may still contain the end of the growth.
                 let (low, high) = range(&floors[..PLATEAU_SPANS / 2]);
                 let since = beginning(points, low - allowed / 4.0, high + allowed / 4.0);
                 return Some(Plateau { since, slack: allowed });
             }
             if is_at_pace(&floors, expected * slope.signum()) {
-                // Most of what grows: looking further back would take as long as all the rest of a judgement.
+                // Most growing series end here. Examining longer times would take as long as the rest of a judgement.
                 return None;
             }
         }
@@ -49,8 +48,8 @@ pub fn plateau(points: impl Iterator<Item = Point> + Clone, slope: f64, longest:
 }
 
 impl Plateau {
-    /// Returns true if the series, whose points come in order, rested for as long before, from some moment on: growth in
-    /// stairs is flat between them.
+    /// Returns true if the series paused for as long before, since `from`: growth in stairs is flat between them.
+    /// Points are in order of time.
     pub(super) fn is_between_stairs(&self, points: &[Point], from: Duration) -> bool {
         let (mut high, mut risen_at, mut longest) = (None, from, Duration::ZERO);
         let first = points.partition_point(|point| point.to < from);
@@ -66,8 +65,8 @@ impl Plateau {
     }
 }
 
-/// Returns the floors of the equal spans of the last `length` milliseconds, newest first, NaN where one is unknown;
-/// `None` where too little of that time was seen.
+/// Returns the floors of equal spans of the last `length` milliseconds, newest first, NaN if unknown; `None` if too few
+/// are known.
 fn floors(points: impl Iterator<Item = Point>, now: u64, length: u64) -> Option<[f64; PLATEAU_SPANS]> {
     let mut floors = [f64::NAN; PLATEAU_SPANS];
     let span = length / PLATEAU_SPANS as u64;
@@ -85,8 +84,8 @@ fn floors(points: impl Iterator<Item = Point>, now: u64, length: u64) -> Option<
     (known >= MIN_PLATEAU_SPANS && !floors[PLATEAU_SPANS - 1].is_nan()).then_some(floors)
 }
 
-/// Returns true if the floors, newest first, plainly moved by what was expected: from the mean of the older half to that of
-/// the newer one by about half of it, and by no more than that in all, as noise would.
+/// Returns true if the floors, newest first, clearly moved at the expected pace: the means of the two halves differ by
+/// about half of `expected`, and the range is not larger than that, as noise would make it.
 fn is_at_pace(floors: &[f64; PLATEAU_SPANS], expected: f64) -> bool {
     let mean = |floors: &[f64]| {
         let known = floors.iter().filter(|floor| !floor.is_nan());
@@ -98,13 +97,14 @@ fn is_at_pace(floors: &[f64; PLATEAU_SPANS], expected: f64) -> bool {
     (0.4..0.6).contains(&moved) && (high - low) / expected.abs() < 1.1
 }
 
-/// Returns the lowest and the highest of the known floors.
+/// Returns the lowest and the highest known floor.
 fn range(floors: &[f64]) -> (f64, f64) {
     let fold = |from: f64, choose: fn(f64, f64) -> f64| floors.iter().copied().fold(from, choose);
     (fold(f64::MAX, f64::min), fold(f64::MIN, f64::max))
 }
 
-/// Returns since when the series has stayed within those bounds. What is above them for a moment is no end of it.
+/// Returns the time since when the series stayed between `low` and `high`. A momentary value above `high` does not end
+/// it.
 fn beginning(points: impl Iterator<Item = Point>, low: f64, high: f64) -> Duration {
     let mut begun = Duration::ZERO;
     for point in points {

@@ -1,25 +1,23 @@
-//! The results of judging a series.
+//! The result of judging a series.
 
 use std::time::Duration;
 
 use crate::trend::parameters::EVEN_LOAD;
 use crate::units::{self, Units};
 
-/// The behaviour of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// Too little was seen to say.
+    /// Too little was observed.
     #[default]
     Unknown,
-    /// It falls.
     Shrinking,
     /// It neither grows nor falls beyond its noise.
     Steady,
     /// It grows, and slows down.
     Warming,
-    /// It grows: a fact. That it will go on is not established.
+    /// It grows. Whether it will continue is not established.
     Growing,
-    /// It outlasted what a fill, a warm-up or a load can explain.
+    /// Growth that outlasted what a fill, a warm-up or a load can explain.
     Leaking,
 }
 
@@ -34,7 +32,7 @@ impl Verdict {
         Self::Leaking,
     ];
 
-    /// Returns its place in [`Self::ALL`]; `None` where nothing is known.
+    /// Returns its index in [`Self::ALL`]; `None` if unknown.
     pub const fn rank(self) -> Option<f64> {
         match self {
             Self::Unknown => None,
@@ -42,12 +40,12 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict of that [rank](Self::rank).
+    /// The inverse of [`Self::rank`].
     pub fn from_rank(rank: f64) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.rank() == Some(rank))
     }
 
-    /// Returns its name, in small letters.
+    /// Returns its name in lower case.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -59,7 +57,6 @@ impl Verdict {
         }
     }
 
-    /// Returns true if it says that the series grows.
     pub const fn is_growth(self) -> bool {
         matches!(self, Self::Warming | Self::Growing | Self::Leaking)
     }
@@ -68,25 +65,25 @@ impl Verdict {
 /// The figure that was judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// PSS + `SwapPss`, where the kernel does not tell the kinds of it.
+    /// PSS + `SwapPss`, if the kernel does not report the kinds of it.
     #[default]
     Footprint,
-    /// The memory in it that is held: anonymous, shared and swapped.
+    /// The footprint without pages of files: anonymous, shared and swapped memory.
     Held,
-    /// The pages of files in it, which the kernel may take back at any time: their growth is never a leak.
+    /// The pages of files in the footprint. The kernel may reclaim them at any time, so their growth is never a leak.
     File,
-    /// The part of a Java virtual machine's heap that collections left, by its own counters, and all that it holds beside it.
+    /// For a Java virtual machine: what collections leave of its heap, by its own counters, and its memory beyond the
+    /// heap.
     LiveSet,
-    /// The heap of a Java virtual machine, which grows though what is alive in it does not, as far as is known.
+    /// The heap of a Java virtual machine, which grows while its live set does not, as far as is known.
     Heap,
-    /// Resident anonymous pages and `VmSwap`, of a process whose memory may not be read: what it shares counts whole.
+    /// Resident anonymous pages and `VmSwap`, of a process whose memory may not be read. Shared pages count in full.
     Rss,
-    /// The memory that it holds through its descriptors, which is in nobody's PSS.
+    /// Memory held through descriptors, which is in no PSS.
     Descriptors,
 }
 
 impl Metric {
-    /// Every metric.
     pub const ALL: [Self; 7] = [
         Self::Footprint,
         Self::Held,
@@ -111,64 +108,53 @@ impl Metric {
     }
 }
 
-/// The standing of a leak, from one judgement of a series to the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The evidence for a leak, carried from one judgement of a series to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
-    /// When it was judged last, on the monotonic clock.
+    /// The time of the last judgement, on the monotonic clock.
     pub at: Duration,
-    /// The share of the time that a leak must stand for: 1 where it is called.
+    /// The share of the time that a leak must stand for: 1 if it is called.
     pub score: f64,
-    /// The floor at the beginning of the growth that was called, in bytes.
+    /// The floor at the start of the called growth, in bytes.
     pub base: f64,
 }
 
-impl Standing {
-    /// The standing of a series that was not judged yet.
-    pub(super) const NONE: Self = Self {
-        at: Duration::ZERO,
-        score: 0.0,
-        base: 0.0,
-    };
-}
-
-/// The reasons to call growth a leak, or not yet.
+/// The reasons why growth is called a leak, or not yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reasons {
-    /// It grew, part by part, over that time.
+    /// It grew from part to part of a window.
     Window {
-        /// The time that was looked back over, in seconds.
+        /// The length of the window.
         seconds: f64,
-        /// The number of parts of that time.
         parts: u8,
-        /// The number of those that ended higher than the part before.
+        /// The number of parts that ended higher than the one before.
         grew: u8,
-        /// The most that it gave back at once, as a share of what it grew by.
+        /// The largest fall, as a share of the growth.
         gave_back: f64,
-        /// By how much its load rose meanwhile, as a share; `None` where that is not known.
+        /// The rise of its load meanwhile, as a share; `None` if unknown.
         load: Option<f64>,
     },
-    /// The hours of its days stand above the same hours of the day before.
+    /// Its hours are above the same hours of the day before.
     Days {
         /// The number of days compared with the one before.
         days: u8,
-        /// The hours known of the last day and the one before.
+        /// The number of hours known of the last day and the one before.
         hours: u8,
-        /// The number of those that stand higher.
+        /// The number of those that are higher.
         risen: u8,
     },
-    /// It would be called a leak, but for that it fills memory that was asked for before.
+    /// Not a leak so far: it fills memory that was requested before.
     Fill {
-        /// The time over which that is known, in seconds.
+        /// The time over which that is known.
         seconds: f64,
-        /// The bytes that it grew by in that time.
+        /// The growth in bytes in that time.
         growth: u64,
-        /// The bytes that were asked for meanwhile, or given back.
-        asked: u64,
+        /// The bytes requested or released meanwhile.
+        requested: u64,
     },
 }
 
 impl Reasons {
-    /// Counts how the floors of a window grew.
     pub(super) fn of_window(floors: &[f64], seconds: f64) -> Self {
         let grew = floors.windows(2).filter(|pair| pair[1] > pair[0]).count();
         let (mut highest, mut gave_back) = (f64::MIN, 0.0_f64);
@@ -189,7 +175,7 @@ impl Reasons {
         }
     }
 
-    /// Returns the same with what is known of the load.
+    /// Adds the rise of the load.
     #[must_use]
     pub fn at_load(mut self, rise: Option<f64>) -> Self {
         if let Self::Window { load, .. } = &mut self {
@@ -198,7 +184,7 @@ impl Reasons {
         self
     }
 
-    /// Returns them in words, the weightiest first.
+    /// Returns the reasons as text, the most important first.
     pub fn texts(&self) -> Vec<String> {
         match *self {
             Self::Window {
@@ -230,51 +216,47 @@ impl Reasons {
                 let days = (days > 1).then(|| format!("{days} days running"));
                 [risen].into_iter().chain(days).collect()
             }
-            Self::Fill { seconds, growth, asked } => {
+            Self::Fill {
+                seconds,
+                growth,
+                requested,
+            } => {
                 let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
-                let [growth, asked] = [growth, asked].map(|bytes| units::bytes(bytes, Units::default()));
+                let [growth, requested] = [growth, requested].map(|bytes| units::bytes(bytes, Units::default()));
                 let fills = "no leak so far: it fills memory that it asked for before".into();
-                vec![fills, format!("in {long} it grew by {growth} and asked for {asked}")]
+                vec![
+                    fills,
+                    format!("in {long} it grew by {growth} and asked for {requested}"),
+                ]
             }
         }
     }
 }
 
-/// A verdict, and the figures behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
     pub verdict: Verdict,
     /// The figure that was judged.
     pub metric: Metric,
-    /// Slope of the floor in bytes a second; 0 where it is steady, unknown, or flat by now.
+    /// Slope of the floor in bytes a second; 0 if it is steady, unknown, or flat by now.
     pub slope: f64,
-    /// Since when it has not moved any more, on the monotonic clock; `None` where it moves, or is steady. A leak in
-    /// stairs is flat between them.
+    /// The time since when a leak is flat, on the monotonic clock, as a leak in stairs is between them; else `None`.
     pub flat_since: Option<Duration>,
-    /// Confidence that the floor rises for good, 0 to 1: 0.9 where the evidence just suffices, 0.99 where there is twice
-    /// as much, at most 0.999. Below [`Params::confidence`](super::Params::confidence) nothing is called a leak. Of what
-    /// is called with 0.9 at least nine in ten are leaks.
+    /// Confidence that the floor keeps rising, 0 to 1: 0.9 if the evidence just suffices, 0.99 with twice as much, at
+    /// most 0.999. Below [`Params::confidence`](super::Params::confidence) nothing is called a leak. Of leaks called
+    /// with at least 0.9, nine in ten are leaks.
     pub confidence: f64,
-    /// Start of the growth on the monotonic clock; `None` where it does not grow. The time of the first point if it
-    /// began earlier.
+    /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
+    /// earlier.
     pub since: Option<Duration>,
-    /// Lowest footprint of the newest point, in bytes; a history keeps 0 of a series that never changed.
+    /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,
-    /// The reasons to call it a leak, or growth that has lasted not to be one yet; else `None`.
+    /// Present for a leak, or for lasting growth that is not a leak yet.
     pub reasons: Option<Reasons>,
-    /// The evidence that the next judgement of the series goes on from.
     pub standing: Standing,
 }
 
-impl Default for Judgement {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 impl Judgement {
-    /// The judgement of a series of which nothing is known.
     pub const NONE: Self = Self {
         verdict: Verdict::Unknown,
         metric: Metric::Footprint,
@@ -284,11 +266,15 @@ impl Judgement {
         since: None,
         floor: 0,
         reasons: None,
-        standing: Standing::NONE,
+        standing: Standing {
+            at: Duration::ZERO,
+            score: 0.0,
+            base: 0.0,
+        },
     };
 
-    /// Returns the growth of the whole footprint, if it grows much faster than what is held of it, which this judgement is on:
-    /// that of pages of files, or of a heap.
+    /// Returns the growth of the whole footprint if it is much faster than that of the held part, which `self` judges:
+    /// pages of files or a heap (`metric`) then grow.
     #[must_use]
     pub fn or_growth_beside(self, whole: &Self, metric: Metric) -> Self {
         if !whole.verdict.is_growth() || whole.slope <= 2.0 * self.slope.max(0.0) {
@@ -304,8 +290,8 @@ impl Judgement {
         }
     }
 
-    /// Returns in words why it is called a leak, the weightiest first, or why growth that has lasted is not called one yet;
-    /// empty for the rest.
+    /// Returns as text why it is called a leak, the most important first, or why lasting growth is not called one yet;
+    /// otherwise nothing.
     pub fn texts(&self) -> Vec<String> {
         let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
         let source = match self.metric {
@@ -318,7 +304,7 @@ impl Judgement {
         source.map(str::to_owned).into_iter().chain(reasons).collect()
     }
 
-    /// Calls growing what was judged as leaking: that it grows is a fact, that it leaks a judgement.
+    /// Downgrades a leak to growth.
     pub const fn call_growing(&mut self) {
         if matches!(self.verdict, Verdict::Leaking) {
             self.verdict = Verdict::Growing;
@@ -332,9 +318,8 @@ impl Judgement {
         (self.confidence * 100.0).floor()
     }
 
-    /// Returns the seconds until growth at this pace has taken `headroom` bytes; `None` where no limit is known, or
-    /// it does not go on growing at this pace, or only by pages of files, which the kernel takes back, or within a heap,
-    /// which has a limit of its own.
+    /// Returns the seconds until growth at this pace uses `headroom` bytes; `None` if no limit is known, if it does not
+    /// continue, or if it is only pages of files, which are reclaimable, or a heap, which has its own limit.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
         let grows =
             self.verdict >= Verdict::Growing && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);

@@ -1,9 +1,9 @@
-//! Windows: how the newest floors of each horizon move, and which of them tell of a leak.
+//! Windows: how the newest floors of each horizon move, and which of them show a leak.
 //!
-//! A window is the newest twelve or sixteen floors of a horizon, from a minute to a month. In one that grows each quarter
-//! stands above the one before, by its share, and it has left what the series reached before: noise, steps and saw-teeth do
-//! not. The shortest one that moves tells how the series moves now. A leak is growth in a window of a quarter of an hour and
-//! more, that does not level off there, nor in the longer windows around it.
+//! A window is the newest twelve or sixteen floors of a horizon, from a minute to a month. In a growing window each
+//! quarter is above the one before by its share, and the series has left the range it had before, unlike noise, steps
+//! and saw-teeth. The shortest window that moves shows the present movement. A leak is growth in a window of at least a
+//! quarter of an hour that does not level off there, nor in the longer windows around it.
 
 use std::cell::OnceCell;
 
@@ -17,30 +17,30 @@ use crate::trend::parameters::{
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Verdict};
 
-/// A look at the windows of a series. Rows are prepared where they are asked for.
-pub(super) struct Look<'a> {
+/// Evaluates the windows of a series. Rows are prepared on demand.
+pub(super) struct Windows<'a> {
     floors: &'a Floors,
     rows: [OnceCell<Option<PreparedRow>>; HORIZONS],
     params: &'a Params,
 }
 
-/// A window in which each quarter stands above the one before, or each below.
+/// A window in which each quarter is above the one before, or each below.
 struct Movement<'a> {
     horizon: usize,
     window: &'a [f64],
     /// The lowest floor of the first quarter, in bytes.
     from: f64,
-    /// The change from there to the lowest floor of the last quarter.
+    /// The change to the lowest floor of the last quarter, in bytes.
     by: f64,
 }
 
 impl Movement<'_> {
-    /// Returns the length of the window, in seconds.
+    /// In seconds.
     fn length(&self) -> f64 {
         span_seconds(self.horizon) * self.window.len() as f64
     }
 
-    /// Returns bytes a second: the quarters' floors lie three quarters of the window apart.
+    /// In bytes a second. The floors of the outer quarters are three quarters of the window apart.
     fn pace(&self) -> f64 {
         self.by / (0.75 * self.length())
     }
@@ -57,7 +57,7 @@ impl Movement<'_> {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> Windows<'a> {
     pub(super) const fn new(floors: &'a Floors, params: &'a Params) -> Self {
         Self {
             floors,
@@ -71,22 +71,22 @@ impl<'a> Look<'a> {
         self.rows.get(horizon)?.get_or_init(prepare).as_ref()
     }
 
-    /// Returns the numbers of horizons, and of floors, the shortest window first.
+    /// Returns the horizon and the number of floors of each window, the shortest first.
     fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.floors.used()).flat_map(|horizon| WINDOWS.map(|count| (horizon, count)))
+        (0..self.floors.used).flat_map(|horizon| WINDOWS.map(|count| (horizon, count)))
     }
 
-    /// Returns the newest `count` floors of a horizon, where most of them are known.
+    /// Returns a window, if most of its floors are known.
     fn window(&self, horizon: usize, count: usize) -> Option<&[f64]> {
         let (window, known) = self.row(horizon)?.newest(count)?;
         (known as f64 >= count as f64 * MIN_KNOWN_SHARE).then_some(window)
     }
 
-    /// Returns how a window moves, if it does: each quarter by its share, and upwards only to where it was not before.
+    /// Returns the movement of a window, if each quarter moves by its share. Upward movement must exceed the earlier
+    /// range.
     fn examine(&self, horizon: usize, count: usize) -> Option<Movement<'_>> {
         let window = self.window(horizon, count)?;
-        let quarter = |i: usize| lowest(&window[i * count / 4..(i + 1) * count / 4]);
-        let quarters: [f64; 4] = std::array::from_fn(quarter);
+        let quarters = quarters(window);
         let by = quarters[3] - quarters[0];
         let least = by / 3.0 * MIN_QUARTER_SHARE;
         let is_even = quarters
@@ -102,7 +102,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Returns what the shortest window says in which anything moves.
+    /// Returns the movement of the shortest window that moves.
     pub(super) fn movement(&self) -> Finding {
         let moves = self
             .windows()
@@ -124,8 +124,8 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Returns the growth in the shortest window of a day and more that grows without levelling off: what a shorter window
-    /// takes for a warm-up is then the load of an hour on top of it.
+    /// Returns the growth in the shortest window of at least a day that does not level off. What a shorter window takes
+    /// for a warm-up is then the load of an hour on top of it.
     fn grows_for_days(&self) -> Option<Finding> {
         self.windows()
             .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= DAY)
@@ -147,7 +147,7 @@ impl<'a> Look<'a> {
         Some(movement.finding(verdict, &fit, confidence(evidence)))
     }
 
-    /// Returns the leaks that windows show, the shortest one's first, of those whose floors are of several values each.
+    /// Returns the leaks in windows, the shortest first. Each floor must be the lowest of several values.
     pub(super) fn leaks(&self) -> impl Iterator<Item = Finding> {
         let is_long = |(horizon, count): &(usize, usize)| span_seconds(*horizon) * *count as f64 >= SHORTEST_WINDOW;
         let windows = self
@@ -161,12 +161,10 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Returns the leak that the floors below teeth show, where the teeth are longer than a span: each floor is then the lowest
-    /// of several spans.
+    /// Returns the leak below saw-teeth that are longer than a span: each floor is then the lowest of several spans.
     fn leaks_below_teeth(&self, horizon: usize) -> Option<Finding> {
         let floors = self.eroded(horizon)?;
-        let quarter = |i: usize| lowest(&floors[i * FLOORS_BELOW_TEETH / 4..(i + 1) * FLOORS_BELOW_TEETH / 4]);
-        let quarters: [f64; 4] = std::array::from_fn(quarter);
+        let quarters = quarters(&floors);
         let by = quarters[3] - quarters[0];
         let least = by / 3.0 * MIN_QUARTER_SHARE;
         let is_even = by > 0.0 && quarters.windows(2).all(|pair| pair[1] - pair[0] >= least);
@@ -176,7 +174,7 @@ impl<'a> Look<'a> {
         {
             return None;
         }
-        let levels_off = (horizon..(horizon + LONGER_WINDOWS).min(self.floors.used())).any(|horizon| {
+        let levels_off = (horizon..(horizon + LONGER_WINDOWS).min(self.floors.used)).any(|horizon| {
             self.eroded(horizon).is_some_and(|floors| {
                 let fit = Fit::new(&floors);
                 fit.curvature < -MIN_CURVATURE && fit.slows_down(self.params.level_off)
@@ -191,14 +189,14 @@ impl<'a> Look<'a> {
         self.leaks_in(&movement).filter(|_| !levels_off)
     }
 
-    /// Returns the sum of what the floors of a horizon fell by, each beside the one before.
+    /// Returns the sum of all falls from one floor to the next.
     fn falls(&self, horizon: usize) -> f64 {
         let row = self.floors.row(horizon);
         let falls = row.iter().flat_map(|row| row.windows(2)).map(|pair| pair[0] - pair[1]);
         falls.filter(|fall| *fall > 0.0).sum()
     }
 
-    /// Returns the lowest of every few floors in a row of a horizon; `None` where not all of them are known.
+    /// Returns the lowest of each few successive floors; `None` if some are unknown.
     fn eroded(&self, horizon: usize) -> Option<[f64; FLOORS_BELOW_TEETH]> {
         let row = self.floors.row(horizon)?;
         let mut floors = [0.0; FLOORS_BELOW_TEETH];
@@ -231,9 +229,10 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Returns true if growth levels off within these windows or the longer ones, as that of a cache that fills.
+    /// Returns true if growth levels off in the windows of this horizon or of longer ones, as that of a filling cache
+    /// does.
     fn levels_off(&self, horizon: usize) -> bool {
-        let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used());
+        let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used);
         let mut windows = around.flat_map(|horizon| WINDOWS.map(|count| (horizon, count)));
         windows.any(|(horizon, count)| {
             self.window(horizon, count).is_some_and(|window| {
@@ -242,4 +241,10 @@ impl<'a> Look<'a> {
             })
         })
     }
+}
+
+/// Returns the lowest floor of each quarter.
+fn quarters(floors: &[f64]) -> [f64; 4] {
+    let count = floors.len();
+    std::array::from_fn(|i| lowest(&floors[i * count / 4..(i + 1) * count / 4]))
 }

@@ -1,15 +1,14 @@
-//! Numbers as bytes: small ones in one byte (LEB128).
+//! Numbers as bytes: small ones need one byte (LEB128).
 
 use std::time::Duration;
 
-/// Bytes that are being written.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     pub(super) bytes: Vec<u8>,
 }
 
 impl Writer {
-    /// Writes a number, seven bits to a byte, the lowest first.
+    /// Writes seven bits per byte, the lowest first.
     pub(super) fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -18,7 +17,7 @@ impl Writer {
         self.bytes.push(number as u8);
     }
 
-    /// Writes a difference: the sign is the lowest bit.
+    /// Writes the sign as the lowest bit.
     pub(super) fn difference(&mut self, difference: i64) {
         self.number(((difference << 1) ^ (difference >> 63)).cast_unsigned());
     }
@@ -36,7 +35,7 @@ impl Writer {
         self.bytes.extend(text.as_bytes());
     }
 
-    /// Writes if there is a value, and the value.
+    /// Writes whether there is a value, and the value.
     pub(super) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.number(value.is_some().into());
         if let Some(value) = value {
@@ -45,7 +44,7 @@ impl Writer {
     }
 }
 
-/// Bytes that are being read. They may be anything: `None` says that they are not what a [`Writer`] wrote.
+/// Reads bytes that may be anything: methods return `None` if a [`Writer`] did not write them.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) rest: &'a [u8],

@@ -1,4 +1,4 @@
-//! The past of a row as bytes: its figures, its series, and its last judgement with what it goes on from.
+//! A row as bytes: its figures, series, and last judgement with its evidence.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::history::row::{MemorySample, RowHistory};
 use crate::history::time_series::TimeSeries;
 use crate::trend::{Judgement, Mark, Metric, Reasons, Standing, Verdict};
 
-/// Marks read at most; a log of growth has fewer.
+/// Maximum number of marks; a log has fewer.
 const MAX_MARKS: u64 = 1000;
 
-/// Returns about the least number of bytes that a row takes.
+/// Returns the approximate minimum size of a row in bytes.
 pub(super) fn least_bytes(row: &RowHistory) -> usize {
     series::least_bytes(&row.footprint) + series::least_bytes(&row.held)
 }
@@ -33,13 +33,13 @@ pub(super) fn write(row: &RowHistory, out: &mut Writer) {
         out.number(latest.log.marks.len() as u64);
         for mark in &latest.log.marks {
             out.time(mark.at);
-            out.number(mark.asked);
+            out.number(mark.requested);
             out.float(mark.work.into());
         }
     });
 }
 
-/// Reads a row that was kept at `at`: nothing in it is later.
+/// Reads a row that was saved at `at`. No time in it may be later.
 pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
     let until = u32::try_from(at.as_secs()).ok()?;
     let mut row = RowHistory::default();
@@ -63,7 +63,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
         for _ in 0..input.number().filter(|marks| *marks <= MAX_MARKS)? {
             let mark = Mark {
                 at: past_time(input, at)?,
-                asked: input.number()?,
+                requested: input.number()?,
                 work: input.float()? as f32,
             };
             if marks.last().is_some_and(|last: &Mark| last.at > mark.at) {
@@ -71,7 +71,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
             }
             marks.push(mark);
         }
-        // The work of the time in between is not known.
+        // The work in between is unknown.
         let known_since = at + Duration::from_nanos(1);
         let log = GrowthLog {
             work,
@@ -80,11 +80,11 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
         };
         Some(Box::new(Latest { judgement, log }))
     })?;
-    row.evaluation.mark_changed();
+    row.evaluation.changed = true;
     Some(row)
 }
 
-/// Reads a time that is not later than the end of the bucket in which it was kept.
+/// Reads a time that is not after the end of the bucket in which it was saved.
 fn past_time(input: &mut Reader<'_>, at: Duration) -> Option<Duration> {
     let (longest, _) = TimeSeries::resolution(TimeSeries::RESOLUTIONS - 1);
     input.time().filter(|time| *time <= at + longest)
@@ -141,11 +141,15 @@ fn write_reasons(out: &mut Writer, reasons: Reasons) {
             out.number(1);
             out.bytes.extend([days, hours, risen]);
         }
-        Reasons::Fill { seconds, growth, asked } => {
+        Reasons::Fill {
+            seconds,
+            growth,
+            requested,
+        } => {
             out.number(2);
             out.float(seconds);
             out.number(growth);
-            out.number(asked);
+            out.number(requested);
         }
     }
 }
@@ -169,7 +173,7 @@ fn read_reasons(input: &mut Reader<'_>) -> Option<Reasons> {
         2 => Reasons::Fill {
             seconds: input.float()?,
             growth: input.number()?,
-            asked: input.number()?,
+            requested: input.number()?,
         },
         _ => return None,
     })

@@ -1,14 +1,14 @@
-//! A time series as bytes: each run as its difference from the one before.
+//! A time series as bytes: each run as its difference from the previous one.
 
 use std::collections::VecDeque;
 
 use crate::history::kept::codec::{Reader, Writer};
 use crate::history::time_series::{CurrentValue, Past, Run, TimeSeries};
 
-/// The least bytes that a run takes.
+/// Minimum size of a run in bytes.
 const MIN_RUN: usize = 5;
 
-/// Returns about the least number of bytes that a series takes.
+/// Returns the approximate minimum size of a series in bytes.
 pub(super) fn least_bytes(series: &TimeSeries) -> usize {
     let rings = series.past.as_ref().map(|past| past.rings.iter().map(VecDeque::len));
     rings.map_or(1, |lengths| lengths.sum::<usize>() * MIN_RUN)
@@ -37,7 +37,7 @@ pub(super) fn write(series: &TimeSeries, out: &mut Writer) {
     });
 }
 
-/// Reads a series, which has a gap after its last value: nobody saw what came between.
+/// Reads a series, and adds a gap after its last value.
 pub(super) fn read(input: &mut Reader<'_>, until: u32) -> Option<TimeSeries> {
     let mut series = TimeSeries {
         has_gap: true,
@@ -55,7 +55,7 @@ pub(super) fn read(input: &mut Reader<'_>, until: u32) -> Option<TimeSeries> {
     Some(series)
 }
 
-/// Reads the buckets of all resolutions, of which none begins after the second `until`.
+/// Reads the buckets of all resolutions. None may begin after the second `until`.
 fn past(input: &mut Reader<'_>, until: u32) -> Option<Box<Past>> {
     let mut past = Box::<Past>::default();
     for (level, ring) in past.rings.iter_mut().enumerate() {

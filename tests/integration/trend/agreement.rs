@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zmtop::trend::{HostVerdict, Verdict, agree};
+use zmtop::trend::{Judgement, Verdict, agree};
 
 const NOW: Duration = Duration::from_secs(100_000);
 
@@ -12,17 +12,18 @@ const fn ago(seconds: u64) -> Duration {
 }
 
 /// So many hosts that say this, the growth having begun so many minutes ago; each a little later than the one before.
-fn hosts(count: u64, verdict: Verdict, minutes: u64, apart: u64) -> Vec<HostVerdict> {
-    let host = |n| HostVerdict {
+fn hosts(count: u64, verdict: Verdict, minutes: u64, apart: u64) -> Vec<Judgement> {
+    let host = |n| Judgement {
         verdict,
         slope: 1000.0,
         since: Some(ago(minutes * 60) + Duration::from_secs(n * apart)),
+        ..Judgement::NONE
     };
     (0..count).map(host).collect()
 }
 
 /// A name, the hosts of the program, what is said; the verdict, the hosts that agree, and if they began together.
-type Case = (&'static str, usize, Vec<HostVerdict>, Option<(Verdict, usize, bool)>);
+type Case = (&'static str, usize, Vec<Judgement>, Option<(Verdict, usize, bool)>);
 
 #[test]
 fn what_is_called() {
@@ -67,12 +68,12 @@ fn what_is_called() {
     ];
     for (name, all, said, wanted) in cases {
         let found = agree(said, all, NOW);
-        let told = found.map(|agreed| (agreed.verdict, agreed.hosts, agreed.since.is_some()));
+        let told = found.map(|(hosts, agreed)| (agreed.verdict, hosts, agreed.since.is_some()));
         assert_eq!(told, wanted, "{name}");
-        if let Some(agreed) = found {
+        if let Some((hosts, agreed)) = found {
             assert!((0.99..1.0).contains(&agreed.confidence), "{name}: {agreed:?}");
             assert!(
-                (agreed.slope - 1000.0 * agreed.hosts as f64).abs() < 1e-3,
+                (agreed.slope - 1000.0 * hosts as f64).abs() < 1e-3,
                 "{name}: {agreed:?}"
             );
             let near = |since: Duration| since.abs_diff(deploy) < Duration::from_secs(120);

@@ -51,7 +51,7 @@ fn watched_asking(points: &[Point], asked: impl Fn(u64) -> u64) -> Judgement {
         if last.verdict.is_growth() {
             marks.push(Mark {
                 at: at(end as u64 - 1),
-                asked: asked(end as u64 - 1),
+                requested: asked(end as u64 - 1),
                 work: 0.0,
             });
         }
@@ -184,7 +184,7 @@ fn reasons_in_words() {
     let fill = Reasons::Fill {
         seconds: 960.0,
         growth: 160 << 20,
-        asked: 2 << 20,
+        requested: 2 << 20,
     };
     let texts = [
         "no leak so far: it fills memory that it asked for before",
