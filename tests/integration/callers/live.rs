@@ -230,13 +230,12 @@ fn what_a_request_takes_beyond_itself_is_read_off_its_site() {
             sites.filter(|site| site["caller"].as_str().unwrap().contains("groups") && figure(site, "hits") >= TIMES);
         let site = ours.next().unwrap_or_else(|| panic!("{json:#}"));
         let size = bucket(request);
-        assert_eq!(
-            (figure(site, "request"), figure(site, "size")),
-            (request, size),
-            "{site}"
-        );
+        // Another program may set groups meanwhile, which moves the averages.
+        if figure(site, "hits") == TIMES {
+            let averages = (figure(site, "request"), figure(site, "size"));
+            assert_eq!(averages, (request, size), "{site}");
+        }
         let wasted = figure(site, "hits") * (size - request);
-        // Another program may set groups meanwhile.
         let others = (figure(site, "hits") - TIMES) * size;
         assert!(figure(site, "wasted").abs_diff(wasted) <= others, "{site}");
         let of_it = figure(site, "allocated") - figure(site, "requested");

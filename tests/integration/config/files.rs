@@ -275,6 +275,7 @@ fn no_shape_of_a_large_file_takes_long() {
         let begin = Instant::now();
         let faults = home.load().unwrap_err().faults.len();
         assert!(faults <= 202, "{faults}");
-        assert!(begin.elapsed() < Duration::from_secs(10), "{head}{body}…");
+        // A guard against work that grows with the square of the size, which would take minutes.
+        assert!(begin.elapsed() < Duration::from_secs(120), "{head}{body}…");
     }
 }

@@ -57,11 +57,16 @@ fn no_color() {
     let colours = |env: &[(&str, &str)]| {
         let mut pty = Pty::run((120, 40), ZMTOP, &["--interval", "100ms"], env);
         pty.wait_for_table();
-        for keys in [
-            "j", "I", " ", "t", "v", "v", "?", "\x1b", "/pss>1G", "\r", "s", "\x1b", "/(", "\x1b",
-        ] {
+        for keys in ["j", "I", " ", "t", "v", "v", "/pss>1G", "\r"] {
             pty.send(keys);
             std::thread::sleep(Duration::from_millis(60));
+        }
+        // What follows Esc at once would be read as one key with it.
+        for (keys, opened) in [("?", " Help"), ("s", " Sort by "), ("/\x15(", "is not closed")] {
+            pty.send(keys);
+            pty.wait_for(opened);
+            pty.send("\x1b");
+            pty.wait("it is closed", |text| !text.contains(opened));
         }
         quit(&mut pty);
         colours(&pty.raw())
