@@ -222,11 +222,8 @@ impl<F: Fn(FleetStatus)> Reporter<F> {
         self.status.fault.clone_from(&round.fault);
         self.status.asked = Some(round.asked.clone());
         if let Some(snapshot) = &round.snapshot {
-            let hosts = snapshot.fleet.iter().flat_map(|fleet| &fleet.hosts);
-            let ages = hosts
-                .filter(|host| !host.is_gone)
-                .map(|host| snapshot.monotonic.saturating_sub(host.seen));
-            self.answered = Some((system_clock::since_boot(), ages.max().unwrap_or_default()));
+            let age = snapshot.fleet.as_ref().and_then(|fleet| fleet.age(snapshot.monotonic));
+            self.answered = Some((system_clock::since_boot(), age.unwrap_or_default()));
             let clocks = clocks(snapshot.time);
             self.status.remarks = round.remarks.iter().cloned().chain(clocks).collect();
         }

@@ -22,14 +22,14 @@
 //! To export a column, give its entry a metric name. The suffix of the name is the unit ([`MetricUnit`]).
 
 pub(crate) mod access;
-mod connections;
+pub mod connections;
 pub mod families;
 mod groups;
 pub(crate) mod http;
 mod machine;
 pub mod otlp;
 pub(crate) mod page;
-pub(crate) mod passwords;
+pub mod passwords;
 pub(crate) mod push;
 pub mod text;
 mod tls;
@@ -94,6 +94,14 @@ impl Exporter {
         self.booted = self.booted.or_else(|| booted(snapshot));
     }
 
+    /// Limits the times from which counters count to this one, by the wall clock. If the clock was set back, they would be
+    /// later than the values, and must not change again with each push.
+    pub(crate) fn limit_starts(&mut self, time: SystemTime) {
+        self.started = self.started.min(time);
+        self.booted = self.booted.map(|booted| booted.min(time));
+        self.faults.limit_starts(time);
+    }
+
     pub fn count_push(&mut self, is_taken: bool) {
         let [taken, failed] = self.pushes.get_or_insert_default();
         *(if is_taken { taken } else { failed }) += 1;
@@ -104,6 +112,7 @@ impl Exporter {
         let Some(snapshot) = &state.snapshot else {
             return Vec::new();
         };
+        self.limit_starts(snapshot.time);
         let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
         // No exported figure is a change.
         let groups = group_processes(snapshot, self.options.by, is_process, |_| None);
@@ -124,6 +133,30 @@ fn booted(snapshot: &Snapshot) -> Option<SystemTime> {
     let booted = snapshot.time.checked_sub(uptime)?;
     let seconds = booted.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Waits for reads and writes of files, which may hang, and reports the first one in a row that does.
+#[derive(Default)]
+pub(crate) struct Watchdog {
+    is_said: bool,
+}
+
+impl Watchdog {
+    /// The time after which a read or write hangs.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Waits until the work is done. Calls `report` meanwhile if it hangs, and the last one did not.
+    pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>, report: impl FnOnce()) -> T {
+        tokio::pin!(work);
+        if let Ok(done) = tokio::time::timeout(Self::PATIENCE, &mut work).await {
+            self.is_said = false;
+            return done;
+        }
+        if !std::mem::replace(&mut self.is_said, true) {
+            report();
+        }
+        work.await
+    }
 }
 
 /// Locks a mutex. Data that a panicked thread left is whole.

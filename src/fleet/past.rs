@@ -70,14 +70,15 @@ pub(super) enum Filled {
 pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, filled: mpsc::Sender<Filled>) {
     let parts = parts(start.rows);
     let hour = parts.last().map_or(Duration::ZERO, |part| part.from);
+    let missing = |part: Part| units::span(hour.saturating_sub(part.to));
     for part in parts {
         let past = Arc::new(Mutex::new(Past::new(start.clock)));
         let mut fields = Field::OF_PAST.to_vec();
         let mut wait = FIRST_RETRY;
         while let Err(why) = ask(&asker, start, part, &mut fields, &past).await {
-            let missing = units::span(hour.saturating_sub(part.to));
             let text = format!(
-                "{missing} of the last {} are not known yet: it {why}",
+                "{} of the last {} are not known yet: it {why}",
+                missing(part),
                 units::span(hour)
             );
             if filled.send(Filled::Failed(text)).await.is_err() {
@@ -97,7 +98,15 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
             }
             Box::new(history)
         });
-        let Ok(history) = made.await else { return };
+        let Ok(history) = made.await else {
+            let text = format!(
+                "{} of the last {} are not known: it {NOT_UNDERSTOOD}",
+                missing(part),
+                units::span(hour)
+            );
+            let _ = filled.send(Filled::Failed(text)).await;
+            return;
+        };
         if filled.send(Filled::Part(history)).await.is_err() {
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::answer::{Answer, Labels, time, whole};
+use super::answer::{Answer, Labels, slope, time, whole};
 use super::clock::{Clock, Clocks};
 use super::queries::{Field, HostLabel};
 use crate::group::GroupBy;
@@ -499,13 +499,13 @@ impl GroupRow {
                 why
             })
         };
-        let growing_for = get(Field::GrowingFor).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let growing_for = get(Field::GrowingFor).and_then(time);
         let rank = get(Field::Verdict).or_else(|| get(Field::Steady));
         let verdict = rank.map(|rank| ToldVerdict {
             rank,
-            slope: get(Field::Slope).unwrap_or(0.0),
+            slope: get(Field::Slope).and_then(slope).unwrap_or(0.0),
             confidence: get(Field::Confidence).unwrap_or(0.0).clamp(0.0, 1.0),
-            since: growing_for.map(|long| now.saturating_sub(long)),
+            since: growing_for.and_then(|long| now.checked_sub(long)),
         });
         let known = FleetRow {
             processes: bytes(Field::Processes),

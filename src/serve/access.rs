@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::lock;
 use super::tls::TlsSettings;
 use super::web::WebConfig;
+use super::{Watchdog, lock};
 use crate::config::ConfigError;
 
 /// Interval of checks for changed files.
@@ -115,12 +115,13 @@ pub(crate) async fn keep_fresh(
 ) -> Infallible {
     let mut looks = tokio::time::interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut said = None;
+    let (mut said, mut watchdog) = (None, Watchdog::default());
     loop {
         looks.tick().await;
         let (file, now) = (file.to_owned(), Arc::clone(&access.borrow()));
         let read = tokio::task::spawn_blocking(move || now.has_changed().then(|| again(&file, &now, address)));
-        match read.await {
+        let hangs = || complain("the web config has not been read after 5s: what it was before stays in use");
+        match watchdog.wait(read, hangs).await {
             Ok(Some(Ok(new))) => {
                 complain("the web config was read again");
                 access.send_replace(Arc::new(new));

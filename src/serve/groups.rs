@@ -287,6 +287,14 @@ impl FaultCounters {
         sum.major += more.major;
     }
 
+    /// See [`Exporter::limit_starts`](super::Exporter::limit_starts).
+    pub(super) fn limit_starts(&mut self, time: SystemTime) {
+        self.started = self.started.min(time);
+        for (_, since) in self.groups.values_mut() {
+            *since = time.min(*since);
+        }
+    }
+
     /// Returns the sums of a group, and the time from which they count.
     fn of(&self, key: &GroupKey) -> (Faults, SystemTime) {
         match &key.name {

@@ -17,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -31,6 +32,8 @@ use super::text::{TextFormat, is_accepted};
 
 /// Maximum number of connections. A further one replaces another, or is closed at once.
 const MAX_CONNECTIONS: usize = 512;
+/// The part of the files that the process may have open that connections may use; the sampler uses the rest.
+const SHARE_OF_FILES: u64 = 4;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a whole connection, which has one request: Prometheus's default timeout of a scrape.
@@ -40,7 +43,7 @@ const MAX_HEAD: usize = 16 << 10;
 /// Time for the remaining responses when zmtop stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted, mostly for lack of descriptors.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY: Duration = Duration::from_millis(10);
 
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 22;
@@ -62,7 +65,9 @@ pub(crate) async fn serve(
     server: Arc<Server>,
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let connections = Arc::new(Connections::new(MAX_CONNECTIONS));
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = usize::try_from(files / SHARE_OF_FILES).unwrap_or(MAX_CONNECTIONS);
+    let connections = Arc::new(Connections::new(room.clamp(2, MAX_CONNECTIONS)));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stopped);
     loop {
@@ -71,6 +76,7 @@ pub(crate) async fn serve(
                 Ok((stream, from)) => (stream, ClientAddress::from(from.ip())),
                 Err(error) => {
                     tracing::warn!(%error, "cannot take a connection");
+                    connections.close_one();
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }

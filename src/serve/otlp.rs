@@ -142,10 +142,8 @@ fn metric(families: &[&Family], time: u64) -> Message {
 fn points(family: &Family, time: u64) -> impl Iterator<Item = Message> {
     let more = conventional(family).and_then(|(.., attribute)| *attribute);
     family.series.iter().map(move |series| {
-        // If the clock was set back, a counter must not begin after its value.
-        let since = series.since.map_or(0, |since| nanoseconds(since).min(time));
         Message::default()
-            .fixed(2, since)
+            .fixed(2, series.since.map_or(0, nanoseconds))
             .fixed(3, time)
             .fixed(4, series.value.to_bits())
             .each(7, attributes(&series.labels))

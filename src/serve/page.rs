@@ -2,7 +2,7 @@
 //! concurrent requests.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::body::Bytes;
 
@@ -111,12 +111,16 @@ impl Page {
         lock(&self.exporter).count_push(is_taken);
     }
 
-    /// Returns the host's name, safe to print, and the families; `None` before the first snapshot.
-    pub(super) fn families(&self) -> Option<(String, Vec<Family>)> {
+    /// Returns the host's name, safe to print, the families, and the time at which they are made; `None` before the first
+    /// snapshot.
+    pub(super) fn families(&self) -> Option<(String, Vec<Family>, SystemTime)> {
         let state = self.state.lock();
         let host = crate::text::safe(&state.snapshot.as_ref()?.host).into_owned();
-        let families = lock(&self.exporter).families(&state, clock::monotonic());
-        Some((host, families))
+        let mut exporter = lock(&self.exporter);
+        let time = SystemTime::now();
+        exporter.limit_starts(time);
+        let families = exporter.families(&state, clock::monotonic());
+        Some((host, families, time))
     }
 
     /// Makes the texts of a new snapshot whose requests are expected, so that no client waits for them.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -95,7 +95,7 @@ impl Push {
     async fn body(&self, page: &Arc<Page>) -> Option<Bytes> {
         let (page, mut resource) = (Arc::clone(page), self.settings.resource.clone());
         let written = tokio::task::spawn_blocking(move || {
-            let (host, families) = page.families()?;
+            let (host, families, time) = page.families()?;
             let own = [
                 ("service.name", env!("CARGO_PKG_NAME").to_owned()),
                 ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -107,7 +107,7 @@ impl Push {
                     resource.push((key.to_owned(), value));
                 }
             }
-            Some(Bytes::from(otlp::write(&families, &resource, SystemTime::now())))
+            Some(Bytes::from(otlp::write(&families, &resource, time)))
         });
         written.await.ok().flatten()
     }

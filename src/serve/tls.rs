@@ -168,6 +168,12 @@ impl TlsSettings {
         !self.allowed_names.is_empty()
     }
 
+    /// Returns true if clients must use the latest version.
+    pub fn needs_latest(&self) -> bool {
+        let [.., (_, latest)] = VERSIONS;
+        self.versions == [latest]
+    }
+
     /// Returns the files that the settings refer to.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let all = [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()];

@@ -28,7 +28,7 @@ const HEADERS: [(&str, &[&str]); 5] = [
 type Guard = (&'static str, fn(&WebConfig) -> bool);
 
 /// The guards of a web config. A guard can only be removed by a restart.
-const GUARDS: [Guard; 4] = [
+const GUARDS: [Guard; 5] = [
     ("tls_server_config", |config| config.tls.is_some()),
     ("basic_auth_users", |config| !config.users.is_empty()),
     ("client_auth_type: RequireAndVerifyClientCert", |config| {
@@ -36,6 +36,9 @@ const GUARDS: [Guard; 4] = [
     }),
     ("client_allowed_sans", |config| {
         config.tls.as_ref().is_some_and(TlsSettings::needs_name)
+    }),
+    ("min_version: TLS13", |config| {
+        config.tls.as_ref().is_some_and(TlsSettings::needs_latest)
     }),
 ];
 

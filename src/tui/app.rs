@@ -82,8 +82,8 @@ impl Rows {
     pub fn age(&self, snapshot: &Snapshot) -> Duration {
         let since = self.coverage.uncertain_since;
         let uncertain = since.map(|at| snapshot.monotonic.saturating_sub(at));
-        let age = match snapshot.fleet {
-            Some(_) => self.coverage.oldest,
+        let age = match &snapshot.fleet {
+            Some(fleet) => fleet.age(snapshot.monotonic),
             None => uncertain,
         };
         age.unwrap_or_default().max(snapshot.interval)

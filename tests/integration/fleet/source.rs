@@ -170,19 +170,30 @@ fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
         let mut source = FleetSource::new("prometheus", HostLabel::default());
         let first = Replica(0).answer(&mut source, 100, 3).unwrap();
         assert_eq!((age(&first), remark(&source)), (10, String::new()));
-        for round in 0..30 {
+        for round in 0..300 {
             let snapshot = Replica(ahead).answer(&mut source, 115 + 15 * round, 4 + round).unwrap();
             assert_eq!(age(&snapshot), 10, "{how}, round {round}");
             assert_eq!(rows(&snapshot), [row("web", "api", 4 + round, false)]);
-            let passed = snapshot.monotonic.saturating_sub(first.monotonic);
-            assert_eq!(passed.as_secs(), 15 + 15 * round, "{how}");
-            // It is said for five minutes; from then on this clock is the only one.
+            let passed = 15 + 15 * round;
+            assert_eq!(
+                snapshot.monotonic.saturating_sub(first.monotonic).as_secs(),
+                passed,
+                "{how}"
+            );
+            // It is said for five minutes, and for as long as the server answers figures of a time that it was at before.
+            let again = (-ahead).unsigned_abs().min(1 << 30) * u64::from(ahead < 0);
+            let is_said = passed < 300.max(again.saturating_sub(40));
             assert_eq!(
                 remark(&source).contains(how),
-                15 * (round + 1) < 300,
-                "{how}: {}",
+                is_said,
+                "{how} after {passed} s: {}",
                 remark(&source)
             );
+        }
+        // It is set right after so long that it is no replica in turn.
+        if ahead < -3600 {
+            Replica(0).answer(&mut source, 5000, 1).unwrap();
+            assert!(remark(&source).contains("set ahead by 20h"), "{}", remark(&source));
         }
     }
     // Two replicas in turns.
@@ -305,7 +316,26 @@ fn figures_beyond_all_bounds_do_no_harm() {
     ];
     let mut names: Vec<_> = metrics.map(|name| format!("zmtop_system_{name}_bytes")).to_vec();
     names.extend(["some", "full"].map(|name| format!("zmtop_system_stalled_{name}_ratio")));
-    for bad in [1e19, -1.0, 1e300, -1e300, 18_446_744_073_709_551_615.0, 1e-300, 9e15] {
+    let all = [1e19, -1.0, 1e300, -1e300, 18_446_744_073_709_551_615.0, 1e-300, 9e15];
+    // The one invalid figure of a leak.
+    for (field, bad) in [Field::Slope, Field::GrowingFor, Field::Confidence]
+        .into_iter()
+        .flat_map(|field| all.map(|bad| (field, bad)))
+    {
+        let api = group("web", "api");
+        let told = |field, value: f64| (field, answer(100_000, &[(api.as_str(), value)]));
+        let more = [told(Field::Verdict, 5.0), told(field, bad)];
+        let snapshot = Rounds::new().round(100_000, &[("web", "api", 3)], &more).unwrap();
+        let verdict = snapshot.fleet_row(0).unwrap().verdict.unwrap();
+        let what = format!("{field:?} {bad}: {verdict:?}");
+        assert!(
+            verdict.slope.abs() <= 9e15 && (0.0..=1.0).contains(&verdict.confidence),
+            "{what}"
+        );
+        let is_sane = bad.abs() < 100_000.0 && bad >= 0.0;
+        assert_eq!(verdict.since.is_some(), field == Field::GrowingFor && is_sane, "{what}");
+    }
+    for bad in all {
         let mut rounds = Rounds::new();
         let mut state = State::default();
         for at in [1000, 1015, 1030] {
