@@ -82,7 +82,7 @@ impl Clocks {
         let found = nearest.filter(|at| distance(&self.known[*at]) <= STEP);
         let clock = match found {
             Some(at) => {
-                let is_other = at + 1 != self.known.len() && is_recent(&self.known[at]);
+                let is_other = at + 1 != self.known.len();
                 if is_other {
                     self.alternated = Some(now);
                     self.known

@@ -134,7 +134,7 @@ fn a_crowd_fails_no_scrape_where_few_files_may_be_open() {
     // The oldest was closed for others long before its time was over.
     assert_eq!(slow.read(&mut [0]).unwrap_or(0), 0);
     let open = idle.iter().filter(|stream| is_open(stream)).count();
-    assert!((1..100).contains(&open), "{open}");
+    assert!((1..=25).contains(&open), "{open}");
 }
 
 /// Returns true if a connection that has no answer was not closed.

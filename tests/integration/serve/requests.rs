@@ -208,7 +208,7 @@ fn a_file_whose_disk_hangs_is_said() {
     let lock = std::fs::File::create(&left).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let mut server = start();
-    server.scrape();
+    server.wait_for("has not been written after 5s");
     kill_process(Pid::from_raw(server.child.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
     server.wait_for("metrics.prom was still being written");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
