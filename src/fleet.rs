@@ -28,13 +28,13 @@ use std::time::{Duration, SystemTime};
 pub use answer::{Answer, AnswerError};
 use past::Filled;
 pub use past::Past;
-pub use queries::{Field, HostLabel, Matchers};
+pub use queries::Field;
 use rounds::{Round, Rounds};
-pub use server::Server;
+pub(crate) use server::Server;
 pub use source::{FleetSource, KEPT};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::engine::SharedState;
 use crate::history::{History, HistoryConfig};
@@ -52,20 +52,28 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Minimum difference of the clocks that is reported.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 
+/// The label that identifies hosts by default: the scraped address, which every target has.
+pub const DEFAULT_LABEL: &str = "instance";
+
 /// The server to query, and the series to use.
-#[derive(Debug)]
-pub struct Link {
+pub(crate) struct Link {
     pub(crate) server: Server,
-    /// Label matchers of all series.
-    pub(crate) matchers: Matchers,
+    /// Label matchers of all series, as in `PromQL`: `cluster="eu"`.
+    pub(crate) matchers: String,
     /// The label that identifies hosts.
-    pub(crate) label: HostLabel,
+    pub(crate) label: String,
+}
+
+impl Link {
+    fn promql(&self, field: Field) -> String {
+        field.promql(&self.matchers, &self.label)
+    }
 }
 
 type Publish = watch::Sender<Option<Arc<Snapshot>>>;
 
-/// Queries the server until nobody receives the snapshots. Puts the past into the engine's state; `history` is the
-/// configuration of its history. `tell` shows how the queries go.
+/// Queries the server until nobody receives the snapshots. Puts the past into the engine's state, which has a history of this
+/// configuration. `tell` shows how the queries go.
 pub(crate) async fn run(
     link: Link,
     publish: Publish,
@@ -84,7 +92,9 @@ pub(crate) async fn run(
     let mut wanted = changes.borrow_and_update().clone();
     let mut ticker = ticker(wanted.interval);
     let mut has_past = false;
-    let mut retry = Retry::default();
+    // A server that has just started, or is busy, answers in a moment, and an interval may be minutes: the time of a retry,
+    // and the wait before it.
+    let mut retry: Option<(Instant, Duration)> = None;
     let (sender, mut filled) = mpsc::channel(1);
     // Its task ends with this one.
     let mut filling = JoinSet::new();
@@ -105,7 +115,8 @@ pub(crate) async fn run(
                 is_asked
             }
             _ = ticker.tick(), if !wanted.paused => true,
-            () = retry.due(), if !wanted.paused => true,
+            () = async { sleep_until(retry.map_or_else(Instant::now, |(at, _)| at)).await },
+                if retry.is_some() && !wanted.paused => true,
             Some(filled) = filled.recv() => {
                 match filled {
                     Filled::Part(part) => {
@@ -131,7 +142,10 @@ pub(crate) async fn run(
             return;
         };
         reporter.report(&round);
-        retry.note(round.fault.is_some());
+        retry = round.fault.is_some().then(|| {
+            let wait = retry.map_or(FIRST_RETRY, |(_, last)| (last * 2).min(Options::LONGEST));
+            (Instant::now() + wait, wait)
+        });
         let Some(snapshot) = round.snapshot else { continue };
         publish.send_replace(Some(snapshot));
         let is_first = !std::mem::replace(&mut has_past, true);
@@ -152,36 +166,11 @@ pub(crate) async fn run(
     }
 }
 
-/// Retries soon after a failure: a server that has just started, or is busy, answers in a moment, and an interval may be
-/// minutes.
-#[derive(Debug, Default)]
-struct Retry {
-    at: Option<Instant>,
-    /// The last wait; `None` since an answer.
-    waited: Option<Duration>,
-}
-
-impl Retry {
-    /// Notes whether a round failed.
-    fn note(&mut self, failed: bool) {
-        self.waited = failed.then(|| self.waited.map_or(FIRST_RETRY, |last| (last * 2).min(Options::LONGEST)));
-        self.at = self.waited.map(|wait| Instant::now() + wait);
-    }
-
-    /// Waits until it is time; for ever if nothing failed.
-    async fn due(&self) {
-        match self.at {
-            Some(at) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
 fn bounded(interval: Duration) -> Duration {
     interval.clamp(Duration::from_secs(1), Options::LONGEST)
 }
 
-fn ticker(every: Duration) -> tokio::time::Interval {
+fn ticker(every: Duration) -> Interval {
     let mut ticker = interval(bounded(every));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker
@@ -193,15 +182,15 @@ struct Reporter<F> {
     status: FleetStatus,
     /// The time of the last answer (`CLOCK_BOOTTIME`), and the age of its oldest figures then.
     answered: Option<(Duration, Duration)>,
-    heart: tokio::time::Interval,
+    heart: Interval,
 }
 
 impl<F: Fn(FleetStatus)> Reporter<F> {
     fn send(&mut self) {
-        self.status.age = self.answered.map(|(at, age)| {
-            let since = system_clock::since_boot().saturating_sub(at);
-            since.saturating_add(age)
-        });
+        let now = system_clock::since_boot();
+        self.status.age = self
+            .answered
+            .map(|(at, age)| now.saturating_sub(at).saturating_add(age));
         (self.tell)(self.status.clone());
     }
 
@@ -271,11 +260,10 @@ fn clocks(theirs: SystemTime) -> Option<String> {
     };
     // To the minute, as the answer took a while.
     let shown = Duration::from_secs((by.as_secs() + 30) / 60 * 60);
-    let text = || {
+    (by >= CLOCKS_DIFFER).then(|| {
         format!(
             "its clock is {} {how} this machine's: times are its own",
             units::span(shown)
         )
-    };
-    (by >= CLOCKS_DIFFER).then(text)
+    })
 }

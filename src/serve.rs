@@ -47,17 +47,14 @@ use crate::engine::State;
 use crate::group::{GroupBy, groups as group_processes};
 use crate::model::{ProcessSample, Snapshot};
 
-/// The options of an exporter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct ExportOptions {
-    /// The way processes are grouped.
     pub by: GroupBy,
     /// Maximum number of groups with series of their own. The others are summed.
     pub top: usize,
 }
 
 /// Makes metric families of the engine's state.
-#[derive(Debug)]
 pub struct Exporter {
     options: ExportOptions,
     choice: GroupChoice,

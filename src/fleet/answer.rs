@@ -14,7 +14,6 @@ const MAX_MESSAGE: usize = 160;
 /// The latest valid time, in seconds since 1970: series count seconds in 32 bits, until 2106.
 const MAX_TIME: f64 = u32::MAX as f64;
 
-/// A whole answer.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
     pub(super) series: Vec<Series<'a>>,

@@ -24,7 +24,7 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 const MAX_CLOCKS: usize = 8;
 
 /// The clocks of the answers.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Clocks {
     /// The first evaluation time, and the time of its query.
     zero: Option<(Duration, Duration)>,

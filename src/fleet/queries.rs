@@ -1,33 +1,30 @@
 //! The figures of a fleet: the metric of each, its query in plain `PromQL`, and when it is queried. A query is about one
 //! metric, so that no answer is larger than necessary.
 
+/// Number of rows above which their PSS is shown before the other figures are queried.
+const MANY: usize = 10_000;
+
 /// A figure of a row, of a host or of the whole fleet, which one query is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Pss,
     Uss,
     Rss,
-    /// Swap of the groups that have any.
+    /// Of the groups that have any, as for `SwapPss`.
     Swap,
-    /// `SwapPss` of the same groups.
     SwapPss,
-    /// Number of processes.
     Processes,
-    /// The anonymous part of PSS.
+    /// The parts of PSS.
     Anon,
-    /// The file-backed part of PSS.
     File,
-    /// The shared-memory part of PSS.
     Shmem,
     /// Verdicts of groups that grow, leak or shrink.
     Verdict,
     /// Verdicts of steady groups, which are most.
     Steady,
-    /// Slopes of growing groups.
+    /// Of growing groups, as for `Confidence` and `GrowingFor`.
     Slope,
-    /// Confidence of leaking groups.
     Confidence,
-    /// Duration of the growth of growing groups.
     GrowingFor,
     /// The time of the newest figures of each host.
     Seen,
@@ -37,21 +34,6 @@ pub enum Field {
     System,
     /// The highest pressure of any host, by metric.
     Pressure,
-}
-
-/// Label matchers that each series must pass, as in `PromQL`: `cluster="eu"`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matchers(pub String);
-
-/// The label that identifies hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostLabel(pub String);
-
-impl Default for HostLabel {
-    /// The scraped address, which every target has.
-    fn default() -> Self {
-        Self("instance".into())
-    }
 }
 
 impl Field {
@@ -78,14 +60,15 @@ impl Field {
 
     /// Returns what to query in a round with so many rows: the figures that the snapshot waits for, and the others.
     pub(super) fn of_round(round: u64, rows: usize) -> (Vec<Self>, Vec<Self>) {
+        let is_large = rows > MANY;
         let turn = round as usize % Self::SELDOM.len();
-        let seldom = if is_large(rows) || round == 0 {
+        let seldom = if is_large || round == 0 {
             &Self::SELDOM[turn..=turn]
         } else {
             &Self::SELDOM
         };
         let later = [&Self::MORE, seldom].concat();
-        if rows == 0 || is_large(rows) {
+        if rows == 0 || is_large {
             (Self::FIRST.to_vec(), later)
         } else {
             ([&Self::FIRST, &*later].concat(), Vec::new())
@@ -115,18 +98,20 @@ impl Field {
         }
     }
 
-    /// Returns the query.
-    pub(super) fn promql(self, matchers: &Matchers, hosts: &HostLabel) -> String {
-        let selector = |field: Self| match matchers.0.as_str() {
+    /// Returns the query. Each series must pass the `matchers`; the label `hosts` identifies hosts.
+    pub(super) fn promql(self, matchers: &str, hosts: &str) -> String {
+        let selector = |field: Self| match matchers {
             "" => field.metric().to_owned(),
             own => format!("{}{{{own}}}", field.metric()),
         };
         let series = selector(self);
         // A query for each of the two: `or` ignores `__name__`, and would drop all of its second operand.
         let by_name = |sum: &str| {
-            let comma = if matchers.0.is_empty() { "" } else { "," };
-            let metrics = format!("__name__=~\"{}\"{comma}{}", self.metric(), matchers.0);
-            format!("{sum} by (__name__) ({{{metrics}}})")
+            let comma = if matchers.is_empty() { "" } else { "," };
+            format!(
+                "{sum} by (__name__) ({{__name__=~\"{}\"{comma}{matchers}}})",
+                self.metric()
+            )
         };
         match self {
             Self::Swap => format!("{series} > 0"),
@@ -136,18 +121,10 @@ impl Field {
             Self::Steady => format!("{series} == 2"),
             Self::Slope | Self::Confidence => format!("{series} and {} >= 3", selector(Self::Verdict)),
             // The newest of a host that several servers scrape.
-            Self::Seen => format!("max by ({}) (timestamp({series}))", hosts.0),
+            Self::Seen => format!("max by ({hosts}) (timestamp({series}))"),
             Self::System => by_name("sum"),
             Self::Pressure => by_name("max"),
             _ => series,
         }
     }
-}
-
-/// Number of rows above which a fleet is large.
-const MANY: usize = 10_000;
-
-/// Returns true if the PSS of so many rows is shown before the other figures are queried.
-const fn is_large(rows: usize) -> bool {
-    rows > MANY
 }

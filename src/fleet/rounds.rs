@@ -10,8 +10,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::Link;
 use super::answer::Answer;
 use super::clock::Clock;
-use super::queries::{Field, HostLabel, Matchers};
-use super::server::Server;
+use super::queries::Field;
 use super::source::FleetSource;
 use crate::model::{Asked, Snapshot};
 use crate::proc::clock;
@@ -23,12 +22,10 @@ const NICE: i32 = 10;
 /// The fault if an answer made the parser panic.
 pub(super) const NOT_UNDERSTOOD: &str = "answers what cannot be understood";
 
-/// The server to query, the series to use, and the rows that the answers go to.
+/// The server to query, and the rows that the answers go to.
 #[derive(Clone)]
 pub(super) struct Asker {
-    pub(super) server: Arc<Server>,
-    pub(super) matchers: Matchers,
-    pub(super) label: HostLabel,
+    pub(super) link: Arc<Link>,
     /// Locked only by threads that may take their time.
     pub(super) source: Arc<Mutex<FleetSource>>,
     room: Arc<Semaphore>,
@@ -39,8 +36,9 @@ pub(super) struct Rounds {
     pub(super) asker: Asker,
     round: u64,
     rows: usize,
-    /// The remaining queries of the round; remarks on the queries after the last snapshot, and their cost.
+    /// The remaining queries of the round.
     later: Vec<Field>,
+    /// Remarks on the queries after the last snapshot, and their cost.
     remarks: Vec<String>,
     asked: Asked,
 }
@@ -53,7 +51,7 @@ pub(super) struct Start {
     pub(super) rows: usize,
 }
 
-/// The outcome of a round.
+#[derive(Default)]
 pub(super) struct Round {
     /// `None` if there is no new one.
     pub(super) snapshot: Option<Arc<Snapshot>>,
@@ -67,12 +65,10 @@ pub(super) struct Round {
 
 impl Rounds {
     pub(super) fn new(link: Link) -> Self {
-        let source = FleetSource::new(link.server.name(), link.label.clone());
+        let source = FleetSource::new(link.server.name(), &link.label);
         Self {
             asker: Asker {
-                server: Arc::new(link.server),
-                matchers: link.matchers,
-                label: link.label,
+                link: Arc::new(link),
                 source: Arc::new(Mutex::new(source)),
                 room: Arc::new(Semaphore::new(AT_ONCE)),
             },
@@ -84,7 +80,7 @@ impl Rounds {
         }
     }
 
-    /// Returns the moment from which the past is counted back; `None` before the first snapshot.
+    /// Returns the time of the last snapshot as such a moment; `None` before the first.
     pub(super) fn start(&self) -> Option<Start> {
         let source = lock(&self.asker.source);
         Some(Start {
@@ -166,12 +162,7 @@ impl Asker {
         }
         let mut answers = queries.join_all().await;
         answers.sort_unstable_by_key(|(at, ..)| *at);
-        let mut round = Round {
-            snapshot: None,
-            fault: None,
-            remarks: Vec::new(),
-            asked: Asked::default(),
-        };
+        let mut round = Round::default();
         let mut failed = Vec::new();
         for (_, field, (answer, cost)) in answers {
             round.asked.add(cost);
@@ -193,14 +184,13 @@ impl Asker {
         round
     }
 
-    /// Sends one query and adds its answer to the source. Returns the warnings in it, or why there is no answer; and the
-    /// cost.
+    /// Sends one query and adds its answer to the source. Returns the warnings in it, or why there is no answer, and the cost.
     async fn one(&self, field: Field) -> (Result<Vec<String>, String>, Asked) {
         // Held until the answer is in the source, so that no more answers than these are in memory.
         let _room = self.room.acquire().await;
-        let promql = field.promql(&self.matchers, &self.label);
+        let promql = self.link.promql(field);
         let (began, at) = (Instant::now(), clock::since_boot());
-        let body = self.server.ask("query", &[("query", &promql)]).await;
+        let body = self.link.server.ask("query", &[("query", &promql)]).await;
         let took = began.elapsed();
         let bytes = body.as_ref().map_or(0, |body| body.len() as u64);
         let source = Arc::clone(&self.source);

@@ -5,25 +5,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Bytes, Incoming};
+use http_body_util::Full;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use hyper::{Request, Response, StatusCode, Uri};
-use tokio::time::timeout;
+use hyper::{Response, StatusCode, Uri};
 
 use super::answer::{Answer, AnswerError};
-use crate::http::{Client, HttpError};
-use crate::text;
+use crate::http::{Client, HttpError, Limits};
+use crate::text::{safe, safe_prefix};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time for a whole answer. Prometheus gives up after 2 minutes, but nobody looks at a screen for so long.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum size of an answer: one figure of 200 000 groups.
+/// An answer has one figure of up to 200 000 groups. Prometheus gives up after 2 minutes, but nobody looks at a screen for
+/// so long.
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(5),
+    total: Duration::from_secs(30),
+    body: Some(MAX_ANSWER),
+};
 const MAX_ANSWER: u64 = 64 << 20;
 
 /// A Prometheus, or a server with its HTTP API.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub(crate) struct Server {
     client: Arc<Client>,
     path: String,
     authorization: Option<HeaderValue>,
@@ -36,13 +37,9 @@ impl Server {
     /// The reason why it cannot be queried.
     pub(crate) fn parse(url: &str, ca_file: Option<&Path>, authorization: Option<HeaderValue>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| "is no URL such as http://127.0.0.1:9090")?;
-        let authority = uri.authority().ok_or("names no host")?;
-        if authority.as_str().contains('@') {
-            return Err(
-                "must hold no user and password, which all on this machine can see: --user and --password-file name \
-                        them"
-                    .into(),
-            );
+        if uri.authority().ok_or("names no host")?.as_str().contains('@') {
+            let why = "must hold no user and password, which all on this machine can see: --user and --password-file name them";
+            return Err(why.into());
         }
         if uri.query().is_some() {
             return Err("must end with the path".into());
@@ -69,21 +66,7 @@ impl Server {
     /// # Errors
     /// The reason why there is none, safe to print. It completes a sentence that begins with the server's name.
     pub(super) async fn ask(&self, api: &str, form: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        let request = self.request(api, form)?;
-        let answer = timeout(ANSWER_TIMEOUT, self.client.send(request, CONNECT_TIMEOUT, read)).await;
-        match answer.map_err(|_| format!("does not answer within {} s", ANSWER_TIMEOUT.as_secs()))? {
-            Ok(answer) => answer,
-            Err(HttpError::Unreachable) => Err("cannot be reached: timed out".into()),
-            Err(HttpError::Connection(error)) => Err(format!("does not answer: {}", reason(&error))),
-            Err(HttpError::Broken(error)) => Err(broken(&error)),
-        }
-    }
-
-    fn request(&self, api: &str, form: &[(&str, &str)]) -> Result<Request<Full<Bytes>>, String> {
-        let form: Vec<String> = form
-            .iter()
-            .map(|(name, value)| format!("{name}={}", encoded(value)))
-            .collect();
+        let fields = form.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
         let mut request = self
             .client
             .post(&format!("{}/api/v1/{api}", self.path))
@@ -92,13 +75,25 @@ impl Server {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        request
-            .body(Full::from(form.join("&")))
-            .map_err(|error| format!("cannot be asked: {error}"))
+        let request = request.body(Full::from(fields.collect::<Vec<_>>().join("&")));
+        let request = request.map_err(|error| format!("cannot be asked: {error}"))?;
+        match self.client.send(request, &LIMITS).await {
+            Ok(response) => body(response),
+            Err(error) => Err(match error {
+                HttpError::Unreachable => "cannot be reached: timed out".into(),
+                HttpError::TimedOut => format!("does not answer within {} s", LIMITS.total.as_secs()),
+                HttpError::Connection(error) => format!("does not answer: {}", reason(&error)),
+                HttpError::Broken(error) => format!("broke off: {}", safe(error.to_string().as_bytes())),
+                HttpError::TooLong => format!(
+                    "answers more than {} MB: --match chooses fewer series",
+                    MAX_ANSWER >> 20
+                ),
+            }),
+        }
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<Vec<u8>, String> {
+fn body(response: Response<Vec<u8>>) -> Result<Vec<u8>, String> {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(format!(
@@ -109,34 +104,15 @@ async fn read(response: Response<Incoming>) -> Result<Vec<u8>, String> {
     if status.is_redirection() {
         let to = response.headers().get(LOCATION);
         let to = to.map_or(&b"elsewhere"[..], HeaderValue::as_bytes);
-        return Err(format!("leads to {}: name that", text::safe_prefix(to, 80)));
+        return Err(format!("leads to {}: name that", safe_prefix(to, 80)));
     }
-    let too_long = || {
-        format!(
-            "answers more than {} MB: --match chooses fewer series",
-            MAX_ANSWER >> 20
-        )
-    };
-    let mut body = response.into_body();
-    let announced = body.size_hint().lower();
-    if announced > MAX_ANSWER {
-        return Err(too_long());
-    }
-    let mut bytes = Vec::with_capacity(announced as usize);
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
-            if bytes.len() as u64 + data.len() as u64 > MAX_ANSWER {
-                return Err(too_long());
-            }
-            bytes.extend_from_slice(&data);
-        }
-    }
+    let bytes = response.into_body();
     if status.is_success() {
         return Ok(bytes);
     }
     Err(match Answer::read(&bytes) {
         Err(AnswerError::Refused(why)) => format!("refuses: {why}"),
-        _ => format!("answers {}", text::safe(status.to_string().as_bytes())),
+        _ => format!("answers {}", safe(status.to_string().as_bytes())),
     })
 }
 
@@ -149,13 +125,9 @@ fn encoded(value: &str) -> String {
     value.bytes().map(byte).collect()
 }
 
-fn broken(error: &hyper::Error) -> String {
-    format!("broke off: {}", text::safe(error.to_string().as_bytes()))
-}
-
 /// Returns the text of an error without "(os error N)".
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-    text::safe_prefix(reason.as_bytes(), 80).into_owned()
+    safe_prefix(reason.as_bytes(), 80).into_owned()
 }

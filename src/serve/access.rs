@@ -45,9 +45,7 @@ impl Access {
         let server = config.tls.as_ref().map(|tls| tls.server(file)).transpose()?;
         Ok(Self {
             acceptor: server.map(TlsAcceptor::from),
-            limit: config
-                .rate_limit
-                .map(|(interval, burst)| Mutex::new(RateLimit::new(interval, burst))),
+            limit: config.rate_limit.map(RateLimit::new).map(Mutex::new),
             config,
             seen,
         })
@@ -87,9 +85,8 @@ impl Access {
 
     /// Counts a response. Returns true if the rate limit does not allow it.
     pub(super) fn is_over_limit(&self) -> bool {
-        self.limit
-            .as_ref()
-            .is_some_and(|limit| !lock(limit).take(Instant::now()))
+        let limit = self.limit.as_ref();
+        limit.is_some_and(|limit| !lock(limit).take(Instant::now()))
     }
 
     fn has_changed(&self) -> bool {
@@ -144,10 +141,8 @@ pub(crate) async fn keep_fresh(
 fn again(file: &Path, old: &Access, address: SocketAddr) -> Result<Access, String> {
     let new = Access::load(file).map_err(|error| error.to_string())?;
     if new.scheme() != old.scheme() {
-        return Err(format!(
-            "{}: to begin or end with TLS, start zmtop again",
-            file.display()
-        ));
+        let file = file.display();
+        return Err(format!("{file}: to begin or end with TLS, start zmtop again"));
     }
     // A tool that writes in place empties the file first. Such a file must not remove a guard.
     if let Some(guard) = old.config.guard_lost_in(&new.config) {
@@ -169,7 +164,7 @@ struct RateLimit {
 }
 
 impl RateLimit {
-    fn new(interval: Duration, burst: u32) -> Self {
+    fn new((interval, burst): (Duration, u32)) -> Self {
         Self {
             interval,
             burst: f64::from(burst),
@@ -184,9 +179,7 @@ impl RateLimit {
         self.since = now;
         self.left = (self.left + gained).min(self.burst);
         let is_there = self.left >= 1.0;
-        if is_there {
-            self.left -= 1.0;
-        }
+        self.left -= f64::from(u8::from(is_there));
         is_there
     }
 }

@@ -40,13 +40,12 @@ pub enum Stage {
     Known,
 }
 
-#[derive(Debug)]
 pub struct Connections {
     max: usize,
     open: Mutex<Open>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Open {
     /// The number of the next connection.
     next: u64,
@@ -54,16 +53,14 @@ struct Open {
     all: BTreeMap<u64, Connection>,
 }
 
-#[derive(Debug)]
 struct Connection {
     address: ClientAddress,
     stage: Stage,
-    /// Closes the connection when dropped.
-    _close: oneshot::Sender<()>,
+    #[expect(dead_code, reason = "closes the connection when dropped")]
+    close: oneshot::Sender<()>,
 }
 
 /// The place of an open connection, which is free again when this is dropped.
-#[derive(Debug)]
 pub struct Place {
     number: u64,
     connections: Arc<Connections>,
@@ -86,17 +83,10 @@ impl Connections {
         let number = open.next;
         open.next += 1;
         let (close, closed) = oneshot::channel();
-        let connection = Connection {
-            address,
-            stage: Stage::Idle,
-            _close: close,
-        };
-        open.all.insert(number, connection);
-        let place = Place {
-            number,
-            connections: Arc::clone(self),
-        };
-        Some((place, closed))
+        let stage = Stage::Idle;
+        open.all.insert(number, Connection { address, stage, close });
+        let connections = Arc::clone(self);
+        Some((Place { number, connections }, closed))
     }
 
     /// Closes a connection to make room for others, if there is one that may be closed.

@@ -21,6 +21,7 @@ use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -91,13 +92,13 @@ pub(crate) async fn serve(
         tokio::spawn(async move {
             tokio::select! {
                 // A client that vanished or was too slow is not worth a message.
-                _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection) => {}
+                _ = timeout(CONNECTION_TIMEOUT, connection) => {}
                 _ = closed => {}
             }
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await;
+    let _ = timeout(STOP_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }
 
@@ -112,12 +113,13 @@ async fn converse(stream: TcpStream, client: Client, server: Arc<Server>, watche
         let _ = watcher.watch(connection(stream, client, server, access)).await;
         return;
     };
-    let agreed = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(stream, acceptor)).await;
+    let agreed = timeout(HANDSHAKE_TIMEOUT, handshake(stream, acceptor)).await;
     let Ok(Some(stream)) = agreed else { return };
     let shown = stream.get_ref().1.peer_certificates();
     if access.config.tls.as_ref().is_some_and(|tls| tls.allows(shown)) {
-        let connection = connection(stream, client, server, Arc::clone(&access));
-        let _ = watcher.watch(connection).await;
+        let _ = watcher
+            .watch(connection(stream, client, server, Arc::clone(&access)))
+            .await;
     }
 }
 
@@ -174,8 +176,8 @@ async fn admit(
     let users = &access.config.users;
     if !users.is_empty() {
         client.place.reach(Stage::Unproven);
-        let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let header = header.unwrap_or_default();
+        let header = request.headers().get(AUTHORIZATION);
+        let header = header.map(HeaderValue::as_bytes).unwrap_or_default();
         if !server.passwords.are_right(users, header, client.address).await {
             let mut response = plain(StatusCode::UNAUTHORIZED, "user and password are needed\n");
             let asks = HeaderValue::from_static("Basic realm=\"zmtop\", charset=\"UTF-8\"");
@@ -186,20 +188,18 @@ async fn admit(
     if access.is_over_limit() {
         return plain(StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
     }
-    client.place.reach(if access.config.is_guarded() {
-        Stage::Known
-    } else {
-        Stage::Public
-    });
+    let is_guarded = access.config.is_guarded();
+    client
+        .place
+        .reach(if is_guarded { Stage::Known } else { Stage::Public });
     answer(request, Arc::clone(&server.page)).await
 }
 
 async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
-        response
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let allowed = HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
     match request.uri().path() {
@@ -217,10 +217,10 @@ async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<B
                     }
                     response
                 }
-                Ok(None) => plain(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "the first snapshot is still being taken\n",
-                ),
+                Ok(None) => {
+                    let why = "the first snapshot is still being taken\n";
+                    plain(StatusCode::SERVICE_UNAVAILABLE, why)
+                }
                 Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be made\n"),
             }
         }
@@ -243,8 +243,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 fn body(status: StatusCode, media_type: &'static str, text: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }

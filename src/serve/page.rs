@@ -16,7 +16,6 @@ const ROUND: Duration = Duration::from_millis(500);
 /// Time in which the first and the second request are expected: few servers scrape less often.
 const SECOND: Duration = Duration::from_secs(120);
 
-#[derive(Debug)]
 pub(crate) struct Page {
     state: SharedState,
     exporter: Arc<Mutex<Exporter>>,
@@ -25,7 +24,6 @@ pub(crate) struct Page {
     texts: Mutex<Texts>,
 }
 
-#[derive(Debug)]
 struct Texts {
     /// The number of the last snapshot whose texts are complete. They are used until those of the next are.
     latest: u64,
@@ -33,14 +31,13 @@ struct Texts {
     all: Vec<Text>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 struct Encoding {
     format: TextFormat,
     is_gzip: bool,
 }
 
 /// A text that is requested repeatedly.
-#[derive(Debug)]
 struct Text {
     encoding: Encoding,
     /// The last request, or the creation.
@@ -51,7 +48,7 @@ struct Text {
     made: Option<Made>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Made {
     /// The number of its snapshot.
     of: u64,
@@ -150,17 +147,17 @@ impl Page {
         // Locked meanwhile: concurrent requests wait for the one text.
         let mut texts = lock(&self.texts);
         let now = clock::monotonic();
-        let latest = texts.latest;
-        let at = texts.all.iter().position(|text| text.encoding == encoding);
+        let Texts { latest, all } = &mut *texts;
+        let at = all.iter().position(|text| text.encoding == encoding);
         let at = at.unwrap_or_else(|| {
-            texts.all.push(Text::new(encoding));
-            texts.all.len() - 1
+            all.push(Text::new(encoding));
+            all.len() - 1
         });
-        let text = &mut texts.all[at];
+        let text = &mut all[at];
         text.ask(now);
         // The text has its age in it. If no new snapshot follows, it is made again.
         let lasts = self.interval + Duration::from_secs(1);
-        let is_last = |made: &&Made| made.of >= latest && now.saturating_sub(made.at) < lasts;
+        let is_last = |made: &&Made| made.of >= *latest && now.saturating_sub(made.at) < lasts;
         if let Some(made) = text.made.as_ref().filter(is_last) {
             return Some(made.bytes.clone());
         }
@@ -179,12 +176,8 @@ impl Page {
             (state.pushed, now, lock(&self.exporter).families(&state, now))
         };
         // The engine continues while the text is written.
-        let text = format.write(&families);
-        let bytes = if is_gzip {
-            Bytes::from(gzip(text.as_bytes()))
-        } else {
-            Bytes::from(text)
-        };
+        let text = format.write(&families).into_bytes();
+        let bytes = if is_gzip { gzip(&text) } else { text }.into();
         Some(Made { of, at, bytes })
     }
 }

@@ -50,10 +50,8 @@ impl Passwords {
         let hash = users.get(&user);
         let signed = |hash: &str| [hash.as_bytes(), b"\0", &password].concat();
         let is_known = || {
-            let known = lock(&self.right).get(&user).copied();
-            known
-                .zip(hash)
-                .is_some_and(|(tag, hash)| hmac::verify(&self.key, &signed(hash), tag.as_ref()).is_ok())
+            let known = lock(&self.right).get(&user).copied().zip(hash);
+            known.is_some_and(|(tag, hash)| hmac::verify(&self.key, &signed(hash), tag.as_ref()).is_ok())
         };
         if is_known() {
             return true;
@@ -107,10 +105,10 @@ fn decode(header: &[u8]) -> Option<(String, Vec<u8>)> {
 ///
 /// A waiter that is alone at its address therefore waits for one turn of each other address, however many wait there. At an
 /// address with several waiters, a late one is as likely to be next as the others.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Turns(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     is_taken: bool,
     /// The waiters, by address. No list is empty.
@@ -124,7 +122,6 @@ struct State {
 }
 
 /// A turn, which passes to the next waiter when dropped.
-#[derive(Debug)]
 struct Turn(Arc<Turns>);
 
 impl Turn {
@@ -144,21 +141,17 @@ impl Turn {
 
 impl Turns {
     async fn take(self: &Arc<Self>, address: ClientAddress) -> Turn {
-        let turn = {
+        let given = {
             let mut state = lock(&self.0);
-            if std::mem::replace(&mut state.is_taken, true) {
-                Err(state.wait(address))
-            } else {
-                Ok(Turn(Arc::clone(self)))
+            if !std::mem::replace(&mut state.is_taken, true) {
+                return Turn(Arc::clone(self));
             }
+            state.wait(address)
         };
-        match turn {
+        match given.await {
             Ok(turn) => turn,
-            Err(turn) => match turn.await {
-                Ok(turn) => turn,
-                // Cannot happen: a sender is only dropped after it has sent.
-                Err(_) => std::future::pending().await,
-            },
+            // Cannot happen: a sender is only dropped after it has sent.
+            Err(_) => std::future::pending().await,
         }
     }
 }

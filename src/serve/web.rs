@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use super::tls::TlsSettings;
-use super::yaml::{Found, Node, Reader, Section, read_yaml, switch};
+use super::yaml::{Found, Node, Reader, read_yaml, switch};
 use crate::config::fault::{ConfigError, Faults, shown};
 use crate::config::file;
 use crate::units::parse_span;
@@ -42,10 +42,8 @@ const GUARDS: [Guard; 5] = [
     }),
 ];
 
-/// The web config.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// The TLS settings; `None` if TLS is not used.
     pub tls: Option<TlsSettings>,
     /// The users and their bcrypt hashes. If empty, everyone may read.
     pub users: HashMap<String, String>,
@@ -101,7 +99,7 @@ impl WebConfig {
         let mut sections = reader.section("", &Found { key, node: root });
         if let Some(found) = sections.take("tls_server_config") {
             let mut section = reader.section("tls_server_config.", &found);
-            if !section.is_empty() {
+            if !section.left.is_empty() {
                 self.tls = TlsSettings::take(reader, &mut section, found.node.at, dir);
             }
             reader.end(section);
@@ -112,7 +110,10 @@ impl WebConfig {
             reader.parsed(section.take("http2"), switch);
             if let Some(found) = section.take("headers") {
                 let mut headers = reader.section("http_server_config.headers.", &found);
-                self.headers = take_headers(reader, &mut headers);
+                for (name, allowed) in HEADERS {
+                    let value = reader.parsed(headers.take(name), |value| header(value, allowed));
+                    self.headers.extend(value.map(|value| (name, value)));
+                }
                 reader.end(headers);
             }
             reader.end(section);
@@ -136,11 +137,8 @@ impl WebConfig {
             });
             let interval = interval.filter(|interval| !interval.is_zero());
             if interval.is_some() && burst.is_none() {
-                reader.fault(
-                    found.node.at,
-                    "rate_limit",
-                    "burst is missing: the number of answers at once",
-                );
+                let what = "burst is missing: the number of answers at once";
+                reader.fault(found.node.at, "rate_limit", what);
             }
             self.rate_limit = interval.zip(burst);
             reader.end(section);
@@ -154,26 +152,18 @@ fn hash(text: &str) -> Result<String, String> {
     let parts = bcrypt::HashParts::from_str(text);
     let parts = parts.map_err(|_| "not a bcrypt hash, as `htpasswd -nBC 10 NAME` prints after the colon")?;
     if parts.get_cost() > MAX_COST {
-        return Err(format!(
-            "its cost is above {MAX_COST}: no password could be checked in time"
-        ));
+        let why = format!("its cost is above {MAX_COST}: no password could be checked in time");
+        return Err(why);
     }
     Ok(text.into())
 }
 
-fn take_headers(reader: &mut Reader<'_>, section: &mut Section<'_>) -> Vec<(&'static str, String)> {
-    let mut headers = Vec::new();
-    for (name, allowed) in HEADERS {
-        let value = reader.parsed(section.take(name), |value| {
-            if !allowed.is_empty() && !allowed.contains(&value) {
-                return Err(format!("expected {}, found `{}`", allowed.join(" or "), shown(value)));
-            }
-            if value.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
-                return Err("only printable ASCII can be sent".into());
-            }
-            Ok(value.to_owned())
-        });
-        headers.extend(value.map(|value| (name, value)));
+fn header(value: &str, allowed: &[&str]) -> Result<String, String> {
+    if !allowed.is_empty() && !allowed.contains(&value) {
+        return Err(format!("expected {}, found `{}`", allowed.join(" or "), shown(value)));
     }
-    headers
+    if value.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
+        return Err("only printable ASCII can be sent".into());
+    }
+    Ok(value.to_owned())
 }

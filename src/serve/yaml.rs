@@ -15,7 +15,7 @@ pub(super) struct Reader<'f> {
 /// The values of a mapping.
 pub(super) struct Section<'n> {
     name: &'static str,
-    left: Vec<&'n (String, usize, Node)>,
+    pub(super) left: Vec<&'n (String, usize, Node)>,
     known: Vec<&'static str>,
 }
 
@@ -26,11 +26,6 @@ pub(super) struct Found<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// Returns true if it has no values.
-    pub(super) fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
     /// Takes the value with that name; `None` if it is absent or null.
     pub(super) fn take(&mut self, name: &'static str) -> Option<Found<'n>> {
         self.known.push(name);
@@ -50,11 +45,8 @@ fn is_null(node: &Node) -> bool {
 impl Reader<'_> {
     /// Adds a fault. `at` is its offset in characters.
     pub(super) fn fault(&mut self, at: usize, key: &str, what: impl Into<String>) {
-        let byte = self
-            .text
-            .char_indices()
-            .nth(at)
-            .map_or(self.text.len(), |(byte, _)| byte);
+        let found = self.text.char_indices().nth(at);
+        let byte = found.map_or(self.text.len(), |(byte, _)| byte);
         self.faults.add(&(byte..byte), key, what);
     }
 
@@ -121,11 +113,8 @@ impl Reader<'_> {
             return Vec::new();
         };
         let each = list.iter().filter_map(|node| {
-            let found = Found {
-                key: found.key.clone(),
-                node,
-            };
-            self.parsed(Some(found), &parse)
+            let key = found.key.clone();
+            self.parsed(Some(Found { key, node }), &parse)
         });
         each.collect()
     }
@@ -144,17 +133,14 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 const MAX_DEPTH: usize = 16;
 
 /// A value and its place in the text.
-#[derive(Debug)]
 pub(super) struct Node {
     /// The offset in the text, in characters.
     pub(super) at: usize,
-    /// The value.
     value: Value,
 }
 
 /// A value. Its reader interprets scalars.
-#[derive(Debug)]
-pub(super) enum Value {
+enum Value {
     Scalar(String),
     List(Vec<Node>),
     /// The keys with their offsets, in the order of the text.
@@ -187,11 +173,9 @@ struct Events<'t>(Parser<'t, StrInput<'t>>);
 
 impl<'t> Events<'t> {
     fn next(&mut self) -> Result<(Event<'t>, Span), NotRead> {
-        let failed = |error: &ScanError| (error.marker().index(), format!("not YAML: {}", shown(error.info())));
-        match self.0.next_event() {
-            Some(found) => found.map_err(|error| failed(&error)),
-            None => Ok((Event::StreamEnd, Span::default())),
-        }
+        let failed = |error: ScanError| (error.marker().index(), format!("not YAML: {}", shown(error.info())));
+        let end = Ok((Event::StreamEnd, Span::default()));
+        self.0.next_event().unwrap_or(end).map_err(failed)
     }
 
     /// Reads the value that starts with `begin`.
@@ -205,10 +189,8 @@ impl<'t> Events<'t> {
             Event::MappingStart(0, None) => Value::Map(self.map(depth)?),
             _ => return Err(at(span, "anchors, aliases and tags are not read")),
         };
-        Ok(Node {
-            at: span.start.index(),
-            value,
-        })
+        let at = span.start.index();
+        Ok(Node { at, value })
     }
 
     fn list(&mut self, depth: usize) -> Result<Vec<Node>, NotRead> {

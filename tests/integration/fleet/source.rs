@@ -6,7 +6,7 @@ use std::time::Duration;
 use zmtop::alert::Alerts;
 use zmtop::columns::{self, Row, Value};
 use zmtop::engine::State;
-use zmtop::fleet::{Answer, AnswerError, Field, FleetSource, HostLabel, Past};
+use zmtop::fleet::{Answer, AnswerError, DEFAULT_LABEL, Field, FleetSource, Past};
 use zmtop::group::{GroupBy, RowKey, groups};
 use zmtop::history::History;
 use zmtop::model::{Missing, Snapshot};
@@ -35,7 +35,7 @@ struct Rounds(FleetSource);
 
 impl Rounds {
     fn new() -> Self {
-        Self(FleetSource::new("prometheus", HostLabel::default()))
+        Self(FleetSource::new("prometheus", DEFAULT_LABEL))
     }
 
     /// Takes in an answer that was asked for at its own time.
@@ -167,7 +167,7 @@ fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
         (hour, "set ahead by 1h00"),
         (-20 * hour, "set back by 20h"),
     ] {
-        let mut source = FleetSource::new("prometheus", HostLabel::default());
+        let mut source = FleetSource::new("prometheus", DEFAULT_LABEL);
         let first = Replica(0).answer(&mut source, 100, 3).unwrap();
         assert_eq!((age(&first), remark(&source)), (10, String::new()));
         for round in 0..300 {
@@ -197,7 +197,7 @@ fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
         }
     }
     // Two replicas in turns.
-    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    let mut source = FleetSource::new("prometheus", DEFAULT_LABEL);
     for round in 0..20 {
         let replica = Replica(if round % 3 == 1 { hour } else { 0 });
         let snapshot = replica.answer(&mut source, 100 + 15 * round, 3 + round).unwrap();
@@ -218,7 +218,7 @@ fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
 
 #[test]
 fn a_sample_keeps_its_time_however_long_answers_take() {
-    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    let mut source = FleetSource::new("prometheus", DEFAULT_LABEL);
     // The clock differs by as long as the question took to arrive.
     let late = [9, 0, 4, 1];
     let mut taken = Vec::new();
@@ -381,7 +381,7 @@ fn sums_and_pressures_of_hosts_are_told_apart() {
 /// The changes over ten seconds of a program that grows by 8 MiB in ten seconds, as shown at each round. Its hosts are scraped
 /// at times of their own.
 fn changes(interval: u64, scraped_every: u64, hosts: &[&str]) -> Vec<[Option<i64>; 3]> {
-    let mut source = FleetSource::new("prometheus", HostLabel::default());
+    let mut source = FleetSource::new("prometheus", DEFAULT_LABEL);
     // As shipped: the heading says ten seconds.
     let mut state = State::new(History::new(Duration::from_secs(10)), Alerts::default());
     let mut shown = Vec::new();
