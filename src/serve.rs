@@ -36,28 +36,25 @@ mod tls;
 pub mod web;
 mod yaml;
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 pub use families::{Family, Kind, MetricUnit, Series};
-use groups::{FaultCounters, GroupChoice};
+use groups::FaultCounters;
 
 use crate::columns::{COLUMNS, Needs};
 use crate::engine::State;
-use crate::group::{GroupBy, groups as group_processes};
+use crate::group::{GroupBy, GroupKey, groups as group_processes};
 use crate::model::{ProcessSample, Snapshot};
-
-#[derive(Clone, Copy)]
-pub struct ExportOptions {
-    pub by: GroupBy,
-    /// Maximum number of groups with series of their own. The others are summed.
-    pub top: usize,
-}
 
 /// Makes metric families of the engine's state.
 pub struct Exporter {
-    options: ExportOptions,
-    choice: GroupChoice,
+    by: GroupBy,
+    /// Maximum number of groups with series of their own. The others are summed.
+    top: usize,
+    /// The groups that had series of their own.
+    shown: HashSet<GroupKey>,
     faults: FaultCounters,
     started: SystemTime,
     /// The boot of the machine; `None` until it is known. Never changes then, whatever the clock is set to.
@@ -68,11 +65,12 @@ pub struct Exporter {
 
 impl Exporter {
     /// Creates the exporter of a zmtop that started at that time.
-    pub fn new(options: ExportOptions, started: SystemTime) -> Self {
+    pub fn new(by: GroupBy, top: usize, started: SystemTime) -> Self {
         Self {
-            options,
-            choice: GroupChoice::new(options.top),
-            faults: FaultCounters::new(options.by, started),
+            by,
+            top,
+            shown: HashSet::new(),
+            faults: FaultCounters::new(by, started),
             started,
             booted: None,
             pushes: None,
@@ -112,8 +110,8 @@ impl Exporter {
         self.limit_starts(snapshot.time);
         let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
         // No exported figure is a change.
-        let groups = group_processes(snapshot, self.options.by, is_process, |_| None);
-        let chosen = self.choice.choose(&groups, &state.history, snapshot);
+        let groups = group_processes(snapshot, self.by, is_process, |_| None);
+        let chosen = groups::choose(self.top, &mut self.shown, &groups, &state.history, snapshot);
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
         families.extend(machine::families(snapshot, &state.history, self.booted));
         families.extend(machine::own(snapshot, now, self.started));
@@ -132,10 +130,10 @@ fn booted(snapshot: &Snapshot) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Waits for reads and writes of files, which may hang, and reports the first one in a row that does.
+/// Waits for reads and writes of files, which may hang, and reports the first in a row that does.
 #[derive(Default)]
 pub(crate) struct Watchdog {
-    is_said: bool,
+    is_reported: bool,
 }
 
 impl Watchdog {
@@ -146,10 +144,10 @@ impl Watchdog {
     pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>, report: impl FnOnce()) -> T {
         tokio::pin!(work);
         if let Ok(done) = tokio::time::timeout(Self::PATIENCE, &mut work).await {
-            self.is_said = false;
+            self.is_reported = false;
             return done;
         }
-        if !std::mem::replace(&mut self.is_said, true) {
+        if !std::mem::replace(&mut self.is_reported, true) {
             report();
         }
         work.await

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::units;
 
-/// Minimum difference between two clocks, in seconds: above [the longest time](super::server) that an answer takes, which
+/// Minimum difference between two clocks, in seconds: above [the longest time](super::query) that an answer takes, which
 /// looks like a difference.
 const STEP: f64 = 40.0;
 /// Maximum correction by one answer for a clock that runs faster than this machine's, in seconds.

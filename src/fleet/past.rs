@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::FIRST_RETRY;
 use super::answer::{Answer, time, whole};
 use super::clock::Clock;
-use super::queries::Field;
-use super::rounds::{Asker, NOT_UNDERSTOOD, Start, aside, lock};
+use super::query::Field;
 use super::source::FleetSource;
+use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock};
 use crate::history::{History, HistoryConfig};
 use crate::model::{Memory, Missing, ProcessSample, Snapshot, SystemSample, Walk};
 use crate::units;
@@ -65,18 +64,19 @@ pub(super) enum Filled {
 pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, filled: mpsc::Sender<Filled>) {
     let parts = parts(start.rows);
     let hour = parts.last().map_or(Duration::ZERO, |part| part.from);
-    let missing = |part: Part| units::span(hour.saturating_sub(part.to));
+    let failed = |part: Part, why: &str| {
+        let missing = units::span(hour.saturating_sub(part.to));
+        Filled::Failed(format!(
+            "{missing} of the last {} are not known{why}",
+            units::span(hour)
+        ))
+    };
     for part in parts {
         let past = Arc::new(Mutex::new(Past::new(start.clock)));
         let mut fields = Field::OF_PAST.to_vec();
         let mut wait = FIRST_RETRY;
         while let Err(why) = ask(&asker, start, part, &mut fields, &past).await {
-            let text = format!(
-                "{} of the last {} are not known yet: it {why}",
-                missing(part),
-                units::span(hour)
-            );
-            if filled.send(Filled::Failed(text)).await.is_err() {
+            if filled.send(failed(part, &format!(" yet: it {why}"))).await.is_err() {
                 return;
             }
             tokio::time::sleep(wait).await;
@@ -84,8 +84,7 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
         }
         let source = Arc::clone(&asker.source);
         let made = aside(move || {
-            let empty = Past::new(start.clock);
-            let past = std::mem::replace(&mut *past.lock().unwrap_or_else(PoisonError::into_inner), empty);
+            let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
             let snapshots = past.snapshots(&lock(&source));
             let mut history = History::with_config(config);
             for snapshot in &snapshots {
@@ -94,12 +93,7 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
             Box::new(history)
         });
         let Ok(history) = made.await else {
-            let text = format!(
-                "{} of the last {} are not known: it {NOT_UNDERSTOOD}",
-                missing(part),
-                units::span(hour)
-            );
-            let _ = filled.send(Filled::Failed(text)).await;
+            let _ = filled.send(failed(part, &format!(": it {NOT_UNDERSTOOD}"))).await;
             return;
         };
         if filled.send(Filled::Part(history)).await.is_err() {
@@ -195,7 +189,7 @@ impl Past {
 
     /// Returns the snapshots, oldest first, all before the fleet's last one. A row that has no figures for a while stays
     /// in them without figures, so that its history continues after the gap.
-    pub fn snapshots(mut self, fleet: &FleetSource) -> Vec<Snapshot> {
+    pub fn snapshots(&mut self, fleet: &FleetSource) -> Vec<Snapshot> {
         let Some(last) = &fleet.last else { return Vec::new() };
         self.points
             .sort_unstable_by_key(|point| (point.at, point.row, point.field as u8));

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::DEFAULT_LABEL;
 use super::answer::{Answer, Labels, slope, time, whole};
 use super::clock::{Clock, Clocks};
-use super::queries::Field;
+use super::query::Field;
 use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
 use crate::model::system::{AccountingInputs, Psi};

@@ -33,7 +33,7 @@ use crate::serve::page::Page;
 use crate::serve::passwords::Passwords;
 use crate::serve::push::Push;
 use crate::serve::text::TextFormat;
-use crate::serve::{ExportOptions, Exporter, Watchdog, lock};
+use crate::serve::{Exporter, Watchdog, lock};
 
 /// Interval of writes of the file.
 const TEXTFILE_INTERVAL: Duration = Duration::from_secs(15);
@@ -73,11 +73,9 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     args.scope.apply(&mut options)?;
     let own_pid = options.roots().is_own().then(std::process::id);
-    let export = ExportOptions {
-        by: args.by.unwrap_or(GroupBy::Command),
-        top: args.top as usize,
-    };
-    let exporter = Arc::new(Mutex::new(Exporter::new(export, SystemTime::now())));
+    let by = args.by.unwrap_or(GroupBy::Command);
+    let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
+    let exporter = Arc::new(Mutex::new(exporter));
     let handle = sampler::spawn(options, sampling.handle());
     handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
     let config = settings.history_config(settings.ui.delta);
@@ -211,12 +209,8 @@ impl TextFile {
                 };
                 write(&path, &text).map(|()| true)
             });
-            let hangs = || {
-                complain(&format!(
-                    "{} has not been written after 5s: zmtop waits for its disk",
-                    self.shown
-                ))
-            };
+            let hangs = format!("{} has not been written after 5s: zmtop waits for its disk", self.shown);
+            let hangs = || complain(&hangs);
             let written = watchdog.wait(written, hangs).await;
             match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
                 Ok(is_written) => {

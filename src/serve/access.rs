@@ -16,7 +16,7 @@ use super::{Watchdog, lock};
 use crate::config::ConfigError;
 
 /// Interval of checks for changed files.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Access {
@@ -110,30 +110,30 @@ pub(crate) async fn keep_fresh(
     access: watch::Sender<Arc<Access>>,
     complain: fn(&str),
 ) -> Infallible {
-    let mut looks = tokio::time::interval(LOOK_INTERVAL);
-    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut said, mut watchdog) = (None, Watchdog::default());
+    let mut checks = tokio::time::interval(CHECK_INTERVAL);
+    checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut reported, mut watchdog) = (None, Watchdog::default());
     loop {
-        looks.tick().await;
+        checks.tick().await;
         let (file, now) = (file.to_owned(), Arc::clone(&access.borrow()));
         let read = tokio::task::spawn_blocking(move || now.has_changed().then(|| again(&file, &now, address)));
-        let hangs = || complain("the web config has not been read after 5s: what it was before stays in use");
+        let hangs = || complain("the web config has not been read after 5s: the old one stays in use");
         match watchdog.wait(read, hangs).await {
             Ok(Some(Ok(new))) => {
                 complain("the web config was read again");
                 access.send_replace(Arc::new(new));
-                said = None;
+                reported = None;
             }
             Ok(Some(Err(what))) => {
-                if said.as_ref() != Some(&what) {
+                if reported.as_ref() != Some(&what) {
                     complain("the web config has changed, and what it was before stays in use:");
                     what.lines().for_each(complain);
                 }
-                said = Some(what);
+                reported = Some(what);
             }
             // Nothing has changed.
-            Ok(None) => said = None,
-            Err(error) => tracing::warn!(%error, "cannot look at the web config"),
+            Ok(None) => reported = None,
+            Err(error) => tracing::warn!(%error, "cannot check the web config"),
         }
     }
 }

@@ -20,9 +20,9 @@ pub struct ClientAddress(IpAddr);
 impl From<IpAddr> for ClientAddress {
     fn from(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
-            address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-            v4 @ IpAddr::V4(_) => v4,
+            IpAddr::V4(address) if !address.is_loopback() => address.into(),
+            IpAddr::V6(address) if !address.is_loopback() => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+            IpAddr::V4(_) | IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
         })
     }
 }

@@ -20,12 +20,6 @@ const OTHERS: &str = "(others)";
 /// Maximum length of a label's value in terminal columns.
 const LONGEST: usize = 128;
 
-/// The groups that have series of their own.
-pub(super) struct GroupChoice {
-    top: usize,
-    shown: HashSet<GroupKey>,
-}
-
 /// The groups of a snapshot, divided.
 pub(super) struct Chosen {
     /// The places of the groups with series of their own, and their labels, which are unique.
@@ -33,41 +27,40 @@ pub(super) struct Chosen {
     others: Vec<usize>,
 }
 
-impl GroupChoice {
-    pub(super) fn new(top: usize) -> Self {
-        let shown = HashSet::new();
-        Self { top, shown }
-    }
-
-    /// Chooses the groups: first those that grow or leak, then those with the largest footprints. A group that was shown
-    /// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
-    pub(super) fn choose(&mut self, groups: &[Group], history: &History, snapshot: &Snapshot) -> Chosen {
-        let worth = |group: &Group| {
-            let row = history.of_group(group, snapshot);
-            let grows = row.is_some_and(|row| row.trend().verdict.is_growth());
-            let memory = group.totals.memory.as_ref();
-            let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
-            let was_shown = self.shown.contains(&group.key);
-            let bonus = if was_shown { footprint / 4 } else { 0 };
-            (grows, footprint.saturating_add(bonus))
-        };
-        let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
-        order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
-        let mut taken = HashSet::from([OTHERS.into()]);
-        let (mut shown, mut others) = (Vec::new(), Vec::new());
-        for (_, at) in order {
-            let group = &groups[at];
-            let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
-            // Two names that are equal once cut would be one series.
-            if shown.len() < self.top && taken.insert(name.clone()) {
-                shown.push((at, labels(group, name)));
-            } else {
-                others.push(at);
-            }
+/// Chooses up to `top` groups: first those that grow or leak, then those with the largest footprints. A group that was shown
+/// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
+pub(super) fn choose(
+    top: usize,
+    before: &mut HashSet<GroupKey>,
+    groups: &[Group],
+    history: &History,
+    snapshot: &Snapshot,
+) -> Chosen {
+    let worth = |group: &Group| {
+        let row = history.of_group(group, snapshot);
+        let grows = row.is_some_and(|row| row.trend().verdict.is_growth());
+        let memory = group.totals.memory.as_ref();
+        let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
+        let was_shown = before.contains(&group.key);
+        let bonus = if was_shown { footprint / 4 } else { 0 };
+        (grows, footprint.saturating_add(bonus))
+    };
+    let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
+    order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
+    let mut taken = HashSet::from([OTHERS.into()]);
+    let (mut shown, mut others) = (Vec::new(), Vec::new());
+    for (_, at) in order {
+        let group = &groups[at];
+        let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
+        // Two names that are equal once cut would be one series.
+        if shown.len() < top && taken.insert(name.clone()) {
+            shown.push((at, labels(group, name)));
+        } else {
+            others.push(at);
         }
-        self.shown = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
-        Chosen { shown, others }
     }
+    *before = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
+    Chosen { shown, others }
 }
 
 fn labels(group: &Group, name: Box<str>) -> Labels {

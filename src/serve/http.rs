@@ -76,7 +76,7 @@ pub(crate) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => (stream, ClientAddress::from(from.ip())),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot take a connection");
+                    tracing::warn!(%error, "cannot accept a connection");
                     connections.close_one();
                     tokio::time::sleep(RETRY).await;
                     continue;

@@ -18,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(120);
 
 pub(crate) struct Page {
     state: SharedState,
-    exporter: Arc<Mutex<Exporter>>,
+    pub(super) exporter: Arc<Mutex<Exporter>>,
     /// The time between two snapshots.
     interval: Duration,
     texts: Mutex<Texts>,
@@ -31,11 +31,8 @@ struct Texts {
     all: Vec<Text>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-struct Encoding {
-    format: TextFormat,
-    is_gzip: bool,
-}
+/// The format, and whether it is compressed with gzip.
+type Encoding = (TextFormat, bool);
 
 /// A text that is requested repeatedly.
 struct Text {
@@ -89,23 +86,13 @@ impl Text {
 impl Page {
     pub(crate) fn new(state: SharedState, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
         // As Prometheus requests it.
-        let first = Text::new(Encoding {
-            format: TextFormat::OpenMetrics,
-            is_gzip: true,
-        });
+        let all = vec![Text::new((TextFormat::OpenMetrics, true))];
         Self {
             state,
             exporter,
             interval,
-            texts: Mutex::new(Texts {
-                latest: 0,
-                all: vec![first],
-            }),
+            texts: Mutex::new(Texts { latest: 0, all }),
         }
-    }
-
-    pub(super) fn count_push(&self, is_taken: bool) {
-        lock(&self.exporter).count_push(is_taken);
     }
 
     /// Returns the host's name, safe to print, the families, and the time at which they are made; `None` before the first
@@ -129,21 +116,21 @@ impl Page {
             expected.map(|text| text.encoding).collect()
         };
         let made: Vec<_> = expected
-            .into_iter()
-            .filter_map(|encoding| Some((encoding, self.make(encoding)?)))
+            .iter()
+            .map(|encoding| (encoding, self.make(*encoding)))
             .collect();
         let pushed = self.state.lock().pushed;
         let mut texts = lock(&self.texts);
         texts.latest = pushed;
         for text in &mut texts.all {
-            let new = made.iter().find(|(encoding, _)| *encoding == text.encoding);
-            text.made = new.map(|(_, made)| made.clone());
+            let new = made.iter().find(|(encoding, _)| **encoding == text.encoding);
+            text.made = new.and_then(|(_, made)| made.clone());
         }
     }
 
     /// Returns a text; `None` before the first snapshot. Takes some milliseconds if the text was not made before.
     pub(crate) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
-        let encoding = Encoding { format, is_gzip };
+        let encoding = (format, is_gzip);
         // Locked meanwhile: concurrent requests wait for the one text.
         let mut texts = lock(&self.texts);
         let now = clock::monotonic();
@@ -168,7 +155,7 @@ impl Page {
     }
 
     /// Makes a text of the last snapshot; `None` before the first.
-    fn make(&self, Encoding { format, is_gzip }: Encoding) -> Option<Made> {
+    fn make(&self, (format, is_gzip): Encoding) -> Option<Made> {
         let (of, at, families) = {
             let state = self.state.lock();
             state.snapshot.as_ref()?;

@@ -67,20 +67,20 @@ impl Passwords {
             return true;
         }
         let is_user = hash.is_some();
-        let (tell, told) = oneshot::channel();
+        let (report, reported) = oneshot::channel();
         // A task of its own: the turn lasts as long as the check, even if the client has gone away.
         tokio::spawn(async move {
             let begun = Instant::now();
             let check = tokio::task::spawn_blocking(move || bcrypt::verify(password, &against).unwrap_or(false));
             let is_right = check.await.unwrap_or(false) && is_user;
             turn.note(from, is_right);
-            let _ = tell.send(is_right);
+            let _ = report.send(is_right);
             if !is_right {
                 tokio::time::sleep(begun.elapsed() * PAUSE).await;
             }
             drop(turn);
         });
-        let is_right = told.await.unwrap_or(false);
+        let is_right = reported.await.unwrap_or(false);
         if is_right {
             lock(&self.right).insert(user, hmac::sign(&self.key, &message));
         }

@@ -14,8 +14,8 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTE
 use hyper::{StatusCode, Uri};
 use tokio::time::MissedTickBehavior;
 
-use super::otlp;
 use super::page::Page;
+use super::{lock, otlp};
 use crate::http::{Client, Limits};
 
 /// The waits before the retries of a push.
@@ -23,7 +23,7 @@ const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Maximum wait if the collector names one.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Interval of checks for the first snapshot.
-const FIRST_LOOK: Duration = Duration::from_millis(100);
+const FIRST_CHECK: Duration = Duration::from_millis(100);
 
 /// The path of metrics at a collector.
 const PATH: &str = "/v1/metrics";
@@ -143,21 +143,21 @@ impl Push {
     pub(crate) async fn keep_pushing(&self, page: &Arc<Page>, complain: fn(&str)) -> Infallible {
         let mut turns = tokio::time::interval(self.interval);
         turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut said = None;
+        let mut reported = None;
         loop {
             turns.tick().await;
             let Some(body) = self.body(page).await else {
-                tokio::time::sleep(FIRST_LOOK).await;
+                tokio::time::sleep(FIRST_CHECK).await;
                 turns.reset_immediately();
                 continue;
             };
             let sent = self.send(body).await;
-            page.count_push(sent.is_ok());
+            lock(&page.exporter).count_push(sent.is_ok());
             let failed = sent.err().map(|failed| failed.what);
-            if let Some(what) = failed.as_ref().filter(|_| failed != said) {
+            if let Some(what) = failed.as_ref().filter(|_| failed != reported) {
                 complain(&format!("cannot push to {}: {what}", self.url));
             }
-            said = failed;
+            reported = failed;
         }
     }
 

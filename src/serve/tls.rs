@@ -27,7 +27,8 @@ pub struct TlsSettings {
     key: Pem,
     client_ca: Option<Pem>,
     is_client_needed: bool,
-    allowed_names: Vec<ServerName<'static>>,
+    /// A client's certificate must contain one of them; every name is allowed if there is none.
+    pub(super) allowed_names: Vec<ServerName<'static>>,
     versions: Vec<&'static SupportedProtocolVersion>,
     suites: Vec<SupportedCipherSuite>,
     curves: Vec<&'static dyn SupportedKxGroup>,
@@ -72,8 +73,8 @@ impl TlsSettings {
     /// Takes the settings from a section; `None` if faults make them unusable. `at` is the section's offset.
     pub(super) fn take(reader: &mut Reader<'_>, section: &mut Section<'_>, at: usize, dir: &Path) -> Option<Self> {
         let mut pem = |text: &'static str, file: &'static str| {
-            let inline = reader.text(section.take(text)).map(Pem::Text);
-            let named = reader.text(section.take(file)).map(|name| Pem::File(dir.join(name)));
+            let inline = reader.parsed(section.take(text), |text| Ok(Pem::Text(text.to_owned())));
+            let named = reader.parsed(section.take(file), |name| Ok(Pem::File(dir.join(name))));
             if inline.is_some() && named.is_some() {
                 let what = format!("conflicts with {file}; set only one");
                 reader.fault(at, &format!("tls_server_config.{text}"), what);
@@ -145,11 +146,6 @@ impl TlsSettings {
         self.is_client_needed
     }
 
-    /// Returns true if a client's certificate must contain one of the allowed names.
-    pub fn needs_name(&self) -> bool {
-        !self.allowed_names.is_empty()
-    }
-
     /// Returns true if clients must use the latest version.
     pub fn needs_latest(&self) -> bool {
         self.versions == VERSIONS[1..]
@@ -204,18 +200,17 @@ impl TlsSettings {
         Ok(Arc::new(server))
     }
 
-    /// Returns true if the client's certificate contains an allowed name, or if every name is allowed.
+    /// Returns true if the client's certificate contains an allowed name.
     pub fn allows(&self, shown: Option<&[CertificateDer<'_>]>) -> bool {
         if self.allowed_names.is_empty() {
             return true;
         }
         let first = shown.and_then(<[_]>::first);
-        first
-            .and_then(|certificate| ParsedCertificate::try_from(certificate).ok())
-            .is_some_and(|certificate| {
-                let mut allowed = self.allowed_names.iter();
-                allowed.any(|name| rustls::client::verify_server_name(&certificate, name).is_ok())
-            })
+        let first = first.and_then(|certificate| ParsedCertificate::try_from(certificate).ok());
+        first.is_some_and(|certificate| {
+            let mut allowed = self.allowed_names.iter();
+            allowed.any(|name| rustls::client::verify_server_name(&certificate, name).is_ok())
+        })
     }
 
     fn provider(&self) -> CryptoProvider {
