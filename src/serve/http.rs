@@ -96,6 +96,8 @@ pub(crate) async fn serve(
                 _ = closed => {}
             }
         });
+        // The requests of accepted connections are read before more are accepted, which could close them.
+        tokio::task::yield_now().await;
     }
     drop(listener);
     let _ = timeout(STOP_TIMEOUT, graceful.shutdown()).await;
