@@ -1,44 +1,41 @@
 //! Snapshots of many hosts, made from what `zmtop serve` exports and a Prometheus keeps.
 //!
 //! ```text
-//! queries   the figures, their metrics and their queries
-//! server    one query over HTTP
-//! rounds    the queries of one snapshot
+//! query     the figures, their metrics and their queries; sends a query over HTTP
 //! answer    parses an answer
 //! clock     the clocks of the servers, and the clock of the snapshots
 //! source    the rows and hosts, from one round of answers to the next; makes snapshots
 //! past      the time before the first snapshot
 //! ```
 //!
-//! `run` is a task of its own: the screen never waits for it. `answer`, `clock`, `queries` and `source` are pure. Only
+//! `run` is a task of its own: the screen never waits for it. `answer`, `clock` and `source` are pure. Only
 //! `/api/v1/query` and `/api/v1/query_range` of the HTTP API are used, with plain `PromQL`, so that Thanos, Mimir and
 //! `VictoriaMetrics` work, too. Times of day are the server's: this machine's clock may differ.
 
 mod answer;
 mod clock;
 mod past;
-mod queries;
-mod rounds;
-mod server;
+mod query;
 mod source;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 pub use answer::{Answer, AnswerError};
+use clock::Clock;
 use past::Filled;
 pub use past::Past;
-pub use queries::{Field, HostLabel, Matchers};
-use rounds::{Round, Rounds};
-pub use server::Server;
+pub use query::Field;
+pub(crate) use query::Server;
+use rustix::process::setpriority_process;
 pub use source::{FleetSource, KEPT};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::engine::SharedState;
 use crate::history::{History, HistoryConfig};
-use crate::model::{FleetStatus, Snapshot};
+use crate::model::{Asked, FleetStatus, Snapshot};
 use crate::proc::clock as system_clock;
 use crate::sampler::{Options, Wanted};
 use crate::units;
@@ -52,30 +49,45 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Minimum difference of the clocks that is reported.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 
+/// Maximum number of queries at once.
+const AT_ONCE: usize = 3;
+/// Niceness of the threads that parse the answers.
+const NICE: i32 = 10;
+/// The fault if an answer made the parser panic.
+const NOT_UNDERSTOOD: &str = "answers what cannot be understood";
+
+/// The label that identifies hosts by default: the scraped address, which every target has.
+pub const DEFAULT_LABEL: &str = "instance";
+
 /// The server to query, and the series to use.
-#[derive(Debug)]
-pub struct Link {
+pub(crate) struct Link {
     pub(crate) server: Server,
-    /// Label matchers of all series.
-    pub(crate) matchers: Matchers,
+    /// Label matchers of all series, as in `PromQL`: `cluster="eu"`.
+    pub(crate) matchers: String,
     /// The label that identifies hosts.
-    pub(crate) label: HostLabel,
+    pub(crate) label: String,
+}
+
+impl Link {
+    fn promql(&self, field: Field) -> String {
+        field.promql(&self.matchers, &self.label)
+    }
 }
 
 type Publish = watch::Sender<Option<Arc<Snapshot>>>;
 
-/// Queries the server until nobody receives the snapshots. Puts the past into the engine's state; `history` is the
-/// configuration of its history. `tell` shows how the queries go.
+/// Queries the server until nobody receives the snapshots. Puts the past into the engine's state, which has a history of this
+/// configuration. `show` shows how the queries go.
 pub(crate) async fn run(
     link: Link,
     publish: Publish,
     mut changes: watch::Receiver<Wanted>,
     state: SharedState,
     history: HistoryConfig,
-    tell: impl Fn(FleetStatus) + Send + 'static,
+    show: impl Fn(FleetStatus) + Send + 'static,
 ) {
     let mut reporter = Reporter {
-        tell,
+        show,
         status: FleetStatus::default(),
         answered: None,
         heart: interval(HEARTBEAT),
@@ -84,7 +96,9 @@ pub(crate) async fn run(
     let mut wanted = changes.borrow_and_update().clone();
     let mut ticker = ticker(wanted.interval);
     let mut has_past = false;
-    let mut retry = Retry::default();
+    // A server that has just started, or is busy, answers in a moment, and an interval may be minutes: the time of a retry,
+    // and the wait before it.
+    let mut retry: Option<(Instant, Duration)> = None;
     let (sender, mut filled) = mpsc::channel(1);
     // Its task ends with this one.
     let mut filling = JoinSet::new();
@@ -105,7 +119,8 @@ pub(crate) async fn run(
                 is_asked
             }
             _ = ticker.tick(), if !wanted.paused => true,
-            () = retry.due(), if !wanted.paused => true,
+            () = async { sleep_until(retry.map_or_else(Instant::now, |(at, _)| at)).await },
+                if retry.is_some() && !wanted.paused => true,
             Some(filled) = filled.recv() => {
                 match filled {
                     Filled::Part(part) => {
@@ -131,7 +146,10 @@ pub(crate) async fn run(
             return;
         };
         reporter.report(&round);
-        retry.note(round.fault.is_some());
+        retry = round.fault.is_some().then(|| {
+            let wait = retry.map_or(FIRST_RETRY, |(_, last)| (last * 2).min(Options::LONGEST));
+            (Instant::now() + wait, wait)
+        });
         let Some(snapshot) = round.snapshot else { continue };
         publish.send_replace(Some(snapshot));
         let is_first = !std::mem::replace(&mut has_past, true);
@@ -152,57 +170,229 @@ pub(crate) async fn run(
     }
 }
 
-/// Retries soon after a failure: a server that has just started, or is busy, answers in a moment, and an interval may be
-/// minutes.
-#[derive(Debug, Default)]
-struct Retry {
-    at: Option<Instant>,
-    /// The last wait; `None` since an answer.
-    waited: Option<Duration>,
-}
-
-impl Retry {
-    /// Notes whether a round failed.
-    fn note(&mut self, failed: bool) {
-        self.waited = failed.then(|| self.waited.map_or(FIRST_RETRY, |last| (last * 2).min(Options::LONGEST)));
-        self.at = self.waited.map(|wait| Instant::now() + wait);
-    }
-
-    /// Waits until it is time; for ever if nothing failed.
-    async fn due(&self) {
-        match self.at {
-            Some(at) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
 fn bounded(interval: Duration) -> Duration {
     interval.clamp(Duration::from_secs(1), Options::LONGEST)
 }
 
-fn ticker(every: Duration) -> tokio::time::Interval {
+fn ticker(every: Duration) -> Interval {
     let mut ticker = interval(bounded(every));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker
 }
 
+/// The server to query, and the rows that the answers go to.
+#[derive(Clone)]
+struct Asker {
+    link: Arc<Link>,
+    /// Locked only by threads that may take their time.
+    source: Arc<Mutex<FleetSource>>,
+    room: Arc<Semaphore>,
+}
+
+/// The rounds of queries to one server.
+struct Rounds {
+    asker: Asker,
+    round: u64,
+    rows: usize,
+    /// The remaining queries of the round.
+    later: Vec<Field>,
+    /// Remarks on the queries after the last snapshot, and their cost.
+    remarks: Vec<String>,
+    asked: Asked,
+}
+
+/// A moment of the snapshots, from which the past is counted back.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    at: Duration,
+    clock: Clock,
+    rows: usize,
+}
+
+#[derive(Default)]
+struct Round {
+    /// `None` if there is no new one.
+    snapshot: Option<Arc<Snapshot>>,
+    /// Why there is none. Completes a sentence that begins with the server's name.
+    fault: Option<String>,
+    /// Remarks on missing or doubtful data.
+    remarks: Vec<String>,
+    /// The cost of its queries.
+    asked: Asked,
+}
+
+impl Rounds {
+    fn new(link: Link) -> Self {
+        let source = FleetSource::new(link.server.name(), &link.label);
+        Self {
+            asker: Asker {
+                link: Arc::new(link),
+                source: Arc::new(Mutex::new(source)),
+                room: Arc::new(Semaphore::new(AT_ONCE)),
+            },
+            round: 0,
+            rows: 0,
+            later: Vec::new(),
+            remarks: Vec::new(),
+            asked: Asked::default(),
+        }
+    }
+
+    /// Returns the time of the last snapshot as such a moment; `None` before the first.
+    fn start(&self) -> Option<Start> {
+        let source = lock(&self.asker.source);
+        Some(Start {
+            at: source.last.as_ref()?.monotonic,
+            clock: source.clock()?,
+            rows: self.rows,
+        })
+    }
+
+    /// Sends the queries of a snapshot; for a large or unknown fleet only the first ones.
+    async fn ask(&mut self, interval: Duration) -> Round {
+        let began = Instant::now();
+        let (first, later) = Field::of_round(self.round, self.rows);
+        self.later = later;
+        self.round += 1;
+        lock(&self.asker.source).begin();
+        let mut round = self.asker.all(first).await;
+        round.remarks.append(&mut self.remarks);
+        round.asked.add(std::mem::take(&mut self.asked));
+        round.asked.took = began.elapsed();
+        let source = Arc::clone(&self.asker.source);
+        let made = aside(move || {
+            let mut source = lock(&source);
+            let snapshot = source.finish(interval, system_clock::self_cost());
+            (snapshot, source.remarks(), source.rows)
+        });
+        let Ok((snapshot, remarks, rows)) = made.await else {
+            round.fault = Some(NOT_UNDERSTOOD.into());
+            return round;
+        };
+        self.rows = rows;
+        tracing::info!(rows, took_ms = began.elapsed().as_millis() as u64, "asked");
+        round.remarks.splice(0..0, remarks);
+        if round.fault.is_none() && snapshot.as_ref().is_some_and(|snapshot| snapshot.rows().is_empty()) {
+            let remark = "it has no series of zmtop serve: is it scraped?";
+            round.remarks.insert(0, remark.into());
+        } else if round.fault.is_none() && snapshot.is_none() {
+            round.fault = Some("has no series of zmtop serve with a valid time: is it scraped?".into());
+        }
+        round.snapshot = snapshot;
+        round
+    }
+
+    /// Sends the remaining queries of the round. The next snapshot contains the answers; the first snapshot is made again
+    /// and returned.
+    async fn ask_later(&mut self, is_first: bool) -> Option<Round> {
+        let began = Instant::now();
+        let later = std::mem::take(&mut self.later);
+        if later.is_empty() {
+            return None;
+        }
+        let mut round = self.asker.all(later).await;
+        tracing::info!(took_ms = began.elapsed().as_millis() as u64, "queried the rest");
+        self.remarks.clone_from(&round.remarks);
+        if !is_first {
+            self.asked = round.asked;
+            return None;
+        }
+        let source = Arc::clone(&self.asker.source);
+        let made = aside(move || {
+            let mut source = lock(&source);
+            (source.complete(), source.remarks())
+        });
+        let (snapshot, remarks) = made.await.ok()?;
+        round.remarks.splice(0..0, remarks);
+        (round.snapshot, round.fault) = (snapshot, None);
+        Some(round)
+    }
+}
+
+impl Asker {
+    /// Sends queries, at most [`AT_ONCE`] at the same time. Returns a round without a snapshot; its fault is the one of PSS.
+    async fn all(&self, fields: Vec<Field>) -> Round {
+        let all = fields.len();
+        let mut queries = JoinSet::new();
+        for (at, field) in fields.into_iter().enumerate() {
+            let asker = self.clone();
+            queries.spawn(async move { (at, field, asker.one(field).await) });
+        }
+        let mut answers = queries.join_all().await;
+        answers.sort_unstable_by_key(|(at, ..)| *at);
+        let mut round = Round::default();
+        let mut failed = Vec::new();
+        for (_, field, (answer, cost)) in answers {
+            round.asked.add(cost);
+            match answer {
+                Ok(warnings) => round.remarks.extend(warnings),
+                Err(why) => {
+                    if field == Field::Pss {
+                        round.fault = Some(why.clone());
+                    }
+                    failed.push(why);
+                }
+            }
+        }
+        if let Some(why) = failed.first().filter(|_| round.fault.is_none()) {
+            let remark = format!("{} of {all} questions failed: it {why}", failed.len());
+            round.remarks.insert(0, remark);
+        }
+        round.remarks.dedup();
+        round
+    }
+
+    /// Sends one query and adds its answer to the source. Returns the warnings in it, or why there is no answer, and the cost.
+    async fn one(&self, field: Field) -> (Result<Vec<String>, String>, Asked) {
+        // Held until the answer is in the source, so that no more answers than these are in memory.
+        let _room = self.room.acquire().await;
+        let promql = self.link.promql(field);
+        let (began, at) = (Instant::now(), system_clock::since_boot());
+        let body = self.link.server.ask("query", &[("query", &promql)]).await;
+        let took = began.elapsed();
+        let bytes = body.as_ref().map_or(0, |body| body.len() as u64);
+        let source = Arc::clone(&self.source);
+        let taken = aside(move || {
+            let body = body?;
+            let answer = Answer::read(&body).map_err(|error| error.to_string())?;
+            lock(&source).take(field, &answer, at);
+            Ok(answer.warnings)
+        });
+        let taken = taken.await.unwrap_or_else(|_| Err(NOT_UNDERSTOOD.into()));
+        let cost = Asked::one(promql, bytes, took, taken.is_err());
+        (taken, cost)
+    }
+}
+
+fn lock(source: &Mutex<FleetSource>) -> MutexGuard<'_, FleetSource> {
+    source.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs slow work on a thread of its own, which gives way to threads that answer keys.
+fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(|| {
+        // On Linux the niceness is the thread's. If it is refused, keys wait a little.
+        let _ = setpriority_process(None, NICE);
+        work()
+    })
+}
+
 /// Reports the state of the queries to the screen.
 struct Reporter<F> {
-    tell: F,
+    show: F,
     status: FleetStatus,
     /// The time of the last answer (`CLOCK_BOOTTIME`), and the age of its oldest figures then.
     answered: Option<(Duration, Duration)>,
-    heart: tokio::time::Interval,
+    heart: Interval,
 }
 
 impl<F: Fn(FleetStatus)> Reporter<F> {
     fn send(&mut self) {
-        self.status.age = self.answered.map(|(at, age)| {
-            let since = system_clock::since_boot().saturating_sub(at);
-            since.saturating_add(age)
-        });
-        (self.tell)(self.status.clone());
+        let now = system_clock::since_boot();
+        self.status.age = self
+            .answered
+            .map(|(at, age)| now.saturating_sub(at).saturating_add(age));
+        (self.show)(self.status.clone());
     }
 
     /// Reports a fault again with the new age.
@@ -222,11 +412,8 @@ impl<F: Fn(FleetStatus)> Reporter<F> {
         self.status.fault.clone_from(&round.fault);
         self.status.asked = Some(round.asked.clone());
         if let Some(snapshot) = &round.snapshot {
-            let hosts = snapshot.fleet.iter().flat_map(|fleet| &fleet.hosts);
-            let ages = hosts
-                .filter(|host| !host.is_gone)
-                .map(|host| snapshot.monotonic.saturating_sub(host.seen));
-            self.answered = Some((system_clock::since_boot(), ages.max().unwrap_or_default()));
+            let age = snapshot.fleet.as_ref().and_then(|fleet| fleet.age(snapshot.monotonic));
+            self.answered = Some((system_clock::since_boot(), age.unwrap_or_default()));
             let clocks = clocks(snapshot.time);
             self.status.remarks = round.remarks.iter().cloned().chain(clocks).collect();
         }
@@ -274,11 +461,10 @@ fn clocks(theirs: SystemTime) -> Option<String> {
     };
     // To the minute, as the answer took a while.
     let shown = Duration::from_secs((by.as_secs() + 30) / 60 * 60);
-    let text = || {
+    (by >= CLOCKS_DIFFER).then(|| {
         format!(
             "its clock is {} {how} this machine's: times are its own",
             units::span(shown)
         )
-    };
-    (by >= CLOCKS_DIFFER).then(text)
+    })
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::handshake;
 use hyper::header::{HOST, USER_AGENT};
 use hyper::http::request::Builder;
@@ -35,16 +35,30 @@ pub(crate) struct Client {
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
+/// The limits of a request.
+pub(crate) struct Limits {
+    /// Time to connect.
+    pub(crate) connect: Duration,
+    /// Time for everything, the body of the response included.
+    pub(crate) total: Duration,
+    /// Maximum size of the body of the response; `None` leaves it unread.
+    pub(crate) body: Option<u64>,
+}
+
 /// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error("it cannot be reached in time")]
     Unreachable,
+    #[error("it does not answer in time")]
+    TimedOut,
     /// The kernel's reason, or TLS's, such as an untrusted certificate.
     #[error(transparent)]
     Connection(#[from] io::Error),
     #[error(transparent)]
     Broken(#[from] hyper::Error),
+    #[error("its answer is too long")]
+    TooLong,
 }
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -89,26 +103,35 @@ impl Client {
             .header(USER_AGENT, concat!("zmtop/", env!("CARGO_PKG_VERSION")))
     }
 
-    /// Connects within the time given, sends the request, and returns what `read` makes of the response. The connection
-    /// ends with it, or when the future is dropped.
-    pub(crate) async fn send<T, F: Future<Output = T>>(
+    /// Connects, sends the request and returns the response. The connection ends with it, or when the future is dropped.
+    pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
-        time_to_connect: Duration,
-        read: impl FnOnce(Response<Incoming>) -> F,
-    ) -> Result<T, HttpError> {
-        let stream = timeout(time_to_connect, self.connect());
-        let stream = stream.await.map_err(|_| HttpError::Unreachable)??;
-        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let driven = async {
-            // If the connection fails, the request fails too, and returns the reason.
-            let _ = connection.await;
-            std::future::pending::<Infallible>().await
+        limits: &Limits,
+    ) -> Result<Response<Vec<u8>>, HttpError> {
+        let sent = async {
+            let stream = timeout(limits.connect, self.connect()).await;
+            let stream = stream.map_err(|_| HttpError::Unreachable)??;
+            let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+            let answer = async {
+                let (head, body) = sender.send_request(request).await?.into_parts();
+                let body = match limits.body {
+                    Some(max) => read(body, max).await?,
+                    None => Vec::new(),
+                };
+                Ok(Response::from_parts(head, body))
+            };
+            let driven = async {
+                // If the connection fails, the request fails too, and returns the reason.
+                let _ = connection.await;
+                std::future::pending::<Infallible>().await
+            };
+            tokio::select! {
+                answer = answer => answer,
+                never = driven => match never {},
+            }
         };
-        tokio::select! {
-            answer = async { Ok(read(sender.send_request(request).await?).await) } => answer,
-            never = driven => match never {},
-        }
+        timeout(limits.total, sent).await.map_err(|_| HttpError::TimedOut)?
     }
 
     async fn connect(&self) -> io::Result<Box<dyn Stream>> {
@@ -124,6 +147,23 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.authority)
     }
+}
+
+async fn read(mut body: Incoming, max: u64) -> Result<Vec<u8>, HttpError> {
+    let announced = body.size_hint().lower();
+    if announced > max {
+        return Err(HttpError::TooLong);
+    }
+    let mut bytes = Vec::with_capacity(announced as usize);
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            if bytes.len() as u64 + data.len() as u64 > max {
+                return Err(HttpError::TooLong);
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Returns true if a host is this machine, by its address or by a reserved name (RFC 6761).

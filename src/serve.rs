@@ -22,45 +22,39 @@
 //! To export a column, give its entry a metric name. The suffix of the name is the unit ([`MetricUnit`]).
 
 pub(crate) mod access;
-mod connections;
+pub mod connections;
 pub mod families;
 mod groups;
 pub(crate) mod http;
 mod machine;
 pub mod otlp;
 pub(crate) mod page;
-pub(crate) mod passwords;
+pub mod passwords;
 pub(crate) mod push;
 pub mod text;
 mod tls;
 pub mod web;
 mod yaml;
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 pub use families::{Family, Kind, MetricUnit, Series};
-use groups::{FaultCounters, GroupChoice};
+use groups::FaultCounters;
 
 use crate::columns::{COLUMNS, Needs};
 use crate::engine::State;
-use crate::group::{GroupBy, groups as group_processes};
+use crate::group::{GroupBy, GroupKey, groups as group_processes};
 use crate::model::{ProcessSample, Snapshot};
 
-/// The options of an exporter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportOptions {
-    /// The way processes are grouped.
-    pub by: GroupBy,
-    /// Maximum number of groups with series of their own. The others are summed.
-    pub top: usize,
-}
-
 /// Makes metric families of the engine's state.
-#[derive(Debug)]
 pub struct Exporter {
-    options: ExportOptions,
-    choice: GroupChoice,
+    by: GroupBy,
+    /// Maximum number of groups with series of their own. The others are summed.
+    top: usize,
+    /// The groups that had series of their own.
+    shown: HashSet<GroupKey>,
     faults: FaultCounters,
     started: SystemTime,
     /// The boot of the machine; `None` until it is known. Never changes then, whatever the clock is set to.
@@ -71,11 +65,12 @@ pub struct Exporter {
 
 impl Exporter {
     /// Creates the exporter of a zmtop that started at that time.
-    pub fn new(options: ExportOptions, started: SystemTime) -> Self {
+    pub fn new(by: GroupBy, top: usize, started: SystemTime) -> Self {
         Self {
-            options,
-            choice: GroupChoice::new(options.top),
-            faults: FaultCounters::new(options.by, started),
+            by,
+            top,
+            shown: HashSet::new(),
+            faults: FaultCounters::new(by, started),
             started,
             booted: None,
             pushes: None,
@@ -94,6 +89,14 @@ impl Exporter {
         self.booted = self.booted.or_else(|| booted(snapshot));
     }
 
+    /// Limits the times from which counters count to this one, by the wall clock. If the clock was set back, they would be
+    /// later than the values, and must not change again with each push.
+    pub(crate) fn limit_starts(&mut self, time: SystemTime) {
+        self.started = self.started.min(time);
+        self.booted = self.booted.map(|booted| booted.min(time));
+        self.faults.limit_starts(time);
+    }
+
     pub fn count_push(&mut self, is_taken: bool) {
         let [taken, failed] = self.pushes.get_or_insert_default();
         *(if is_taken { taken } else { failed }) += 1;
@@ -104,10 +107,11 @@ impl Exporter {
         let Some(snapshot) = &state.snapshot else {
             return Vec::new();
         };
+        self.limit_starts(snapshot.time);
         let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
         // No exported figure is a change.
-        let groups = group_processes(snapshot, self.options.by, is_process, |_| None);
-        let chosen = self.choice.choose(&groups, &state.history, snapshot);
+        let groups = group_processes(snapshot, self.by, is_process, |_| None);
+        let chosen = groups::choose(self.top, &mut self.shown, &groups, &state.history, snapshot);
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
         families.extend(machine::families(snapshot, &state.history, self.booted));
         families.extend(machine::own(snapshot, now, self.started));
@@ -124,6 +128,30 @@ fn booted(snapshot: &Snapshot) -> Option<SystemTime> {
     let booted = snapshot.time.checked_sub(uptime)?;
     let seconds = booted.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Waits for reads and writes of files, which may hang, and reports the first in a row that does.
+#[derive(Default)]
+pub(crate) struct Watchdog {
+    is_reported: bool,
+}
+
+impl Watchdog {
+    /// The time after which a read or write hangs.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Waits until the work is done. Calls `report` meanwhile if it hangs, and the last one did not.
+    pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>, report: impl FnOnce()) -> T {
+        tokio::pin!(work);
+        if let Ok(done) = tokio::time::timeout(Self::PATIENCE, &mut work).await {
+            self.is_reported = false;
+            return done;
+        }
+        if !std::mem::replace(&mut self.is_reported, true) {
+            report();
+        }
+        work.await
+    }
 }
 
 /// Locks a mutex. Data that a panicked thread left is whole.

@@ -23,14 +23,12 @@ use crate::group::GroupBy;
     mut_arg("cgroup", |arg| arg.hide(true))
 )]
 pub struct FleetArgs {
-    /// The server to query.
     #[arg(
         long,
         value_name = "URL",
         help = "Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics"
     )]
     pub prometheus: String,
-    /// Label matchers of the series.
     #[arg(
         long = "match",
         value_name = "MATCHERS",
@@ -42,7 +40,6 @@ pub struct FleetArgs {
     /// Identify and name hosts by this label (default: instance, shown with the host's own name)
     #[arg(long, value_name = "LABEL")]
     pub host_label: Option<String>,
-    /// The token to send.
     #[arg(
         long,
         value_name = "FILE",
@@ -50,7 +47,6 @@ pub struct FleetArgs {
         help = "Send the token in FILE, or without FILE the one in the variable ZMTOP_PROMETHEUS_TOKEN"
     )]
     pub token_file: Option<PathBuf>,
-    /// The user to authenticate as.
     #[arg(
         long,
         value_name = "NAME",

@@ -12,14 +12,12 @@ use crate::group::GroupBy;
 /// The options of `zmtop serve`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServeArgs {
-    /// The address to listen on.
     #[arg(
         long,
         value_name = "ADDRESS",
         help = "Listen on this address, which must be a loopback address unless --web-config is given (default 127.0.0.1:9464)"
     )]
     pub listen: Option<SocketAddr>,
-    /// The web config, with TLS, users and passwords.
     #[arg(
         long,
         value_name = "FILE",
@@ -27,14 +25,12 @@ pub struct ServeArgs {
                 reloaded when it changes"
     )]
     pub web_config: Option<PathBuf>,
-    /// The file to write the metrics to.
     #[arg(
         long,
         value_name = "FILE",
         help = "Write the metrics to FILE every 15 s for node_exporter's textfile collector, instead of listening; with --listen do both"
     )]
     pub textfile: Option<PathBuf>,
-    /// The OpenTelemetry collector to push the metrics to.
     #[arg(
         long,
         value_name = "URL",

@@ -14,7 +14,6 @@ const MAX_MESSAGE: usize = 160;
 /// The latest valid time, in seconds since 1970: series count seconds in 32 bits, until 2106.
 const MAX_TIME: f64 = u32::MAX as f64;
 
-/// A whole answer.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
     pub(super) series: Vec<Series<'a>>,
@@ -57,10 +56,17 @@ pub(super) fn time(seconds: f64) -> Option<Duration> {
     is_valid.then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
 }
 
-/// Converts a size or a count; `None` if it is negative, or above 8 PiB, up to which each integer is exact.
+/// The largest valid figure, 8 PiB, up to which each integer is exact.
+const MAX_FIGURE: f64 = (1_u64 << 53) as f64;
+
+/// Converts a size or a count; `None` if it is negative or above [`MAX_FIGURE`].
 pub(super) fn whole(value: f64) -> Option<u64> {
-    const MAX: f64 = (1_u64 << 53) as f64;
-    (0.0..=MAX).contains(&value).then_some(value as u64)
+    (0.0..=MAX_FIGURE).contains(&value).then_some(value as u64)
+}
+
+/// Returns a slope; `None` if it is steeper than [`MAX_FIGURE`] per second.
+pub(super) fn slope(value: f64) -> Option<f64> {
+    (value.abs() <= MAX_FIGURE).then_some(value)
 }
 
 /// Returns the time that more than half of them are; if there is none, one of them.

@@ -7,13 +7,14 @@
 //!    difference. A constant error of a clock therefore makes no age wrong.
 //! 3. A clock is identified by its difference from the clock of the snapshots. If the difference of an answer changes by more
 //!    than [`STEP`], the answer is of another clock: the server's clock was set, or a replica answers. Both are reported as
-//!    long as the clocks of the last [`REMEMBERED`] differ.
+//!    long as the clocks of the last [`REMEMBERED`] differ. A clock that was set back is reported until it has passed its old
+//!    time: until then a server has figures of that time, and may accept no new ones.
 
 use std::time::Duration;
 
 use crate::units;
 
-/// Minimum difference between two clocks, in seconds: above [the longest time](super::server) that an answer takes, which
+/// Minimum difference between two clocks, in seconds: above [the longest time](super::query) that an answer takes, which
 /// looks like a difference.
 const STEP: f64 = 40.0;
 /// Maximum correction by one answer for a clock that runs faster than this machine's, in seconds.
@@ -23,7 +24,7 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 const MAX_CLOCKS: usize = 8;
 
 /// The clocks of the answers.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Clocks {
     /// The first evaluation time, and the time of its query.
     zero: Option<(Duration, Duration)>,
@@ -41,6 +42,10 @@ pub struct Clock {
     /// The times of its first and last answer, by the clock of the snapshots.
     first: Duration,
     last: Duration,
+    /// Its latest evaluation time.
+    latest: Duration,
+    /// It answered in turns with another clock: both are replicas.
+    is_replica: bool,
 }
 
 impl Clock {
@@ -67,15 +72,23 @@ impl Clocks {
         self.zero.get_or_insert((evaluated, asked));
         let now = self.now(asked).unwrap_or(evaluated);
         let ahead = evaluated.as_secs_f64() - now.as_secs_f64();
-        self.known.retain(|clock| now.saturating_sub(clock.last) < REMEMBERED);
+        let is_recent = |clock: &Clock| now.saturating_sub(clock.last) < REMEMBERED;
+        let step = Duration::from_secs_f64(STEP);
+        self.known
+            .retain(|clock| is_recent(clock) || (!clock.is_replica && clock.latest > evaluated.saturating_add(step)));
         let distance = |clock: &Clock| (clock.ahead - ahead).abs();
         let nearest =
             (0..self.known.len()).min_by(|a, b| distance(&self.known[*a]).total_cmp(&distance(&self.known[*b])));
         let found = nearest.filter(|at| distance(&self.known[*at]) <= STEP);
         let clock = match found {
             Some(at) => {
-                if at + 1 != self.known.len() {
+                let is_other = at + 1 != self.known.len();
+                if is_other {
                     self.alternated = Some(now);
+                    self.known
+                        .last_mut()
+                        .into_iter()
+                        .for_each(|last| last.is_replica = true);
                 }
                 let known = self.known.remove(at);
                 // The less time a query takes to arrive, the more exact the difference; an increase is drift.
@@ -83,6 +96,8 @@ impl Clocks {
                 Clock {
                     ahead,
                     last: now.max(known.last),
+                    latest: evaluated.max(known.latest),
+                    is_replica: known.is_replica || is_other,
                     ..known
                 }
             }
@@ -90,6 +105,8 @@ impl Clocks {
                 ahead,
                 first: now,
                 last: now,
+                latest: evaluated,
+                is_replica: false,
             },
         };
         if self.known.len() >= MAX_CLOCKS {

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::FIRST_RETRY;
 use super::answer::{Answer, time, whole};
 use super::clock::Clock;
-use super::queries::Field;
-use super::rounds::{Asker, NOT_UNDERSTOOD, Start, aside, lock};
+use super::query::Field;
 use super::source::FleetSource;
+use super::{Asker, FIRST_RETRY, NOT_UNDERSTOOD, Start, aside, lock};
 use crate::history::{History, HistoryConfig};
 use crate::model::{Memory, Missing, ProcessSample, Snapshot, SystemSample, Walk};
 use crate::units;
@@ -39,19 +38,14 @@ struct Part {
 fn parts(rows: usize) -> Vec<Part> {
     let points = (MAX_POINTS / rows.max(1)).clamp(6, 60) as u32;
     let mut to = Duration::ZERO;
+    let hour = Duration::from_secs(PARTS[PARTS.len() - 1]);
     let part = |from| {
         let from = Duration::from_secs(from);
         // The coarse parts together get as many values as one fine part.
-        let span = if to.is_zero() {
-            from
-        } else {
-            Duration::from_secs(PARTS[PARTS.len() - 1])
-        };
-        Part {
-            from,
-            to: std::mem::replace(&mut to, from),
-            step: (span / points).max(Duration::from_secs(15)),
-        }
+        let span = if to.is_zero() { from } else { hour };
+        let to = std::mem::replace(&mut to, from);
+        let step = (span / points).max(Duration::from_secs(15));
+        Part { from, to, step }
     };
     PARTS.map(part).to_vec()
 }
@@ -70,17 +64,19 @@ pub(super) enum Filled {
 pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, filled: mpsc::Sender<Filled>) {
     let parts = parts(start.rows);
     let hour = parts.last().map_or(Duration::ZERO, |part| part.from);
+    let failed = |part: Part, why: &str| {
+        let missing = units::span(hour.saturating_sub(part.to));
+        Filled::Failed(format!(
+            "{missing} of the last {} are not known{why}",
+            units::span(hour)
+        ))
+    };
     for part in parts {
         let past = Arc::new(Mutex::new(Past::new(start.clock)));
         let mut fields = Field::OF_PAST.to_vec();
         let mut wait = FIRST_RETRY;
         while let Err(why) = ask(&asker, start, part, &mut fields, &past).await {
-            let missing = units::span(hour.saturating_sub(part.to));
-            let text = format!(
-                "{missing} of the last {} are not known yet: it {why}",
-                units::span(hour)
-            );
-            if filled.send(Filled::Failed(text)).await.is_err() {
+            if filled.send(failed(part, &format!(" yet: it {why}"))).await.is_err() {
                 return;
             }
             tokio::time::sleep(wait).await;
@@ -88,8 +84,7 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
         }
         let source = Arc::clone(&asker.source);
         let made = aside(move || {
-            let empty = Past::new(start.clock);
-            let past = std::mem::replace(&mut *past.lock().unwrap_or_else(PoisonError::into_inner), empty);
+            let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
             let snapshots = past.snapshots(&lock(&source));
             let mut history = History::with_config(config);
             for snapshot in &snapshots {
@@ -97,7 +92,10 @@ pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, fill
             }
             Box::new(history)
         });
-        let Ok(history) = made.await else { return };
+        let Ok(history) = made.await else {
+            let _ = filled.send(failed(part, &format!(": it {NOT_UNDERSTOOD}"))).await;
+            return;
+        };
         if filled.send(Filled::Part(history)).await.is_err() {
             return;
         }
@@ -122,12 +120,12 @@ async fn ask(
         // The last step is before the known past.
         let (from, to) = (theirs(part.from), theirs(part.to).saturating_sub(1));
         let form = [
-            ("query", &*field.promql(&asker.matchers, &asker.label)),
+            ("query", &*asker.link.promql(field)),
             ("start", &from.to_string()),
             ("end", &to.to_string()),
             ("step", &part.step.as_secs().to_string()),
         ];
-        let body = asker.server.ask("query_range", &form).await?;
+        let body = asker.link.server.ask("query_range", &form).await?;
         let (source, past) = (Arc::clone(&asker.source), Arc::clone(past));
         let taken = aside(move || {
             let answer = Answer::read(&body).map_err(|error| error.to_string())?;
@@ -142,7 +140,6 @@ async fn ask(
 }
 
 /// Figures of a part of the past.
-#[derive(Debug)]
 pub struct Past {
     /// The clock of their times.
     clock: Clock,
@@ -151,63 +148,51 @@ pub struct Past {
     sampled: HashMap<(u32, u32), Duration>,
 }
 
-#[derive(Clone, Copy, Debug)]
 struct Point {
     /// The second of the server's clock.
     at: u32,
     host: u32,
     /// The number of the row.
     row: u32,
-    /// The place of the figure in [`FIELDS`].
-    field: u8,
+    field: Field,
     value: f64,
 }
-
-/// The figures of a row in the past.
-const FIELDS: [Field; 3] = [Field::Pss, Field::Swap, Field::SwapPss];
 
 impl Past {
     /// Creates an empty part. The times of its answers are of that clock.
     pub fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            points: Vec::new(),
-            sampled: HashMap::new(),
-        }
+        let (points, sampled) = Default::default();
+        Self { clock, points, sampled }
     }
 
     /// Adds an answer about the hosts and rows that the fleet has now. Ignores others, which have ended.
     pub fn take(&mut self, fleet: &FleetSource, field: Field, answer: &Answer<'_>) {
         for series in &answer.series {
             let points = series.points().map(|(at, value)| (at.as_secs() as u32, value));
-            if field == Field::Seen {
-                let Some(host) = fleet.host_number(&series.labels) else {
-                    continue;
-                };
-                let sampled = points.filter_map(|(at, value)| Some(((at, host), time(value)?)));
-                self.sampled.extend(sampled);
-                continue;
-            }
-            let place = FIELDS.iter().position(|known| *known == field);
-            let (Some(place), Some((host, row))) = (place, fleet.numbers_of(&series.labels)) else {
+            let Some((host, row)) = fleet.numbers_of(&series.labels) else {
                 continue;
             };
-            self.points.extend(points.map(|(at, value)| Point {
-                at,
-                host,
-                row,
-                field: place as u8,
-                value,
-            }));
+            if field == Field::Seen {
+                let sampled = points.filter_map(|(at, value)| Some(((at, host), time(value)?)));
+                self.sampled.extend(sampled);
+            } else if let Some(row) = row {
+                self.points.extend(points.map(|(at, value)| Point {
+                    at,
+                    host,
+                    row,
+                    field,
+                    value,
+                }));
+            }
         }
     }
 
     /// Returns the snapshots, oldest first, all before the fleet's last one. A row that has no figures for a while stays
     /// in them without figures, so that its history continues after the gap.
-    pub fn snapshots(mut self, fleet: &FleetSource) -> Vec<Snapshot> {
+    pub fn snapshots(&mut self, fleet: &FleetSource) -> Vec<Snapshot> {
         let Some(last) = &fleet.last else { return Vec::new() };
         self.points
-            .sort_unstable_by_key(|point| (point.at, point.row, point.field));
+            .sort_unstable_by_key(|point| (point.at, point.row, point.field as u8));
         let mut before: Option<Duration> = None;
         let mut known = HashSet::new();
         let mut snapshots = Vec::new();
@@ -216,8 +201,8 @@ impl Past {
             if at >= last.monotonic || before.is_some_and(|before| at <= before) {
                 continue;
             }
-            let of_row = moment.chunk_by(|a, b| a.row == b.row);
-            let mut rows: Vec<_> = of_row.filter_map(|figures| self.row(figures, last)).collect();
+            let figures = moment.chunk_by(|a, b| a.row == b.row);
+            let mut rows: Vec<_> = figures.filter_map(|figures| self.row(figures, last)).collect();
             let here: HashSet<_> = rows.iter().map(|row| row.id.pid).collect();
             let absent = known.difference(&here).filter_map(|number| {
                 let mut sample = sample_of(*number, last)?;
@@ -239,8 +224,8 @@ impl Past {
 
     /// Makes the row of one moment; `None` if its PSS is unknown.
     fn row(&self, figures: &[Point], last: &Snapshot) -> Option<ProcessSample> {
-        let [pss, swap, swap_pss] = [0, 1, 2].map(|place| {
-            let found = figures.iter().find(|figure| figure.field == place);
+        let [pss, swap, swap_pss] = [Field::Pss, Field::Swap, Field::SwapPss].map(|field| {
+            let found = figures.iter().find(|figure| figure.field == field);
             found.and_then(|figure| whole(figure.value))
         });
         let Point { at, host, row, .. } = *figures.first()?;

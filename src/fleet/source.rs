@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::answer::{Answer, Labels, time, whole};
+use super::DEFAULT_LABEL;
+use super::answer::{Answer, Labels, slope, time, whole};
 use super::clock::{Clock, Clocks};
-use super::queries::{Field, HostLabel};
+use super::query::Field;
 use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
 use crate::model::system::{AccountingInputs, Psi};
@@ -26,8 +27,10 @@ const MAX_ROWS: usize = 250_000;
 /// Maximum length of a name, in columns.
 const MAX_NAME: usize = 200;
 
-/// The sums of the hosts' own figures, by metric.
+/// Metric, figure.
 type Sum = (&'static str, fn(&mut SystemSample) -> &mut Reading<u64>);
+
+/// The sums of the hosts' own figures.
 const SUMS: [Sum; 9] = [
     ("zmtop_system_memory_total_bytes", |s| &mut s.mem_total),
     ("zmtop_system_memory_free_bytes", |s| &mut s.mem_free),
@@ -41,9 +44,9 @@ const SUMS: [Sum; 9] = [
 ];
 
 /// Makes snapshots of rounds of answers.
-#[derive(Debug)]
 pub struct FleetSource {
-    label: HostLabel,
+    /// Identifies hosts.
+    label: String,
     /// The name of the Prometheus.
     name: Arc<[u8]>,
     hosts: HashMap<Box<str>, Host>,
@@ -65,7 +68,7 @@ pub struct FleetSource {
     pub(super) last: Option<Arc<Snapshot>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Host {
     /// Its name for itself.
     own_name: Option<Box<str>>,
@@ -82,9 +85,9 @@ struct Host {
 
 impl FleetSource {
     /// Creates the source of a Prometheus with that name. The label identifies hosts.
-    pub fn new(name: &str, label: HostLabel) -> Self {
+    pub fn new(name: &str, label: &str) -> Self {
         Self {
-            label,
+            label: label.to_owned(),
             name: name.as_bytes().into(),
             hosts: HashMap::new(),
             rows: 0,
@@ -142,7 +145,13 @@ impl FleetSource {
                     };
                     let seen = clock.place(sampled).min(now.unwrap_or_default());
                     let round = self.round;
-                    self.host(&series.labels).take_seen(seen, sampled, round);
+                    let host = self.host(&series.labels);
+                    host.seen_in = round;
+                    // A known sample keeps its time, however long the answer took.
+                    let is_new = host.sampled != Some(sampled) && seen > host.seen;
+                    if is_new || host.sampled.is_none() {
+                        (host.seen, host.sampled) = (seen, Some(sampled));
+                    }
                 }
                 Field::Name => self.host(&series.labels).own_name = series.labels.get("nodename").map(shortened),
                 field => self.take_figure(field as usize, &series.labels, value),
@@ -176,16 +185,14 @@ impl FleetSource {
         }
     }
 
-    /// Returns the number of a series' host; `None` if it is unknown.
-    pub(super) fn host_number(&self, labels: &Labels<'_>) -> Option<u32> {
-        Some(self.hosts.get(self.key(labels))?.number)
-    }
-
-    /// Returns the numbers of a series' host and row; `None` if it is unknown.
-    pub(super) fn numbers_of(&self, labels: &Labels<'_>) -> Option<(u32, u32)> {
+    /// Returns the number of a series' host, and of its row if there is one; `None` if the host is unknown.
+    pub(super) fn numbers_of(&self, labels: &Labels<'_>) -> Option<(u32, Option<u32>)> {
         let host = self.hosts.get(self.key(labels))?;
-        let row = host.groups.get(kind(labels) as usize)?.get(labels.get("group")?)?;
-        Some((host.number, row.number))
+        let groups = host.groups.get(kind(labels) as usize);
+        let row = groups
+            .zip(labels.get("group"))
+            .and_then(|(groups, name)| groups.get(name));
+        Some((host.number, row.map(|row| row.number)))
     }
 
     /// Returns the clock of the times of day and of the past; `None` before the first answer.
@@ -194,10 +201,8 @@ impl FleetSource {
     }
 
     fn key<'l>(&self, labels: &'l Labels<'_>) -> &'l str {
-        labels
-            .get(&self.label.0)
-            .or_else(|| labels.get("instance"))
-            .unwrap_or("(no host)")
+        let found = labels.get(&self.label).or_else(|| labels.get(DEFAULT_LABEL));
+        found.unwrap_or("(no host)")
     }
 
     fn host(&mut self, labels: &Labels<'_>) -> &mut Host {
@@ -227,11 +232,15 @@ impl FleetSource {
         let mut hosts = Vec::with_capacity(self.hosts.len());
         let (answered, round, last) = (self.answered, self.round, self.last.take());
         let is_seen_known = self.seen_answered == round;
-        let is_partial = self.is_partial();
+        // Only PSS was ever answered.
+        let is_partial = [Field::Uss, Field::Rss, Field::Swap]
+            .iter()
+            .all(|field| answered[*field as usize] == 0);
         self.hosts.retain(|_, host| {
             let before = rows.len();
             // If the times of samples are not exported, the time of the answer is the best known.
-            if host.sampled.is_none() && host.is_told_in(round) {
+            let is_answered = |row: &GroupRow| row.figures[Field::Pss as usize].0 == round;
+            if host.sampled.is_none() && host.rows().any(is_answered) {
                 host.seen = now;
             }
             for row in host.groups.iter_mut().flat_map(HashMap::values_mut) {
@@ -241,43 +250,37 @@ impl FleetSource {
                 }
             }
             let is_gone = rows.len() == before && (!is_seen_known || host.seen_in != round);
+            if is_gone && now.saturating_sub(host.seen) >= KEPT {
+                return false;
+            }
             if is_gone {
-                keep_rows(host, last.as_deref(), &mut rows);
-            }
-            let is_kept = !is_gone || now.saturating_sub(host.seen) < KEPT;
-            if is_kept {
-                hosts.push(FleetHost {
-                    name: Arc::clone(&host.shown),
-                    seen: host.seen,
-                    is_gone,
-                });
-                host.forget(round, is_gone);
+                rows.extend(last.iter().flat_map(|last| host.last_rows(last)));
             } else {
-                rows.truncate(before);
+                for groups in &mut host.groups {
+                    groups.retain(|_, row| row.present_in + REMEMBERED >= round);
+                }
             }
-            is_kept
+            hosts.push(FleetHost {
+                name: Arc::clone(&host.shown),
+                seen: host.seen,
+                is_gone,
+            });
+            true
         });
-        self.rows = self.hosts.values().map(Host::len).sum();
+        self.rows = self.hosts.values().map(|host| host.rows().count()).sum();
         order::sort_by(&mut hosts, |a, b| a.name.cmp(&b.name));
         rows.sort_unstable_by_key(|(sample, _)| sample.id.pid);
         let (processes, rows) = rows.into_iter().unzip();
-        let fleet = Fleet {
+        let mut snapshot = self.snapshot_at(now, processes, interval);
+        (snapshot.own, snapshot.tick) = (own, round);
+        snapshot.fleet = Some(Arc::new(Fleet {
             hosts,
             rows,
             is_partial,
-        };
-        let mut snapshot = self.snapshot_at(now, processes, interval);
-        (snapshot.own, snapshot.fleet, snapshot.tick) = (own, Some(Arc::new(fleet)), round);
+        }));
         let snapshot = Arc::new(snapshot);
         self.last = Some(Arc::clone(&snapshot));
         Some(snapshot)
-    }
-
-    /// Returns true if only PSS was ever answered.
-    fn is_partial(&self) -> bool {
-        [Field::Uss, Field::Rss, Field::Swap]
-            .iter()
-            .all(|field| self.answered[*field as usize] == 0)
     }
 
     /// Makes the snapshot of the first round again, with the answers that came after it.
@@ -334,12 +337,10 @@ impl FleetSource {
         for name in self.hosts.values().filter_map(|host| host.own_name.clone()) {
             *names.entry(name).or_default() += 1;
         }
-        let is_default = self.label == HostLabel::default();
+        let is_default = self.label == DEFAULT_LABEL;
         for (key, host) in &mut self.hosts {
-            let own = host
-                .own_name
-                .as_ref()
-                .filter(|name| is_default && names.get(*name) == Some(&1));
+            let own = host.own_name.as_ref();
+            let own = own.filter(|name| is_default && names.get(*name) == Some(&1));
             let shown = own.map_or_else(|| shortened(key), Clone::clone);
             if *shown.as_bytes() != *host.shown {
                 host.shown = shown.as_bytes().into();
@@ -352,49 +353,23 @@ impl FleetSource {
 }
 
 impl Host {
-    /// Adds the time of the newest sample, by the clock of the snapshots and by the server's. A known sample keeps its
-    /// time, however long the answer took.
-    fn take_seen(&mut self, seen: Duration, sampled: Duration, round: u64) {
-        self.seen_in = round;
-        let is_new = self.sampled != Some(sampled) && seen > self.seen;
-        if is_new || self.sampled.is_none() {
-            (self.seen, self.sampled) = (seen, Some(sampled));
-        }
+    fn rows(&self) -> impl Iterator<Item = &GroupRow> {
+        self.groups.iter().flat_map(HashMap::values)
     }
 
-    fn len(&self) -> usize {
-        self.groups.iter().map(HashMap::len).sum()
-    }
-
-    /// Returns true if the PSS of one of its groups was answered in that round.
-    fn is_told_in(&self, round: u64) -> bool {
-        let mut rows = self.groups.iter().flat_map(HashMap::values);
-        rows.any(|row| row.figures[Field::Pss as usize].0 == round)
-    }
-
-    /// Forgets groups that ended long ago; none while the host is gone.
-    fn forget(&mut self, round: u64, is_gone: bool) {
-        for groups in self.groups.iter_mut().filter(|_| !is_gone) {
-            groups.retain(|_, row| row.present_in + REMEMBERED >= round);
-        }
-    }
-}
-
-/// Adds the last rows of a host that is no longer scraped.
-fn keep_rows(host: &Host, last: Option<&Snapshot>, rows: &mut Vec<(ProcessSample, FleetRow)>) {
-    let Some(last) = last else { return };
-    for row in host.groups.iter().flat_map(HashMap::values) {
-        if let Some(place) = last.place(row.id()) {
+    /// Returns the rows that it had in the last snapshot, for a host that is no longer scraped.
+    fn last_rows(&self, last: &Snapshot) -> impl Iterator<Item = (ProcessSample, FleetRow)> {
+        self.rows().filter_map(|row| {
+            let place = last.place(row.id())?;
             let mut sample = last.rows()[place].clone();
             sample.stale = true;
             let known = last.fleet_row(place).copied().unwrap_or_default();
-            rows.push((sample, FleetRow { verdict: None, ..known }));
-        }
+            Some((sample, FleetRow { verdict: None, ..known }))
+        })
     }
 }
 
 /// A group of processes on a host.
-#[derive(Debug)]
 struct GroupRow {
     number: u32,
     facts: Arc<Facts>,
@@ -426,10 +401,8 @@ impl GroupRow {
     }
 
     const fn id(&self) -> Identity {
-        Identity {
-            pid: self.number,
-            starttime: 0,
-        }
+        let (pid, starttime) = (self.number, 0);
+        Identity { pid, starttime }
     }
 
     /// Returns the row; `None` if the last answer about its memory does not contain it.
@@ -445,11 +418,7 @@ impl GroupRow {
             (round > 0 && round == answered[field as usize]).then_some(value)
         };
         let bytes = |field| get(field).and_then(whole);
-        let why = if is_partial {
-            Missing::Pending
-        } else {
-            Missing::NotExported
-        };
+        let why = [Missing::NotExported, Missing::Pending][usize::from(is_partial)];
         let reading = |field| bytes(field).ok_or(why);
         let is_asked_later = answered[Field::Rss as usize] < answered[Field::Pss as usize];
         if bytes(Field::Pss).is_none() && (is_asked_later || bytes(Field::Rss).is_none()) {
@@ -477,10 +446,9 @@ impl GroupRow {
                 private_hugetlb: Err(Missing::NotExported),
                 shared_hugetlb: Err(Missing::NotExported),
                 swap,
-                swap_pss: if swap == 0 && !is_partial {
-                    Ok(0)
-                } else {
-                    reading(Field::SwapPss)
+                swap_pss: match swap {
+                    0 if !is_partial => Ok(0),
+                    _ => reading(Field::SwapPss),
                 },
                 ..Memory::default()
             };
@@ -499,19 +467,16 @@ impl GroupRow {
                 why
             })
         };
-        let growing_for = get(Field::GrowingFor).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let growing_for = get(Field::GrowingFor).and_then(time);
         let rank = get(Field::Verdict).or_else(|| get(Field::Steady));
         let verdict = rank.map(|rank| ToldVerdict {
             rank,
-            slope: get(Field::Slope).unwrap_or(0.0),
+            slope: get(Field::Slope).and_then(slope).unwrap_or(0.0),
             confidence: get(Field::Confidence).unwrap_or(0.0).clamp(0.0, 1.0),
-            since: growing_for.map(|long| now.saturating_sub(long)),
+            since: growing_for.and_then(|long| now.checked_sub(long)),
         });
-        let known = FleetRow {
-            processes: bytes(Field::Processes),
-            verdict,
-        };
-        Some((sample, known))
+        let processes = bytes(Field::Processes);
+        Some((sample, FleetRow { processes, verdict }))
     }
 }
 
@@ -521,8 +486,7 @@ fn shortened(label: &str) -> Box<str> {
 }
 
 fn kind(labels: &Labels<'_>) -> GroupBy {
-    let by = labels.get("by").and_then(GroupBy::from_id);
-    by.unwrap_or(GroupBy::Command)
+    labels.get("by").and_then(GroupBy::from_id).unwrap_or(GroupBy::Command)
 }
 
 /// Sets a figure of all hosts together, by its metric: a sum, or the highest pressure.

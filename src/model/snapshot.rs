@@ -140,6 +140,17 @@ pub struct Fleet {
     pub is_partial: bool,
 }
 
+impl Fleet {
+    /// Returns the age of the oldest figures: of the hosts that are scraped, or of all if none is.
+    pub fn age(&self, now: Duration) -> Option<Duration> {
+        let oldest = |is_gone| {
+            let hosts = self.hosts.iter().filter(|host| host.is_gone == is_gone);
+            hosts.map(|host| now.saturating_sub(host.seen)).max()
+        };
+        oldest(false).or_else(|| oldest(true))
+    }
+}
+
 /// A host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetHost {

@@ -10,7 +10,7 @@ use crate::cli::UsageError;
 use crate::cli::fleet::FleetArgs;
 use crate::config::env::{PROMETHEUS_PASSWORD as PASSWORD, PROMETHEUS_TOKEN as TOKEN};
 use crate::config::{Config, Env};
-use crate::fleet::{self, HostLabel, Link, Matchers, Server};
+use crate::fleet::{self, DEFAULT_LABEL, Link, Server};
 use crate::run::monitor::StartFleet;
 use crate::text;
 
@@ -28,20 +28,16 @@ pub(super) fn configure(args: &FleetArgs, env: &Env) -> Result<(Config, StartFle
             text::safe(server.name().as_bytes())
         ));
     }
-    let label = args.host_label.clone().map_or_else(HostLabel::default, HostLabel);
-    let is_label = |name: &str| {
-        let mut bytes = name.bytes();
-        let begins = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-        begins && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    };
-    if !is_label(&label.0) {
+    let label = args.host_label.as_deref().unwrap_or(DEFAULT_LABEL);
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if label.is_empty() || label.starts_with(|c: char| c.is_ascii_digit()) || !label.bytes().all(is_word) {
         return Err(UsageError::option("--host-label", "is no name of a label"));
     }
     let matchers = args.matchers.trim().trim_start_matches('{').trim_end_matches('}');
     let link = Link {
         server,
-        matchers: Matchers(matchers.to_owned()),
-        label,
+        matchers: matchers.to_owned(),
+        label: label.to_owned(),
     };
     let start: StartFleet = Box::new(|runtime, ends| {
         let task = fleet::run(link, ends.publish, ends.wanted, ends.state, ends.history, ends.tell);

@@ -8,7 +8,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -33,10 +33,12 @@ use crate::serve::page::Page;
 use crate::serve::passwords::Passwords;
 use crate::serve::push::Push;
 use crate::serve::text::TextFormat;
-use crate::serve::{ExportOptions, Exporter, lock};
+use crate::serve::{Exporter, Watchdog, lock};
 
 /// Interval of writes of the file.
 const TEXTFILE_INTERVAL: Duration = Duration::from_secs(15);
+/// Time for a write under way when zmtop stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until a signal ends it.
 pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
@@ -71,11 +73,9 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     args.scope.apply(&mut options)?;
     let own_pid = options.roots().is_own().then(std::process::id);
-    let export = ExportOptions {
-        by: args.by.unwrap_or(GroupBy::Command),
-        top: args.top as usize,
-    };
-    let exporter = Arc::new(Mutex::new(Exporter::new(export, SystemTime::now())));
+    let by = args.by.unwrap_or(GroupBy::Command);
+    let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
+    let exporter = Arc::new(Mutex::new(exporter));
     let handle = sampler::spawn(options, sampling.handle());
     handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
     let config = settings.history_config(settings.ui.delta);
@@ -103,7 +103,8 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
                 _ = hangup.recv() => {}
             }
         };
-        let writing = args.textfile.as_deref().map(|file| keep_writing(&page, file));
+        let textfile = args.textfile.as_deref().map(|path| TextFile::new(&page, path));
+        let writing = textfile.as_ref().map(TextFile::keep_writing);
         let pushing = push.as_ref().map(|push| push.keep_pushing(&page, complain));
         let reloading = args.web_config.as_deref().zip(address);
         let reloading = reloading.map(|(file, address)| access::keep_fresh(file, address, fresh, complain));
@@ -115,12 +116,16 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
                 Ok(())
             }
         };
-        tokio::select! {
+        let ended = tokio::select! {
             ended = serving => ended,
             never = if_any(writing) => match never {},
             never = if_any(reloading) => match never {},
             never = if_any(pushing) => match never {},
+        };
+        if let Some(textfile) = &textfile {
+            textfile.end().await;
         }
+        ended
     });
     // Do not wait for reads of /proc, which may be stuck for ever.
     runtime.shutdown_background();
@@ -167,43 +172,76 @@ fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::T
     Ok(listener)
 }
 
-/// Writes the file at intervals. Reports a failure once, until a write succeeds.
-async fn keep_writing(page: &Arc<Page>, file: &Path) -> Infallible {
-    let mut interval = tokio::time::interval(TEXTFILE_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_failing = false;
-    // Wait for the first snapshot.
-    let mut wait = Duration::from_millis(100);
-    loop {
-        let (source, path) = (Arc::clone(page), file.to_owned());
-        let written = tokio::task::spawn_blocking(move || {
-            let Some(text) = source.text(TextFormat::Prometheus, false) else {
-                return Ok(false);
-            };
-            write(&path, &text).map(|()| true)
-        });
-        match written.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-            Ok(is_written) => {
-                is_failing = false;
-                if is_written {
+/// The file that the metrics are written to.
+struct TextFile {
+    page: Arc<Page>,
+    path: PathBuf,
+    /// The path, safe to print.
+    shown: String,
+    /// Locked during a write.
+    writing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl TextFile {
+    fn new(page: &Arc<Page>, path: &Path) -> Self {
+        Self {
+            page: Arc::clone(page),
+            path: path.to_owned(),
+            shown: crate::text::safe(path.as_os_str().as_encoded_bytes()).into_owned(),
+            writing: Arc::default(),
+        }
+    }
+
+    /// Writes the file at intervals. Reports a failure, or a write that hangs, once until a write succeeds.
+    async fn keep_writing(&self) -> Infallible {
+        let mut interval = tokio::time::interval(TEXTFILE_INTERVAL);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut is_failing, mut watchdog) = (false, Watchdog::default());
+        // Wait for the first snapshot.
+        let mut wait = Duration::from_millis(100);
+        loop {
+            let (page, path) = (Arc::clone(&self.page), self.path.clone());
+            let writing = Arc::clone(&self.writing).lock_owned().await;
+            let written = tokio::task::spawn_blocking(move || {
+                let _writing = writing;
+                let Some(text) = page.text(TextFormat::Prometheus, false) else {
+                    return Ok(false);
+                };
+                write(&path, &text).map(|()| true)
+            });
+            let hangs = format!("{} has not been written after 5s: zmtop waits for its disk", self.shown);
+            let hangs = || complain(&hangs);
+            let written = watchdog.wait(written, hangs).await;
+            match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
+                Ok(is_written) => {
+                    is_failing = false;
+                    if is_written {
+                        wait = Duration::ZERO;
+                        interval.reset();
+                    }
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut is_failing, true) {
+                        complain(&format!("cannot write {}: {error}", self.shown));
+                    }
                     wait = Duration::ZERO;
-                    interval.reset();
                 }
             }
-            Err(error) => {
-                if !std::mem::replace(&mut is_failing, true) {
-                    complain(&format!(
-                        "cannot write {}: {error}",
-                        crate::text::safe(file.as_os_str().as_encoded_bytes())
-                    ));
-                }
-                wait = Duration::ZERO;
+            if wait.is_zero() {
+                interval.tick().await;
+            } else {
+                tokio::time::sleep(wait).await;
             }
         }
-        if wait.is_zero() {
-            interval.tick().await;
-        } else {
-            tokio::time::sleep(wait).await;
+    }
+
+    /// Waits a moment for a write under way, and reports if it does not end.
+    async fn end(&self) {
+        if tokio::time::timeout(STOP_TIMEOUT, self.writing.lock()).await.is_err() {
+            complain(&format!(
+                "{} was still being written: it has its old text, and the next start removes what is left",
+                self.shown
+            ));
         }
     }
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::lock;
 use super::tls::TlsSettings;
 use super::web::WebConfig;
+use super::{Watchdog, lock};
 use crate::config::ConfigError;
 
 /// Interval of checks for changed files.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Access {
@@ -45,9 +45,7 @@ impl Access {
         let server = config.tls.as_ref().map(|tls| tls.server(file)).transpose()?;
         Ok(Self {
             acceptor: server.map(TlsAcceptor::from),
-            limit: config
-                .rate_limit
-                .map(|(interval, burst)| Mutex::new(RateLimit::new(interval, burst))),
+            limit: config.rate_limit.map(RateLimit::new).map(Mutex::new),
             config,
             seen,
         })
@@ -87,9 +85,8 @@ impl Access {
 
     /// Counts a response. Returns true if the rate limit does not allow it.
     pub(super) fn is_over_limit(&self) -> bool {
-        self.limit
-            .as_ref()
-            .is_some_and(|limit| !lock(limit).take(Instant::now()))
+        let limit = self.limit.as_ref();
+        limit.is_some_and(|limit| !lock(limit).take(Instant::now()))
     }
 
     fn has_changed(&self) -> bool {
@@ -113,29 +110,30 @@ pub(crate) async fn keep_fresh(
     access: watch::Sender<Arc<Access>>,
     complain: fn(&str),
 ) -> Infallible {
-    let mut looks = tokio::time::interval(LOOK_INTERVAL);
-    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut said = None;
+    let mut checks = tokio::time::interval(CHECK_INTERVAL);
+    checks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut reported, mut watchdog) = (None, Watchdog::default());
     loop {
-        looks.tick().await;
+        checks.tick().await;
         let (file, now) = (file.to_owned(), Arc::clone(&access.borrow()));
         let read = tokio::task::spawn_blocking(move || now.has_changed().then(|| again(&file, &now, address)));
-        match read.await {
+        let hangs = || complain("the web config has not been read after 5s: the old one stays in use");
+        match watchdog.wait(read, hangs).await {
             Ok(Some(Ok(new))) => {
                 complain("the web config was read again");
                 access.send_replace(Arc::new(new));
-                said = None;
+                reported = None;
             }
             Ok(Some(Err(what))) => {
-                if said.as_ref() != Some(&what) {
+                if reported.as_ref() != Some(&what) {
                     complain("the web config has changed, and what it was before stays in use:");
                     what.lines().for_each(complain);
                 }
-                said = Some(what);
+                reported = Some(what);
             }
             // Nothing has changed.
-            Ok(None) => said = None,
-            Err(error) => tracing::warn!(%error, "cannot look at the web config"),
+            Ok(None) => reported = None,
+            Err(error) => tracing::warn!(%error, "cannot check the web config"),
         }
     }
 }
@@ -143,10 +141,8 @@ pub(crate) async fn keep_fresh(
 fn again(file: &Path, old: &Access, address: SocketAddr) -> Result<Access, String> {
     let new = Access::load(file).map_err(|error| error.to_string())?;
     if new.scheme() != old.scheme() {
-        return Err(format!(
-            "{}: to begin or end with TLS, start zmtop again",
-            file.display()
-        ));
+        let file = file.display();
+        return Err(format!("{file}: to begin or end with TLS, start zmtop again"));
     }
     // A tool that writes in place empties the file first. Such a file must not remove a guard.
     if let Some(guard) = old.config.guard_lost_in(&new.config) {
@@ -168,7 +164,7 @@ struct RateLimit {
 }
 
 impl RateLimit {
-    fn new(interval: Duration, burst: u32) -> Self {
+    fn new((interval, burst): (Duration, u32)) -> Self {
         Self {
             interval,
             burst: f64::from(burst),
@@ -183,9 +179,7 @@ impl RateLimit {
         self.since = now;
         self.left = (self.left + gained).min(self.burst);
         let is_there = self.left >= 1.0;
-        if is_there {
-            self.left -= 1.0;
-        }
+        self.left -= f64::from(u8::from(is_there));
         is_there
     }
 }

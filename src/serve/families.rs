@@ -16,7 +16,6 @@ pub struct Family {
     pub series: Vec<Series>,
 }
 
-/// A series of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The values are safe to print.
@@ -29,16 +28,13 @@ pub struct Series {
 /// Names and values of labels; series of one group share them.
 pub type Labels = Arc<[(&'static str, Box<str>)]>;
 
-/// A kind of metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A value that rises and falls.
     Gauge,
-    /// A value that only rises, but for restarts.
+    /// Only rises, except that it starts again from 0.
     Counter,
 }
 
-/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {
     None,
@@ -107,23 +103,12 @@ impl Family {
         }));
     }
 
-    /// Adds a series as [`Self::push`] does.
+    /// Adds a series without labels, as [`Self::count`] does.
     #[must_use]
-    pub fn with(self, labels: &Labels, value: Option<f64>) -> Self {
-        self.counted(labels, value, None)
-    }
-
-    /// Adds a series as [`Self::count`] does.
-    #[must_use]
-    pub fn counted(mut self, labels: &Labels, value: Option<f64>, since: Option<SystemTime>) -> Self {
-        self.count(labels, value, since);
+    pub fn with(mut self, value: Option<f64>, since: Option<SystemTime>) -> Self {
+        self.count(&Labels::from([]), value, since);
         self
     }
-}
-
-/// Returns an empty set of labels.
-pub fn unlabelled() -> Labels {
-    Arc::new([])
 }
 
 /// Splits the unit off a name.

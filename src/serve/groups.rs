@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::families::{Family, Labels, unlabelled};
+use super::families::{Family, Labels};
 use crate::columns::{COLUMNS, Row};
 use crate::group::{Group, GroupBy, GroupKey, GroupNames, Totals};
 use crate::history::History;
@@ -20,79 +20,57 @@ const OTHERS: &str = "(others)";
 /// Maximum length of a label's value in terminal columns.
 const LONGEST: usize = 128;
 
-/// The groups that have series of their own.
-#[derive(Debug)]
-pub(super) struct GroupChoice {
-    top: usize,
-    shown: HashSet<GroupKey>,
-}
-
 /// The groups of a snapshot, divided.
 pub(super) struct Chosen {
     /// The places of the groups with series of their own, and their labels, which are unique.
     pub(super) shown: Vec<(usize, Labels)>,
     others: Vec<usize>,
-    others_labels: Labels,
 }
 
-impl GroupChoice {
-    pub(super) fn new(top: usize) -> Self {
-        Self {
-            top,
-            shown: HashSet::new(),
+/// Chooses up to `top` groups: first those that grow or leak, then those with the largest footprints. A group that was shown
+/// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
+pub(super) fn choose(
+    top: usize,
+    before: &mut HashSet<GroupKey>,
+    groups: &[Group],
+    history: &History,
+    snapshot: &Snapshot,
+) -> Chosen {
+    let worth = |group: &Group| {
+        let row = history.of_group(group, snapshot);
+        let grows = row.is_some_and(|row| row.trend().verdict.is_growth());
+        let memory = group.totals.memory.as_ref();
+        let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
+        let was_shown = before.contains(&group.key);
+        let bonus = if was_shown { footprint / 4 } else { 0 };
+        (grows, footprint.saturating_add(bonus))
+    };
+    let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
+    order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
+    let mut taken = HashSet::from([OTHERS.into()]);
+    let (mut shown, mut others) = (Vec::new(), Vec::new());
+    for (_, at) in order {
+        let group = &groups[at];
+        let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
+        // Two names that are equal once cut would be one series.
+        if shown.len() < top && taken.insert(name.clone()) {
+            shown.push((at, labels(group, name)));
+        } else {
+            others.push(at);
         }
     }
-
-    /// Chooses the groups: first those that grow or leak, then those with the largest footprints. A group that was shown
-    /// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
-    pub(super) fn choose(&mut self, groups: &[Group], history: &History, snapshot: &Snapshot) -> Chosen {
-        let worth = |group: &Group| {
-            let grows = history
-                .of_group(group, snapshot)
-                .is_some_and(|row| row.trend().verdict.is_growth());
-            let memory = group.totals.memory.as_ref();
-            let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
-            let bonus = if self.shown.contains(&group.key) {
-                footprint / 4
-            } else {
-                0
-            };
-            (grows, footprint.saturating_add(bonus))
-        };
-        let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
-        order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
-        let mut taken = HashSet::from([OTHERS.into()]);
-        let (mut shown, mut others) = (Vec::new(), Vec::new());
-        for (_, at) in order {
-            let group = &groups[at];
-            let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
-            // Two names that are equal once cut would be one series.
-            if shown.len() < self.top && taken.insert(name.clone()) {
-                shown.push((at, labels(group, name)));
-            } else {
-                others.push(at);
-            }
-        }
-        self.shown = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
-        let others_labels = groups
-            .first()
-            .map_or_else(|| Arc::new([]) as Labels, |g| labels(g, OTHERS.into()));
-        Chosen {
-            shown,
-            others,
-            others_labels,
-        }
-    }
+    *before = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
+    Chosen { shown, others }
 }
 
 fn labels(group: &Group, name: Box<str>) -> Labels {
     Arc::new([("by", group.key.by.id().into()), ("group", name)])
 }
 
-/// A figure of the verdict on a group.
+/// Metric, help, value.
 type JudgedFigure = (&'static str, &'static str, fn(&Judgement) -> bool);
 
-/// The verdicts, as alert rules need them.
+/// The verdicts on a group, as alert rules need them.
 const JUDGED: [JudgedFigure; 2] = [
     (
         "zmtop_growing",
@@ -120,20 +98,15 @@ pub(super) fn families(
     for at in &chosen.others {
         others.add(&groups[*at].totals);
     }
-    let mut rows: Vec<(&Labels, Row<'_>)> = chosen
-        .shown
-        .iter()
-        .map(|(at, labels)| {
-            let group = &groups[*at];
-            (
-                labels,
-                Row::of_group(group, history.of_group(group, snapshot), snapshot),
-            )
-        })
-        .collect();
-    if !chosen.others.is_empty() {
+    let shown = chosen.shown.iter().map(|(at, labels)| {
+        let (group, labels) = (&groups[*at], Arc::clone(labels));
+        let row = history.of_group(group, snapshot);
+        (labels, Row::of_group(group, row, snapshot))
+    });
+    let mut rows: Vec<(Labels, Row<'_>)> = shown.collect();
+    if let Some(at) = chosen.others.first() {
         // Whether their sum grows says little, so it is not judged.
-        rows.push((&chosen.others_labels, Row::of_totals(&others, snapshot)));
+        rows.push((labels(&groups[*at], OTHERS.into()), Row::of_totals(&others, snapshot)));
     }
     let mut families: Vec<Family> = COLUMNS
         .iter()
@@ -172,30 +145,27 @@ pub(super) fn families(
 }
 
 /// Makes the families of the numbers of groups and of series.
-pub(super) fn counts(groups: usize, shown: usize, series: usize) -> Vec<Family> {
-    let one = |metric, help: &str, value: usize| Family::gauge(metric, help).with(&unlabelled(), Some(value as f64));
-    let mut counts = vec![
-        one("zmtop_groups", "Groups of processes that there are.", groups),
-        one(
+pub(super) fn counts(groups: usize, shown: usize, series: usize) -> [Family; 3] {
+    let counts = [
+        ("zmtop_groups", "Groups of processes that there are.", groups),
+        (
             "zmtop_groups_shown",
             "Groups that have series of their own; the others are summed as (others).",
             shown,
         ),
+        // With those of these three.
+        ("zmtop_series", "Series in this answer.", series + 3),
     ];
-    let own = counts.len() + 1;
-    counts.push(one("zmtop_series", "Series in this answer.", series + own));
-    counts
+    counts.map(|(metric, help, value)| Family::gauge(metric, help).with(Some(value as f64), None))
 }
 
-/// Page faults of a process or of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Faults {
     minor: u64,
     major: u64,
 }
 
 /// Counts the page faults of groups, so that sums continue while processes come and go.
-#[derive(Debug)]
 pub(super) struct FaultCounters {
     by: GroupBy,
     /// The counters of each process when it was last seen.
@@ -256,16 +226,12 @@ impl FaultCounters {
         if sample.stat.is_kernel_thread() {
             return;
         }
-        let now = Faults {
-            minor: sample.stat.minflt,
-            major: sample.stat.majflt,
-        };
-        let known = self.processes.insert(sample.id, now);
-        let before = known.unwrap_or(now);
-        let more = Faults {
-            minor: now.minor.saturating_sub(before.minor),
-            major: now.major.saturating_sub(before.major),
-        };
+        let (minor, major) = (sample.stat.minflt, sample.stat.majflt);
+        let known = self.processes.insert(sample.id, Faults { minor, major });
+        let more = known.map_or_else(Faults::default, |before| Faults {
+            minor: minor.saturating_sub(before.minor),
+            major: major.saturating_sub(before.major),
+        });
         // A group counts from its first process on, even without a fault: it may end, be forgotten and come back.
         if more == Faults::default() && known.is_some() {
             return;
@@ -274,8 +240,7 @@ impl FaultCounters {
             None => &mut self.ungrouped,
             Some(name) => {
                 if !self.groups.contains_key(&*name) {
-                    let name = name.as_ref().into();
-                    self.groups.insert(name, (Faults::default(), time));
+                    self.groups.insert(name.as_ref().into(), (Faults::default(), time));
                 }
                 let Some((sum, _)) = self.groups.get_mut(&*name) else {
                     return;
@@ -287,14 +252,19 @@ impl FaultCounters {
         sum.major += more.major;
     }
 
+    /// See [`Exporter::limit_starts`](super::Exporter::limit_starts).
+    pub(super) fn limit_starts(&mut self, time: SystemTime) {
+        self.started = self.started.min(time);
+        for (_, since) in self.groups.values_mut() {
+            *since = time.min(*since);
+        }
+    }
+
     /// Returns the sums of a group, and the time from which they count.
     fn of(&self, key: &GroupKey) -> (Faults, SystemTime) {
-        match &key.name {
-            Some(name) => {
-                let known = self.groups.get(name).copied();
-                known.unwrap_or((Faults::default(), self.started))
-            }
-            None => (self.ungrouped, self.started),
-        }
+        let ungrouped = (self.ungrouped, self.started);
+        let Some(name) = &key.name else { return ungrouped };
+        let known = self.groups.get(name).copied();
+        known.unwrap_or((Faults::default(), self.started))
     }
 }

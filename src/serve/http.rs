@@ -17,9 +17,11 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -31,6 +33,8 @@ use super::text::{TextFormat, is_accepted};
 
 /// Maximum number of connections. A further one replaces another, or is closed at once.
 const MAX_CONNECTIONS: usize = 512;
+/// The part of the files that the process may have open that connections may use; the sampler uses the rest.
+const SHARE_OF_FILES: u64 = 4;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a whole connection, which has one request: Prometheus's default timeout of a scrape.
@@ -40,7 +44,7 @@ const MAX_HEAD: usize = 16 << 10;
 /// Time for the remaining responses when zmtop stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted, mostly for lack of descriptors.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY: Duration = Duration::from_millis(10);
 
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 22;
@@ -62,7 +66,9 @@ pub(crate) async fn serve(
     server: Arc<Server>,
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let connections = Arc::new(Connections::new(MAX_CONNECTIONS));
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = usize::try_from(files / SHARE_OF_FILES).unwrap_or(MAX_CONNECTIONS);
+    let connections = Arc::new(Connections::new(room.clamp(2, MAX_CONNECTIONS)));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stopped);
     loop {
@@ -70,7 +76,8 @@ pub(crate) async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => (stream, ClientAddress::from(from.ip())),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot take a connection");
+                    tracing::warn!(%error, "cannot accept a connection");
+                    connections.close_one();
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
@@ -85,13 +92,15 @@ pub(crate) async fn serve(
         tokio::spawn(async move {
             tokio::select! {
                 // A client that vanished or was too slow is not worth a message.
-                _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection) => {}
+                _ = timeout(CONNECTION_TIMEOUT, connection) => {}
                 _ = closed => {}
             }
         });
+        // The requests of accepted connections are read before more are accepted, which could close them.
+        tokio::task::yield_now().await;
     }
     drop(listener);
-    let _ = tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await;
+    let _ = timeout(STOP_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }
 
@@ -106,12 +115,13 @@ async fn converse(stream: TcpStream, client: Client, server: Arc<Server>, watche
         let _ = watcher.watch(connection(stream, client, server, access)).await;
         return;
     };
-    let agreed = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(stream, acceptor)).await;
+    let agreed = timeout(HANDSHAKE_TIMEOUT, handshake(stream, acceptor)).await;
     let Ok(Some(stream)) = agreed else { return };
     let shown = stream.get_ref().1.peer_certificates();
     if access.config.tls.as_ref().is_some_and(|tls| tls.allows(shown)) {
-        let connection = connection(stream, client, server, Arc::clone(&access));
-        let _ = watcher.watch(connection).await;
+        let _ = watcher
+            .watch(connection(stream, client, server, Arc::clone(&access)))
+            .await;
     }
 }
 
@@ -168,8 +178,8 @@ async fn admit(
     let users = &access.config.users;
     if !users.is_empty() {
         client.place.reach(Stage::Unproven);
-        let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let header = header.unwrap_or_default();
+        let header = request.headers().get(AUTHORIZATION);
+        let header = header.map(HeaderValue::as_bytes).unwrap_or_default();
         if !server.passwords.are_right(users, header, client.address).await {
             let mut response = plain(StatusCode::UNAUTHORIZED, "user and password are needed\n");
             let asks = HeaderValue::from_static("Basic realm=\"zmtop\", charset=\"UTF-8\"");
@@ -180,20 +190,18 @@ async fn admit(
     if access.is_over_limit() {
         return plain(StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
     }
-    client.place.reach(if access.config.is_guarded() {
-        Stage::Known
-    } else {
-        Stage::Public
-    });
+    let is_guarded = access.config.is_guarded();
+    client
+        .place
+        .reach(if is_guarded { Stage::Known } else { Stage::Public });
     answer(request, Arc::clone(&server.page)).await
 }
 
 async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
-        response
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let allowed = HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
     match request.uri().path() {
@@ -211,10 +219,10 @@ async fn answer(request: &Request<Incoming>, page: Arc<Page>) -> Response<Full<B
                     }
                     response
                 }
-                Ok(None) => plain(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "the first snapshot is still being taken\n",
-                ),
+                Ok(None) => {
+                    let why = "the first snapshot is still being taken\n";
+                    plain(StatusCode::SERVICE_UNAVAILABLE, why)
+                }
                 Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be made\n"),
             }
         }
@@ -237,8 +245,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 fn body(status: StatusCode, media_type: &'static str, text: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }

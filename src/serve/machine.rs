@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::families::{Family, Labels, unlabelled};
+use super::families::{Family, Labels};
 use crate::account::overview::compressed;
 use crate::columns::system::{COLUMNS, SystemRow};
 use crate::group::Coverage;
@@ -12,9 +12,10 @@ use crate::model::{Reading, Snapshot, SystemSample};
 use crate::text::safe;
 use crate::trend::Verdict;
 
-/// Counters of the kernel: metric, help, value.
+/// Metric, help, value.
 type Counter = (&'static str, &'static str, fn(&SystemSample) -> Reading<u64>);
 
+/// Counters of the kernel.
 const COUNTERS: [Counter; 8] = [
     (
         "zmtop_system_swap_in_bytes",
@@ -65,22 +66,18 @@ pub(super) fn families(snapshot: &Snapshot, history: &History, boot: Option<Syst
         .iter()
         .filter_map(|column| {
             let value = (column.value)(&row).number();
-            Some(Family::gauge(column.metric?, column.help).with(&unlabelled(), value))
+            Some(Family::gauge(column.metric?, column.help).with(value, None))
         })
         .collect();
     families.extend(COUNTERS.map(|(metric, help, get)| {
         let value = get(&snapshot.system).ok().map(|value| value as f64);
-        Family::counter(metric, help).counted(&unlabelled(), value, boot)
+        Family::counter(metric, help).with(value, boot)
     }));
     families.push(parts(history));
     families.extend(judged_parts(history));
     families.extend(pools(snapshot));
-    let name = safe(&snapshot.host);
-    let info = Family::gauge(
-        "zmtop_host_info",
-        "1; the name that the machine gives itself is a label.",
-    );
-    families.push(info.with(&label("nodename", &name), (!name.is_empty()).then_some(1.0)));
+    let help = "1; the name that the machine gives itself is a label.";
+    families.push(info("zmtop_host_info", help, "nodename", &safe(&snapshot.host)));
     families
 }
 
@@ -97,10 +94,8 @@ fn parts(history: &History) -> Family {
     for part in &account.parts {
         family.push(&label("part", part.id), part.bytes.ok().map(|bytes| bytes as f64));
     }
-    family.push(
-        &label("part", "unattributed"),
-        account.rest.ok().map(|bytes| bytes as f64),
-    );
+    let rest = account.rest.ok().map(|bytes| bytes as f64);
+    family.push(&label("part", "unattributed"), rest);
     family
 }
 
@@ -140,31 +135,28 @@ fn pools(snapshot: &Snapshot) -> [Family; 2] {
     [stored, in_ram]
 }
 
-/// Makes the families of zmtop itself: its cost since it started, and the age of its figures. `now` is the monotonic clock.
+/// Makes the families of zmtop itself. `now` is the monotonic clock.
 pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Vec<Family> {
     let coverage = Coverage::of(snapshot);
-    let gauge = |metric, help: &str, value| Family::gauge(metric, help).with(&unlabelled(), value);
-    let seconds = |time: Duration| time.as_secs_f64();
+    let own = snapshot.own.ok();
+    let gauge = |metric, help: &str, value| Family::gauge(metric, help).with(value, None);
     vec![
-        Family::counter("zmtop_cpu_seconds", "Processor time of zmtop itself.").counted(
-            &unlabelled(),
-            snapshot.own.ok().map(|own| seconds(own.cpu)),
-            Some(started),
-        ),
+        Family::counter("zmtop_cpu_seconds", "Processor time of zmtop itself.")
+            .with(own.map(|own| own.cpu.as_secs_f64()), Some(started)),
         gauge(
             "zmtop_resident_bytes",
             "Resident memory of zmtop itself.",
-            snapshot.own.ok().map(|own| own.rss as f64),
+            own.map(|own| own.rss as f64),
         ),
         gauge(
             "zmtop_snapshot_age_seconds",
             "Time since the snapshot that this answer is of, when the answer was made: up to an interval before it is asked for.",
-            Some(seconds(now.saturating_sub(snapshot.monotonic))),
+            Some(now.saturating_sub(snapshot.monotonic).as_secs_f64()),
         ),
         gauge(
             "zmtop_oldest_figure_seconds",
             "Time since the oldest read of a process's memory whose figures are in this answer.",
-            coverage.oldest.map(seconds),
+            coverage.oldest.map(|age| age.as_secs_f64()),
         ),
         gauge(
             "zmtop_processes_unreadable",
@@ -176,19 +168,30 @@ pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Ve
             "Reads of /proc that have not returned in time.",
             Some(snapshot.sampling.stuck as f64),
         ),
-        Family::gauge("zmtop_build_info", "1; the version is a label.")
-            .with(&label("version", env!("CARGO_PKG_VERSION")), Some(1.0)),
+        info(
+            "zmtop_build_info",
+            "1; the version is a label.",
+            "version",
+            env!("CARGO_PKG_VERSION"),
+        ),
     ]
 }
 
 /// Makes the family of pushes to a collector.
 pub(super) fn pushes([taken, failed]: [u64; 2], started: SystemTime) -> Family {
-    Family::counter(
-        "zmtop_pushes",
-        "Pushes to a collector of OpenTelemetry since zmtop started, each with its retries.",
-    )
-    .counted(&label("result", "taken"), Some(taken as f64), Some(started))
-    .counted(&label("result", "failed"), Some(failed as f64), Some(started))
+    let help = "Pushes to a collector of OpenTelemetry since zmtop started, each with its retries.";
+    let mut family = Family::counter("zmtop_pushes", help);
+    for (result, count) in [("taken", taken), ("failed", failed)] {
+        family.count(&label("result", result), Some(count as f64), Some(started));
+    }
+    family
+}
+
+/// Makes a family with the value 1 and this label; without a series if the label is empty.
+fn info(metric: &'static str, help: &str, name: &'static str, value: &str) -> Family {
+    let mut family = Family::gauge(metric, help);
+    family.push(&label(name, value), (!value.is_empty()).then_some(1.0));
+    family
 }
 
 fn label(name: &'static str, value: &str) -> Labels {

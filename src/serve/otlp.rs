@@ -7,28 +7,12 @@ use std::time::SystemTime;
 
 use super::families::{Family, Kind, Labels, MetricUnit};
 
-/// A metric of the semantic conventions: the family; the name, the unit, and an attribute that distinguishes families of the
-/// same name.
-type Conventional = (
-    &'static str,
-    &'static str,
-    &'static str,
-    Option<(&'static str, &'static str)>,
-);
-const CONVENTIONAL: [Conventional; 3] = [
-    ("zmtop_rss", "process.memory.usage", "By", None),
-    (
-        "zmtop_minor_faults",
-        "process.paging.faults",
-        "{fault}",
-        Some(("system.paging.fault.type", "minor")),
-    ),
-    (
-        "zmtop_major_faults",
-        "process.paging.faults",
-        "{fault}",
-        Some(("system.paging.fault.type", "major")),
-    ),
+/// The metrics of the semantic conventions: the family, the name, the unit, and the type of page faults, which distinguishes
+/// families of the same name.
+const CONVENTIONAL: [[&str; 4]; 3] = [
+    ["zmtop_rss", "process.memory.usage", "By", ""],
+    ["zmtop_minor_faults", "process.paging.faults", "{fault}", "minor"],
+    ["zmtop_major_faults", "process.paging.faults", "{fault}", "major"],
 ];
 
 /// Kinds of groups that the semantic conventions have an attribute for.
@@ -110,13 +94,15 @@ fn nanoseconds(time: SystemTime) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(0)
 }
 
-fn conventional(family: &Family) -> Option<&'static Conventional> {
-    CONVENTIONAL.iter().find(|(name, ..)| *name == family.name)
+/// Returns the name, the unit and the type of page faults.
+fn conventional(family: &Family) -> Option<[&'static str; 3]> {
+    let found = CONVENTIONAL.into_iter().find(|[known, ..]| *known == family.name);
+    found.map(|[_, name, unit, fault]| [name, unit, fault])
 }
 
 fn name(family: &Family) -> String {
     let own = || format!("zmtop.{}", family.name.strip_prefix("zmtop_").unwrap_or(family.name));
-    conventional(family).map_or_else(own, |(_, name, ..)| (*name).into())
+    conventional(family).map_or_else(own, |[name, ..]| name.into())
 }
 
 /// Makes a Metric of families with the same name.
@@ -130,7 +116,7 @@ fn metric(families: &[&Family], time: u64) -> Message {
     let metric = Message::default()
         .bytes(1, name(first))
         .bytes(2, &first.help)
-        .bytes(3, known.map_or_else(|| unit(first.unit), |(_, _, unit, _)| unit));
+        .bytes(3, known.map_or_else(|| unit(first.unit), |[_, unit, _]| unit));
     if !is_sum {
         return metric.bytes(5, data);
     }
@@ -140,16 +126,16 @@ fn metric(families: &[&Family], time: u64) -> Message {
 
 /// Makes the `NumberDataPoint`s of a family.
 fn points(family: &Family, time: u64) -> impl Iterator<Item = Message> {
-    let more = conventional(family).and_then(|(.., attribute)| *attribute);
+    let fault = conventional(family)
+        .map(|[.., fault]| fault)
+        .filter(|fault| !fault.is_empty());
     family.series.iter().map(move |series| {
-        // If the clock was set back, a counter must not begin after its value.
-        let since = series.since.map_or(0, |since| nanoseconds(since).min(time));
         Message::default()
-            .fixed(2, since)
+            .fixed(2, series.since.map_or(0, nanoseconds))
             .fixed(3, time)
             .fixed(4, series.value.to_bits())
             .each(7, attributes(&series.labels))
-            .each(7, more.map(|(key, value)| attribute(key, value)))
+            .each(7, fault.map(|fault| attribute("system.paging.fault.type", fault)))
     })
 }
 

@@ -2,7 +2,7 @@
 //! concurrent requests.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::body::Bytes;
 
@@ -16,16 +16,14 @@ const ROUND: Duration = Duration::from_millis(500);
 /// Time in which the first and the second request are expected: few servers scrape less often.
 const SECOND: Duration = Duration::from_secs(120);
 
-#[derive(Debug)]
 pub(crate) struct Page {
     state: SharedState,
-    exporter: Arc<Mutex<Exporter>>,
+    pub(super) exporter: Arc<Mutex<Exporter>>,
     /// The time between two snapshots.
     interval: Duration,
     texts: Mutex<Texts>,
 }
 
-#[derive(Debug)]
 struct Texts {
     /// The number of the last snapshot whose texts are complete. They are used until those of the next are.
     latest: u64,
@@ -33,14 +31,10 @@ struct Texts {
     all: Vec<Text>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Encoding {
-    format: TextFormat,
-    is_gzip: bool,
-}
+/// The format, and whether it is compressed with gzip.
+type Encoding = (TextFormat, bool);
 
 /// A text that is requested repeatedly.
-#[derive(Debug)]
 struct Text {
     encoding: Encoding,
     /// The last request, or the creation.
@@ -51,7 +45,7 @@ struct Text {
     made: Option<Made>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Made {
     /// The number of its snapshot.
     of: u64,
@@ -92,31 +86,25 @@ impl Text {
 impl Page {
     pub(crate) fn new(state: SharedState, exporter: Arc<Mutex<Exporter>>, interval: Duration) -> Self {
         // As Prometheus requests it.
-        let first = Text::new(Encoding {
-            format: TextFormat::OpenMetrics,
-            is_gzip: true,
-        });
+        let all = vec![Text::new((TextFormat::OpenMetrics, true))];
         Self {
             state,
             exporter,
             interval,
-            texts: Mutex::new(Texts {
-                latest: 0,
-                all: vec![first],
-            }),
+            texts: Mutex::new(Texts { latest: 0, all }),
         }
     }
 
-    pub(super) fn count_push(&self, is_taken: bool) {
-        lock(&self.exporter).count_push(is_taken);
-    }
-
-    /// Returns the host's name, safe to print, and the families; `None` before the first snapshot.
-    pub(super) fn families(&self) -> Option<(String, Vec<Family>)> {
+    /// Returns the host's name, safe to print, the families, and the time at which they are made; `None` before the first
+    /// snapshot.
+    pub(super) fn families(&self) -> Option<(String, Vec<Family>, SystemTime)> {
         let state = self.state.lock();
         let host = crate::text::safe(&state.snapshot.as_ref()?.host).into_owned();
-        let families = lock(&self.exporter).families(&state, clock::monotonic());
-        Some((host, families))
+        let mut exporter = lock(&self.exporter);
+        let time = SystemTime::now();
+        exporter.limit_starts(time);
+        let families = exporter.families(&state, clock::monotonic());
+        Some((host, families, time))
     }
 
     /// Makes the texts of a new snapshot whose requests are expected, so that no client waits for them.
@@ -128,35 +116,35 @@ impl Page {
             expected.map(|text| text.encoding).collect()
         };
         let made: Vec<_> = expected
-            .into_iter()
-            .filter_map(|encoding| Some((encoding, self.make(encoding)?)))
+            .iter()
+            .map(|encoding| (encoding, self.make(*encoding)))
             .collect();
         let pushed = self.state.lock().pushed;
         let mut texts = lock(&self.texts);
         texts.latest = pushed;
         for text in &mut texts.all {
-            let new = made.iter().find(|(encoding, _)| *encoding == text.encoding);
-            text.made = new.map(|(_, made)| made.clone());
+            let new = made.iter().find(|(encoding, _)| **encoding == text.encoding);
+            text.made = new.and_then(|(_, made)| made.clone());
         }
     }
 
     /// Returns a text; `None` before the first snapshot. Takes some milliseconds if the text was not made before.
     pub(crate) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
-        let encoding = Encoding { format, is_gzip };
+        let encoding = (format, is_gzip);
         // Locked meanwhile: concurrent requests wait for the one text.
         let mut texts = lock(&self.texts);
         let now = clock::monotonic();
-        let latest = texts.latest;
-        let at = texts.all.iter().position(|text| text.encoding == encoding);
+        let Texts { latest, all } = &mut *texts;
+        let at = all.iter().position(|text| text.encoding == encoding);
         let at = at.unwrap_or_else(|| {
-            texts.all.push(Text::new(encoding));
-            texts.all.len() - 1
+            all.push(Text::new(encoding));
+            all.len() - 1
         });
-        let text = &mut texts.all[at];
+        let text = &mut all[at];
         text.ask(now);
         // The text has its age in it. If no new snapshot follows, it is made again.
         let lasts = self.interval + Duration::from_secs(1);
-        let is_last = |made: &&Made| made.of >= latest && now.saturating_sub(made.at) < lasts;
+        let is_last = |made: &&Made| made.of >= *latest && now.saturating_sub(made.at) < lasts;
         if let Some(made) = text.made.as_ref().filter(is_last) {
             return Some(made.bytes.clone());
         }
@@ -167,7 +155,7 @@ impl Page {
     }
 
     /// Makes a text of the last snapshot; `None` before the first.
-    fn make(&self, Encoding { format, is_gzip }: Encoding) -> Option<Made> {
+    fn make(&self, (format, is_gzip): Encoding) -> Option<Made> {
         let (of, at, families) = {
             let state = self.state.lock();
             state.snapshot.as_ref()?;
@@ -175,12 +163,8 @@ impl Page {
             (state.pushed, now, lock(&self.exporter).families(&state, now))
         };
         // The engine continues while the text is written.
-        let text = format.write(&families);
-        let bytes = if is_gzip {
-            Bytes::from(gzip(text.as_bytes()))
-        } else {
-            Bytes::from(text)
-        };
+        let text = format.write(&families).into_bytes();
+        let bytes = if is_gzip { gzip(&text) } else { text }.into();
         Some(Made { of, at, bytes })
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! A bcrypt check takes 0.1 s of CPU time or more. A correct password is checked once. Other passwords are checked one at a
 //! time, with pauses, so that guessing takes at most a quarter of one core. Client addresses take turns, so that nobody waits
-//! behind all guesses from another address.
+//! behind all guesses from another address. Every other turn is for addresses that sent no wrong password yet.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -19,8 +19,10 @@ use super::lock;
 
 /// The pause after a failed check, as a multiple of its duration.
 const PAUSE: u32 = 3;
+/// Maximum number of addresses that are remembered for a wrong password. If there are more, all are forgotten.
+const MAX_REMEMBERED: usize = 4096;
 
-pub(crate) struct Passwords {
+pub struct Passwords {
     key: hmac::Key,
     /// The users with a correct password. The tag is of hash and password, so that neither is kept.
     right: Mutex<HashMap<String, hmac::Tag>>,
@@ -30,7 +32,7 @@ pub(crate) struct Passwords {
 impl Passwords {
     /// # Errors
     /// The kernel returns no random numbers.
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub fn new() -> std::io::Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &ring::rand::SystemRandom::new());
         Ok(Self {
             key: key.map_err(|_| std::io::Error::other("no random numbers"))?,
@@ -41,17 +43,15 @@ impl Passwords {
 
     /// Returns true if an `Authorization` header has the name and the password of one of the users. `users` has their bcrypt
     /// hashes, `from` is the client's address.
-    pub(super) async fn are_right(&self, users: &HashMap<String, String>, header: &[u8], from: ClientAddress) -> bool {
+    pub async fn are_right(&self, users: &HashMap<String, String>, header: &[u8], from: ClientAddress) -> bool {
         let Some((user, password)) = decode(header) else {
             return false;
         };
         let hash = users.get(&user);
         let signed = |hash: &str| [hash.as_bytes(), b"\0", &password].concat();
         let is_known = || {
-            let known = lock(&self.right).get(&user).copied();
-            known
-                .zip(hash)
-                .is_some_and(|(tag, hash)| hmac::verify(&self.key, &signed(hash), tag.as_ref()).is_ok())
+            let known = lock(&self.right).get(&user).copied().zip(hash);
+            known.is_some_and(|(tag, hash)| hmac::verify(&self.key, &signed(hash), tag.as_ref()).is_ok())
         };
         if is_known() {
             return true;
@@ -67,19 +67,20 @@ impl Passwords {
             return true;
         }
         let is_user = hash.is_some();
-        let (tell, told) = oneshot::channel();
+        let (report, reported) = oneshot::channel();
         // A task of its own: the turn lasts as long as the check, even if the client has gone away.
         tokio::spawn(async move {
             let begun = Instant::now();
             let check = tokio::task::spawn_blocking(move || bcrypt::verify(password, &against).unwrap_or(false));
             let is_right = check.await.unwrap_or(false) && is_user;
-            let _ = tell.send(is_right);
+            turn.note(from, is_right);
+            let _ = report.send(is_right);
             if !is_right {
                 tokio::time::sleep(begun.elapsed() * PAUSE).await;
             }
             drop(turn);
         });
-        let is_right = told.await.unwrap_or(false);
+        let is_right = reported.await.unwrap_or(false);
         if is_right {
             lock(&self.right).insert(user, hmac::sign(&self.key, &message));
         }
@@ -104,39 +105,53 @@ fn decode(header: &[u8]) -> Option<(String, Vec<u8>)> {
 ///
 /// A waiter that is alone at its address therefore waits for one turn of each other address, however many wait there. At an
 /// address with several waiters, a late one is as likely to be next as the others.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Turns(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     is_taken: bool,
     /// The waiters, by address. No list is empty.
     waiting: HashMap<ClientAddress, Vec<oneshot::Sender<Turn>>>,
-    /// The waiting addresses, the next one first.
-    order: VecDeque<ClientAddress>,
+    /// The waiting addresses, the next one first: those that sent no wrong password yet, and the others.
+    order: [VecDeque<ClientAddress>; 2],
+    /// The list in `order` that the last turn was for.
+    last: usize,
+    /// Addresses that sent a wrong password, and no right one since.
+    wrong: HashSet<ClientAddress>,
 }
 
 /// A turn, which passes to the next waiter when dropped.
-#[derive(Debug)]
 struct Turn(Arc<Turns>);
+
+impl Turn {
+    /// Notes whether the password of this turn was right.
+    fn note(&self, from: ClientAddress, is_right: bool) {
+        let wrong = &mut lock(&self.0.0).wrong;
+        if is_right {
+            wrong.remove(&from);
+            return;
+        }
+        if wrong.len() >= MAX_REMEMBERED {
+            wrong.clear();
+        }
+        wrong.insert(from);
+    }
+}
 
 impl Turns {
     async fn take(self: &Arc<Self>, address: ClientAddress) -> Turn {
-        let turn = {
+        let given = {
             let mut state = lock(&self.0);
-            if std::mem::replace(&mut state.is_taken, true) {
-                Err(state.wait(address))
-            } else {
-                Ok(Turn(Arc::clone(self)))
+            if !std::mem::replace(&mut state.is_taken, true) {
+                return Turn(Arc::clone(self));
             }
+            state.wait(address)
         };
-        match turn {
+        match given.await {
             Ok(turn) => turn,
-            Err(turn) => match turn.await {
-                Ok(turn) => turn,
-                // Cannot happen: a sender is only dropped after it has sent.
-                Err(_) => std::future::pending().await,
-            },
+            // Cannot happen: a sender is only dropped after it has sent.
+            Err(_) => std::future::pending().await,
         }
     }
 }
@@ -147,7 +162,7 @@ impl State {
         match self.waiting.entry(address) {
             Entry::Vacant(entry) => {
                 entry.insert(vec![give]);
-                self.order.push_back(address);
+                self.queue(address);
             }
             Entry::Occupied(entry) => {
                 let waiting = entry.into_mut();
@@ -159,9 +174,14 @@ impl State {
         given
     }
 
+    fn queue(&mut self, address: ClientAddress) {
+        self.order[usize::from(self.wrong.contains(&address))].push_back(address);
+    }
+
     /// Removes and returns the next waiter.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
-        while let Some(address) = self.order.pop_front() {
+        let lists = [1 - self.last, self.last];
+        while let Some((list, address)) = lists.iter().find_map(|at| Some((*at, self.order[*at].pop_front()?))) {
             let Some(mut waiting) = self.waiting.remove(&address) else {
                 continue;
             };
@@ -172,8 +192,9 @@ impl State {
             let chosen = waiting.swap_remove(random_below(waiting.len()));
             if !waiting.is_empty() {
                 self.waiting.insert(address, waiting);
-                self.order.push_back(address);
+                self.queue(address);
             }
+            self.last = list;
             return Some(chosen);
         }
         self.is_taken = false;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -14,21 +14,32 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTE
 use hyper::{StatusCode, Uri};
 use tokio::time::MissedTickBehavior;
 
-use super::otlp;
 use super::page::Page;
-use crate::http::Client;
+use super::{lock, otlp};
+use crate::http::{Client, Limits};
 
 /// The waits before the retries of a push.
 const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Maximum wait if the collector names one.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Interval of checks for the first snapshot.
-const FIRST_LOOK: Duration = Duration::from_millis(100);
+const FIRST_CHECK: Duration = Duration::from_millis(100);
 
-/// A collector to push to.
+/// The path of metrics at a collector.
+const PATH: &str = "/v1/metrics";
+
+/// A collector to push to, and the settings from the environment variables that OpenTelemetry defines.
 pub(crate) struct Push {
-    settings: Settings,
     client: Client,
+    /// The address of the metrics.
+    url: Uri,
+    /// Headers of each request. They may contain tokens.
+    headers: HeaderMap,
+    interval: Duration,
+    /// Of one request.
+    timeout: Duration,
+    /// The attributes of this machine.
+    resource: Vec<(String, String)>,
 }
 
 /// The reason why a push failed.
@@ -46,21 +57,80 @@ fn passing(error: impl fmt::Display) -> Failed {
     Failed { what, retry }
 }
 
+/// Returns an environment variable and its name, if it is not empty.
+fn variable(name: &str) -> Option<(String, String)> {
+    let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
+    Some((name.to_owned(), value))
+}
+
+/// Returns the variable of that name for metrics, or else the one for all signals.
+fn of_exporter(name: &str) -> Option<(String, String)> {
+    let for_metrics = variable(&format!("OTEL_EXPORTER_OTLP_METRICS_{name}"));
+    for_metrics.or_else(|| variable(&format!("OTEL_EXPORTER_OTLP_{name}")))
+}
+
 impl Push {
     /// Reads the settings from the environment, and the trusted certificates if the URL is `https`.
     ///
     /// # Errors
     /// The first setting, or the address, that cannot be used; or the certificates cannot be read.
     pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let settings = Settings::new(url, |name| std::env::var(name).ok())?;
-        let certificate = settings.certificate.as_deref();
-        let client = Client::new(&settings.url, certificate, "OTEL_EXPORTER_OTLP_CERTIFICATE")?;
-        Ok(Self { settings, client })
+        for (name, supported) in [
+            ("PROTOCOL", "http/protobuf"),
+            ("COMPRESSION", "none"),
+            ("CLIENT_KEY", ""),
+            ("CLIENT_CERTIFICATE", ""),
+        ] {
+            if let Some((name, _)) = of_exporter(name).filter(|(_, value)| value != supported) {
+                let only = if supported.is_empty() { "nothing" } else { supported };
+                return Err(format!("{name}: only {only} is supported"));
+            }
+        }
+        let milliseconds = |found: Option<(String, String)>, default| {
+            let Some((name, value)) = found else {
+                return Ok(default);
+            };
+            match value.parse() {
+                Ok(time @ 1..=86_400_000) => Ok(Duration::from_millis(time)),
+                _ => Err(format!("{name}: expected milliseconds from 1 to 86400000")),
+            }
+        };
+        let mut headers = HeaderMap::new();
+        if let Some((variable, value)) = of_exporter("HEADERS") {
+            for (name, value) in pairs(&variable, &value)? {
+                // They may be tokens: never shown, even if they are invalid.
+                let wrong = || format!("{variable}: expected headers as name=value,name=value");
+                let name = HeaderName::from_str(&name).map_err(|_| wrong())?;
+                let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+        }
+        let mut resource = Vec::new();
+        if let Some((name, value)) = variable("OTEL_RESOURCE_ATTRIBUTES") {
+            resource = pairs(&name, &value)?;
+        }
+        if let Some((_, name)) = variable("OTEL_SERVICE_NAME") {
+            resource.retain(|(key, _)| key != "service.name");
+            resource.push(("service.name".into(), name));
+        }
+        let url = address(url)?;
+        let interval = milliseconds(variable("OTEL_METRIC_EXPORT_INTERVAL"), Duration::from_secs(60))?;
+        let timeout = milliseconds(of_exporter("TIMEOUT"), Duration::from_secs(10))?;
+        let certificate = of_exporter("CERTIFICATE").map(|(_, path)| PathBuf::from(path));
+        Ok(Self {
+            client: Client::new(&url, certificate.as_deref(), "OTEL_EXPORTER_OTLP_CERTIFICATE")?,
+            url,
+            headers,
+            interval,
+            timeout,
+            resource,
+        })
     }
 
     /// Returns a warning if tokens cross the network unencrypted.
     pub(crate) fn warning(&self) -> Option<String> {
-        (!self.settings.headers.is_empty() && self.client.is_exposed()).then(|| {
+        (!self.headers.is_empty() && self.client.is_exposed()).then(|| {
             format!(
                 "--otlp names no https address: the headers of OTEL_EXPORTER_OTLP_HEADERS, with any token in them, and the metrics \
                  cross the network to {} in plain text",
@@ -71,43 +141,42 @@ impl Push {
 
     /// Pushes at intervals. Passes a failure to `complain` once, until a push succeeds or fails in another way.
     pub(crate) async fn keep_pushing(&self, page: &Arc<Page>, complain: fn(&str)) -> Infallible {
-        let mut turns = tokio::time::interval(self.settings.interval);
+        let mut turns = tokio::time::interval(self.interval);
         turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut said = None;
+        let mut reported = None;
         loop {
             turns.tick().await;
             let Some(body) = self.body(page).await else {
-                tokio::time::sleep(FIRST_LOOK).await;
+                tokio::time::sleep(FIRST_CHECK).await;
                 turns.reset_immediately();
                 continue;
             };
             let sent = self.send(body).await;
-            page.count_push(sent.is_ok());
+            lock(&page.exporter).count_push(sent.is_ok());
             let failed = sent.err().map(|failed| failed.what);
-            if let Some(what) = failed.as_ref().filter(|_| failed != said) {
-                complain(&format!("cannot push to {}: {what}", self.settings.url));
+            if let Some(what) = failed.as_ref().filter(|_| failed != reported) {
+                complain(&format!("cannot push to {}: {what}", self.url));
             }
-            said = failed;
+            reported = failed;
         }
     }
 
     /// Writes the last snapshot on a thread of its own; `None` before the first.
     async fn body(&self, page: &Arc<Page>) -> Option<Bytes> {
-        let (page, mut resource) = (Arc::clone(page), self.settings.resource.clone());
+        let (page, mut resource) = (Arc::clone(page), self.resource.clone());
         let written = tokio::task::spawn_blocking(move || {
-            let (host, families) = page.families()?;
-            let own = [
+            let (host, families, time) = page.families()?;
+            for (key, value) in [
                 ("service.name", env!("CARGO_PKG_NAME").to_owned()),
                 ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
                 ("host.name", host),
                 ("os.type", "linux".to_owned()),
-            ];
-            for (key, value) in own {
+            ] {
                 if !resource.iter().any(|(named, _)| named == key) {
                     resource.push((key.to_owned(), value));
                 }
             }
-            Some(Bytes::from(otlp::write(&families, &resource, SystemTime::now())))
+            Some(Bytes::from(otlp::write(&families, &resource, time)))
         });
         written.await.ok().flatten()
     }
@@ -124,21 +193,20 @@ impl Push {
     }
 
     async fn send_once(&self, body: Bytes) -> Result<(), Failed> {
-        let mut request = self
-            .client
-            .post(self.settings.url.path())
+        let request = self.client.post(self.url.path());
+        let request = request
             .header(CONTENT_TYPE, "application/x-protobuf")
-            .body(Full::new(body))
-            .map_err(passing)?;
-        for (name, value) in &self.settings.headers {
+            .body(Full::new(body));
+        let mut request = request.map_err(passing)?;
+        for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
         }
-        let timeout = self.settings.timeout;
-        let answer = self.client.send(request, timeout, std::future::ready);
-        let answer = tokio::time::timeout(timeout, answer).await;
-        let answer = answer
-            .map_err(|_| passing("it does not answer in time"))?
-            .map_err(passing)?;
+        let limits = Limits {
+            connect: self.timeout,
+            total: self.timeout,
+            body: None,
+        };
+        let answer = self.client.send(request, &limits).await.map_err(passing)?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());
@@ -155,97 +223,6 @@ impl Push {
         Err(Failed {
             what: format!("it answers {status}"),
             retry: may_retry.then(|| Duration::from_secs(after.unwrap_or(0))),
-        })
-    }
-}
-
-/// The path of metrics at a collector.
-const PATH: &str = "/v1/metrics";
-
-/// The settings of pushes, from the environment variables that OpenTelemetry defines.
-struct Settings {
-    /// The address of the metrics. It has a host.
-    url: Uri,
-    /// Headers of each request. They may contain tokens.
-    headers: HeaderMap,
-    interval: Duration,
-    /// Of one request.
-    timeout: Duration,
-    /// The certificates to trust instead of the system's.
-    certificate: Option<PathBuf>,
-    /// The attributes of this machine.
-    resource: Vec<(String, String)>,
-}
-
-impl Settings {
-    /// Reads the settings. `variable` returns an environment variable.
-    ///
-    /// # Errors
-    /// The first invalid or unsupported value.
-    fn new(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        // A variable for metrics overrides the one for all signals.
-        let of_exporter = |name: &str| {
-            let both = [
-                format!("OTEL_EXPORTER_OTLP_METRICS_{name}"),
-                format!("OTEL_EXPORTER_OTLP_{name}"),
-            ];
-            both.into_iter().find_map(|name| {
-                variable(&name)
-                    .filter(|value| !value.is_empty())
-                    .map(|value| (name, value))
-            })
-        };
-        for (name, spoken) in [
-            ("PROTOCOL", "http/protobuf"),
-            ("COMPRESSION", "none"),
-            ("CLIENT_KEY", ""),
-            ("CLIENT_CERTIFICATE", ""),
-        ] {
-            if let Some((name, value)) = of_exporter(name)
-                && value != spoken
-            {
-                let only = if spoken.is_empty() { "nothing" } else { spoken };
-                return Err(format!("{name}: only {only} is supported"));
-            }
-        }
-        let milliseconds = |found: Option<(String, String)>, default| {
-            let Some((name, value)) = found else {
-                return Ok(default);
-            };
-            match value.parse() {
-                Ok(time @ 1..=86_400_000) => Ok(Duration::from_millis(time)),
-                _ => Err(format!("{name}: expected milliseconds from 1 to 86400000")),
-            }
-        };
-        let interval = "OTEL_METRIC_EXPORT_INTERVAL";
-        let interval = variable(interval).map(|value| (interval.to_owned(), value));
-        let mut headers = HeaderMap::new();
-        if let Some((variable, value)) = of_exporter("HEADERS") {
-            for (name, value) in pairs(&variable, &value)? {
-                // They may be tokens: never shown, even if they are invalid.
-                let wrong = || format!("{variable}: expected headers as name=value,name=value");
-                let name = HeaderName::from_str(&name).map_err(|_| wrong())?;
-                let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
-                value.set_sensitive(true);
-                headers.insert(name, value);
-            }
-        }
-        let mut resource = Vec::new();
-        let attributes = "OTEL_RESOURCE_ATTRIBUTES";
-        if let Some(value) = variable(attributes) {
-            resource = pairs(attributes, &value)?;
-        }
-        if let Some(name) = variable("OTEL_SERVICE_NAME").filter(|name| !name.is_empty()) {
-            resource.retain(|(key, _)| key != "service.name");
-            resource.push(("service.name".into(), name));
-        }
-        Ok(Self {
-            url: address(url)?,
-            headers,
-            interval: milliseconds(interval, Duration::from_secs(60))?,
-            timeout: milliseconds(of_exporter("TIMEOUT"), Duration::from_secs(10))?,
-            certificate: of_exporter("CERTIFICATE").map(|(_, path)| path.into()),
-            resource,
         })
     }
 }

@@ -10,9 +10,7 @@ use super::families::{Family, Kind};
 /// A format of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// `OpenMetrics` 1.0.
     OpenMetrics,
-    /// Prometheus's text format 0.0.4.
     Prometheus,
 }
 

@@ -13,7 +13,7 @@ use super::yaml::{Reader, Section, switch};
 use crate::config::{ConfigError, file, unknown};
 
 /// The TLS versions, oldest first.
-const VERSIONS: [(&str, &SupportedProtocolVersion); 2] = [("TLS12", &version::TLS12), ("TLS13", &version::TLS13)];
+const VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
 /// The supported curves, by their names in Go.
 const CURVES: [(&str, &dyn SupportedKxGroup); 3] = [
     ("X25519", ring::kx_group::X25519),
@@ -21,26 +21,24 @@ const CURVES: [(&str, &dyn SupportedKxGroup); 3] = [
     ("CurveP384", ring::kx_group::SECP384R1),
 ];
 
-/// The TLS settings.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     cert: Pem,
     key: Pem,
     client_ca: Option<Pem>,
     is_client_needed: bool,
-    allowed_names: Vec<ServerName<'static>>,
+    /// A client's certificate must contain one of them; every name is allowed if there is none.
+    pub(super) allowed_names: Vec<ServerName<'static>>,
     versions: Vec<&'static SupportedProtocolVersion>,
     suites: Vec<SupportedCipherSuite>,
     curves: Vec<&'static dyn SupportedKxGroup>,
     is_own_order: bool,
 }
 
-/// A text in PEM.
+/// A text in PEM: in the config, or in a file.
 #[derive(Clone)]
 enum Pem {
-    /// The text itself, written in the config.
     Text(String),
-    /// The path of a file.
     File(PathBuf),
 }
 
@@ -75,14 +73,11 @@ impl TlsSettings {
     /// Takes the settings from a section; `None` if faults make them unusable. `at` is the section's offset.
     pub(super) fn take(reader: &mut Reader<'_>, section: &mut Section<'_>, at: usize, dir: &Path) -> Option<Self> {
         let mut pem = |text: &'static str, file: &'static str| {
-            let inline = reader.text(section.take(text)).map(Pem::Text);
-            let named = reader.text(section.take(file)).map(|name| Pem::File(dir.join(name)));
+            let inline = reader.parsed(section.take(text), |text| Ok(Pem::Text(text.to_owned())));
+            let named = reader.parsed(section.take(file), |name| Ok(Pem::File(dir.join(name))));
             if inline.is_some() && named.is_some() {
-                reader.fault(
-                    at,
-                    &format!("tls_server_config.{text}"),
-                    format!("conflicts with {file}; set only one"),
-                );
+                let what = format!("conflicts with {file}; set only one");
+                reader.fault(at, &format!("tls_server_config.{text}"), what);
             }
             named.or(inline)
         };
@@ -104,40 +99,28 @@ impl TlsSettings {
                     .into(),
             ),
         });
-        let is_client_needed = match (client_ca.is_some(), policy.flatten()) {
-            (true, Some(needed)) => needed,
-            (false, None) => false,
-            (true, None) => {
-                reader.fault(
-                    at,
-                    "tls_server_config.client_ca_file",
-                    "needs a client_auth_type that asks for certificates",
-                );
-                false
-            }
-            (false, Some(_)) => {
-                reader.fault(
-                    at,
-                    "tls_server_config.client_auth_type",
-                    "needs a client_ca_file to verify them with",
-                );
-                false
-            }
+        let policy = policy.flatten();
+        let lack = match (&client_ca, policy) {
+            (Some(_), None) => Some(("client_ca_file", "needs a client_auth_type that asks for certificates")),
+            (None, Some(_)) => Some(("client_auth_type", "needs a client_ca_file to verify them with")),
+            _ => None,
         };
+        if let Some((key, what)) = lack {
+            reader.fault(at, &format!("tls_server_config.{key}"), what);
+        }
+        let is_client_needed = client_ca.is_some() && policy == Some(true);
         let allowed_names = reader.list(section.take("client_allowed_sans"), |name| {
             ServerName::try_from(name.to_owned())
                 .map_err(|_| "only host names and IP addresses are compared here".into())
         });
         if !allowed_names.is_empty() && !is_client_needed {
-            reader.fault(
-                at,
-                "tls_server_config.client_allowed_sans",
-                "needs client_auth_type: RequireAndVerifyClientCert",
-            );
+            let what = "needs client_auth_type: RequireAndVerifyClientCert";
+            reader.fault(at, "tls_server_config.client_allowed_sans", what);
         }
         let suites = reader.list(section.take("cipher_suites"), suite);
         let curves = reader.list(section.take("curve_preferences"), |name| one_of(&CURVES, "curve", name));
-        let mut version = |name| reader.parsed(section.take(name), version_place);
+        let places = [("TLS12", 0), ("TLS13", 1)];
+        let mut version = |name| reader.parsed(section.take(name), |name| one_of(&places, "version", name));
         let (min, max) = (version("min_version").unwrap_or(0), version("max_version").unwrap_or(1));
         if min > max {
             reader.fault(at, "tls_server_config.min_version", "is above max_version");
@@ -151,7 +134,7 @@ impl TlsSettings {
             client_ca,
             is_client_needed,
             allowed_names,
-            versions: VERSIONS.get(min..=max)?.iter().map(|(_, version)| *version).collect(),
+            versions: VERSIONS.get(min..=max)?.to_vec(),
             suites,
             curves,
             is_own_order,
@@ -163,9 +146,9 @@ impl TlsSettings {
         self.is_client_needed
     }
 
-    /// Returns true if a client's certificate must contain one of the allowed names.
-    pub fn needs_name(&self) -> bool {
-        !self.allowed_names.is_empty()
+    /// Returns true if clients must use the latest version.
+    pub fn needs_latest(&self) -> bool {
+        self.versions == VERSIONS[1..]
     }
 
     /// Returns the files that the settings refer to.
@@ -217,18 +200,17 @@ impl TlsSettings {
         Ok(Arc::new(server))
     }
 
-    /// Returns true if the client's certificate contains an allowed name, or if every name is allowed.
+    /// Returns true if the client's certificate contains an allowed name.
     pub fn allows(&self, shown: Option<&[CertificateDer<'_>]>) -> bool {
         if self.allowed_names.is_empty() {
             return true;
         }
         let first = shown.and_then(<[_]>::first);
-        first
-            .and_then(|certificate| ParsedCertificate::try_from(certificate).ok())
-            .is_some_and(|certificate| {
-                let mut allowed = self.allowed_names.iter();
-                allowed.any(|name| rustls::client::verify_server_name(&certificate, name).is_ok())
-            })
+        let first = first.and_then(|certificate| ParsedCertificate::try_from(certificate).ok());
+        first.is_some_and(|certificate| {
+            let mut allowed = self.allowed_names.iter();
+            allowed.any(|name| rustls::client::verify_server_name(&certificate, name).is_ok())
+        })
     }
 
     fn provider(&self) -> CryptoProvider {
@@ -252,23 +234,14 @@ fn suite(name: &str) -> Result<SupportedCipherSuite, String> {
         let name = suite.suite().as_str()?;
         Some((name.replacen("TLS13_", "TLS_", 1), *suite))
     });
-    let known: Vec<_> = known.collect();
-    let found = known.iter().find(|(known, _)| known == name);
-    found
-        .map(|(_, suite)| *suite)
-        .ok_or_else(|| unknown("cipher suite", name, known.iter().map(|(known, _)| &**known)))
+    one_of(&known.collect::<Vec<_>>(), "cipher suite", name)
 }
 
-fn version_place(text: &str) -> Result<usize, String> {
-    let place = VERSIONS.iter().position(|(name, _)| *name == text);
-    place.ok_or_else(|| unknown("version", text, VERSIONS.map(|(name, _)| name)))
-}
-
-fn one_of<T: Copy>(known: &[(&str, T)], kind: &str, name: &str) -> Result<T, String> {
-    let found = known.iter().find(|(known, _)| *known == name);
+fn one_of<T: Copy>(known: &[(impl AsRef<str>, T)], kind: &str, name: &str) -> Result<T, String> {
+    let found = known.iter().find(|(known, _)| known.as_ref() == name);
     found
         .map(|(_, value)| *value)
-        .ok_or_else(|| unknown(kind, name, known.iter().map(|(known, _)| *known)))
+        .ok_or_else(|| unknown(kind, name, known.iter().map(|(known, _)| known.as_ref())))
 }
 
 fn certificates(pem: &Pem, config: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {

@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use super::tls::TlsSettings;
-use super::yaml::{Found, Node, Reader, Section, read_yaml, switch};
+use super::yaml::{Node, Reader, read_yaml, switch};
 use crate::config::fault::{ConfigError, Faults, shown};
 use crate::config::file;
 use crate::units::parse_span;
@@ -28,21 +28,20 @@ const HEADERS: [(&str, &[&str]); 5] = [
 type Guard = (&'static str, fn(&WebConfig) -> bool);
 
 /// The guards of a web config. A guard can only be removed by a restart.
-const GUARDS: [Guard; 4] = [
+const GUARDS: [Guard; 5] = [
     ("tls_server_config", |config| config.tls.is_some()),
     ("basic_auth_users", |config| !config.users.is_empty()),
     ("client_auth_type: RequireAndVerifyClientCert", |config| {
-        config.tls.as_ref().is_some_and(TlsSettings::needs_client)
+        config.has_tls(TlsSettings::needs_client)
     }),
     ("client_allowed_sans", |config| {
-        config.tls.as_ref().is_some_and(TlsSettings::needs_name)
+        config.has_tls(|tls| !tls.allowed_names.is_empty())
     }),
+    ("min_version: TLS13", |config| config.has_tls(TlsSettings::needs_latest)),
 ];
 
-/// The web config.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// The TLS settings; `None` if TLS is not used.
     pub tls: Option<TlsSettings>,
     /// The users and their bcrypt hashes. If empty, everyone may read.
     pub users: HashMap<String, String>,
@@ -83,7 +82,11 @@ impl WebConfig {
 
     /// Returns true if any setting keeps strangers from reading.
     pub fn is_guarded(&self) -> bool {
-        !self.users.is_empty() || self.tls.as_ref().is_some_and(TlsSettings::needs_client)
+        !self.users.is_empty() || self.has_tls(TlsSettings::needs_client)
+    }
+
+    fn has_tls(&self, is: fn(&TlsSettings) -> bool) -> bool {
+        self.tls.as_ref().is_some_and(is)
     }
 
     /// Returns the name of a guard that this config has and `new` lacks; `None` if `new` has all of them. Only their
@@ -94,36 +97,36 @@ impl WebConfig {
     }
 
     fn take(&mut self, reader: &mut Reader<'_>, root: &Node, dir: &Path) {
-        let key = String::new();
-        let mut sections = reader.section("", &Found { key, node: root });
-        if let Some(found) = sections.take("tls_server_config") {
-            let mut section = reader.section("tls_server_config.", &found);
-            if !section.is_empty() {
-                self.tls = TlsSettings::take(reader, &mut section, found.node.at, dir);
+        let mut sections = reader.section(root);
+        if let Some(node) = sections.take("tls_server_config") {
+            let mut section = reader.section(node);
+            if !section.left.is_empty() {
+                self.tls = TlsSettings::take(reader, &mut section, node.at, dir);
             }
             reader.end(section);
         }
-        if let Some(found) = sections.take("http_server_config") {
-            let mut section = reader.section("http_server_config.", &found);
+        if let Some(node) = sections.take("http_server_config") {
+            let mut section = reader.section(node);
             // Only HTTP/1.1 is served, which every HTTP/2 client also supports. So the value is checked but not used.
             reader.parsed(section.take("http2"), switch);
-            if let Some(found) = section.take("headers") {
-                let mut headers = reader.section("http_server_config.headers.", &found);
-                self.headers = take_headers(reader, &mut headers);
+            if let Some(node) = section.take("headers") {
+                let mut headers = reader.section(node);
+                for (name, allowed) in HEADERS {
+                    let value = reader.parsed(headers.take(name), |value| header(value, allowed));
+                    self.headers.extend(value.map(|value| (name, value)));
+                }
                 reader.end(headers);
             }
             reader.end(section);
         }
-        if let Some(found) = sections.take("basic_auth_users") {
-            for (name, _, node) in reader.entries(&found) {
-                let key = format!("basic_auth_users.{name}");
-                if let Some(hash) = reader.parsed(Some(Found { key, node }), hash) {
-                    self.users.insert(name.clone(), hash);
-                }
+        if let Some(node) = sections.take("basic_auth_users") {
+            for (name, _, node) in reader.entries(node) {
+                let hash = reader.parsed(Some(node), hash);
+                self.users.extend(hash.map(|hash| (name.clone(), hash)));
             }
         }
-        if let Some(found) = sections.take("rate_limit") {
-            let mut section = reader.section("rate_limit.", &found);
+        if let Some(node) = sections.take("rate_limit") {
+            let mut section = reader.section(node);
             let interval = reader.parsed(section.take("interval"), |text| {
                 parse_span(text).ok_or_else(|| format!("expected a length of time such as 1s, found `{}`", shown(text)))
             });
@@ -133,11 +136,8 @@ impl WebConfig {
             });
             let interval = interval.filter(|interval| !interval.is_zero());
             if interval.is_some() && burst.is_none() {
-                reader.fault(
-                    found.node.at,
-                    "rate_limit",
-                    "burst is missing: the number of answers at once",
-                );
+                let what = "burst is missing: the number of answers at once";
+                reader.fault(node.at, &node.key, what);
             }
             self.rate_limit = interval.zip(burst);
             reader.end(section);
@@ -151,26 +151,18 @@ fn hash(text: &str) -> Result<String, String> {
     let parts = bcrypt::HashParts::from_str(text);
     let parts = parts.map_err(|_| "not a bcrypt hash, as `htpasswd -nBC 10 NAME` prints after the colon")?;
     if parts.get_cost() > MAX_COST {
-        return Err(format!(
-            "its cost is above {MAX_COST}: no password could be checked in time"
-        ));
+        let why = format!("its cost is above {MAX_COST}: no password could be checked in time");
+        return Err(why);
     }
     Ok(text.into())
 }
 
-fn take_headers(reader: &mut Reader<'_>, section: &mut Section<'_>) -> Vec<(&'static str, String)> {
-    let mut headers = Vec::new();
-    for (name, allowed) in HEADERS {
-        let value = reader.parsed(section.take(name), |value| {
-            if !allowed.is_empty() && !allowed.contains(&value) {
-                return Err(format!("expected {}, found `{}`", allowed.join(" or "), shown(value)));
-            }
-            if value.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
-                return Err("only printable ASCII can be sent".into());
-            }
-            Ok(value.to_owned())
-        });
-        headers.extend(value.map(|value| (name, value)));
+fn header(value: &str, allowed: &[&str]) -> Result<String, String> {
+    if !allowed.is_empty() && !allowed.contains(&value) {
+        return Err(format!("expected {}, found `{}`", allowed.join(" or "), shown(value)));
     }
-    headers
+    if value.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) {
+        return Err("only printable ASCII can be sent".into());
+    }
+    Ok(value.to_owned())
 }

@@ -14,57 +14,36 @@ pub(super) struct Reader<'f> {
 
 /// The values of a mapping.
 pub(super) struct Section<'n> {
-    name: &'static str,
-    left: Vec<&'n (String, usize, Node)>,
+    pub(super) left: Vec<&'n Entry>,
     known: Vec<&'static str>,
 }
 
-/// A value and its full name, which includes the section.
-pub(super) struct Found<'n> {
-    pub(super) key: String,
-    pub(super) node: &'n Node,
-}
-
 impl<'n> Section<'n> {
-    /// Returns true if it has no values.
-    pub(super) fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
     /// Takes the value with that name; `None` if it is absent or null.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<Found<'n>> {
+    pub(super) fn take(&mut self, name: &'static str) -> Option<&'n Node> {
         self.known.push(name);
         let place = self.left.iter().position(|(key, ..)| key == name)?;
-        let (_, _, node) = self.left.remove(place);
-        (!is_null(node)).then(|| Found {
-            key: format!("{}{name}", self.name),
-            node,
-        })
+        let (.., node) = self.left.remove(place);
+        let is_null = matches!(&node.value, Value::Scalar(text) if matches!(text.as_str(), "" | "~" | "null"));
+        (!is_null).then_some(node)
     }
-}
-
-fn is_null(node: &Node) -> bool {
-    matches!(&node.value, Value::Scalar(text) if matches!(text.as_str(), "" | "~" | "null"))
 }
 
 impl Reader<'_> {
     /// Adds a fault. `at` is its offset in characters.
     pub(super) fn fault(&mut self, at: usize, key: &str, what: impl Into<String>) {
-        let byte = self
-            .text
-            .char_indices()
-            .nth(at)
-            .map_or(self.text.len(), |(byte, _)| byte);
+        let found = self.text.char_indices().nth(at);
+        let byte = found.map_or(self.text.len(), |(byte, _)| byte);
         self.faults.add(&(byte..byte), key, what);
     }
 
     /// Returns the entries of a mapping without duplicate keys. Empty if the value is not a mapping.
-    pub(super) fn entries<'n>(&mut self, found: &Found<'n>) -> Vec<&'n (String, usize, Node)> {
-        let Value::Map(map) = &found.node.value else {
-            self.fault(found.node.at, &found.key, "expected a mapping, as `key: value`");
+    pub(super) fn entries<'n>(&mut self, node: &'n Node) -> Vec<&'n Entry> {
+        let Value::Map(map) = &node.value else {
+            self.fault(node.at, &node.key, "expected a mapping, as `key: value`");
             return Vec::new();
         };
-        let mut entries: Vec<&(String, usize, Node)> = Vec::new();
+        let mut entries: Vec<&Entry> = Vec::new();
         for entry in map {
             if entries.iter().any(|(key, ..)| *key == entry.0) {
                 self.fault(entry.1, &entry.0, "is repeated");
@@ -75,59 +54,38 @@ impl Reader<'_> {
         entries
     }
 
-    /// Starts taking the values of a mapping. The section's `name` ends with a dot.
-    pub(super) fn section<'n>(&mut self, name: &'static str, found: &Found<'n>) -> Section<'n> {
-        Section {
-            name,
-            left: self.entries(found),
-            known: Vec::new(),
-        }
+    /// Starts taking the values of a mapping.
+    pub(super) fn section<'n>(&mut self, node: &'n Node) -> Section<'n> {
+        let (left, known) = (self.entries(node), Vec::new());
+        Section { left, known }
     }
 
     /// Ends a section. Every value not taken is reported as unknown.
     pub(super) fn end(&mut self, section: Section<'_>) {
-        for (key, at, _) in section.left {
+        for (key, at, node) in section.left {
             let what = unknown("key", key, section.known.iter().copied());
-            self.fault(*at, &format!("{}{key}", section.name), what);
+            self.fault(*at, &node.key, what);
         }
-    }
-
-    /// Returns the text of a value.
-    pub(super) fn text(&mut self, found: Option<Found<'_>>) -> Option<String> {
-        let found = found?;
-        if let Value::Scalar(text) = &found.node.value {
-            return Some(text.clone());
-        }
-        self.fault(found.node.at, &found.key, "expected one value, found several");
-        None
     }
 
     /// Parses the text of a value. The error of `parse` says what was expected.
-    pub(super) fn parsed<T>(
-        &mut self,
-        found: Option<Found<'_>>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<T> {
-        let (at, key) = found.as_ref().map(|found| (found.node.at, found.key.clone()))?;
-        let parsed = parse(&self.text(found)?);
-        parsed.map_err(|what| self.fault(at, &key, what)).ok()
+    pub(super) fn parsed<T>(&mut self, node: Option<&Node>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+        let node = node?;
+        let parsed = match &node.value {
+            Value::Scalar(text) => parse(text),
+            _ => Err("expected one value, found several".into()),
+        };
+        parsed.map_err(|what| self.fault(node.at, &node.key, what)).ok()
     }
 
     /// Parses each text of a list.
-    pub(super) fn list<T>(&mut self, found: Option<Found<'_>>, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
-        let Some(found) = found else { return Vec::new() };
-        let Value::List(list) = &found.node.value else {
-            self.fault(found.node.at, &found.key, "expected a list, as `- value`");
+    pub(super) fn list<T>(&mut self, node: Option<&Node>, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
+        let Some(node) = node else { return Vec::new() };
+        let Value::List(list) = &node.value else {
+            self.fault(node.at, &node.key, "expected a list, as `- value`");
             return Vec::new();
         };
-        let each = list.iter().filter_map(|node| {
-            let found = Found {
-                key: found.key.clone(),
-                node,
-            };
-            self.parsed(Some(found), &parse)
-        });
-        each.collect()
+        list.iter().filter_map(|node| self.parsed(Some(node), &parse)).collect()
     }
 }
 
@@ -144,21 +102,23 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 const MAX_DEPTH: usize = 16;
 
 /// A value and its place in the text.
-#[derive(Debug)]
 pub(super) struct Node {
     /// The offset in the text, in characters.
     pub(super) at: usize,
-    /// The value.
+    /// The keys that lead to it, joined by dots.
+    pub(super) key: String,
     value: Value,
 }
 
+/// A key, its offset, and its value.
+pub(super) type Entry = (String, usize, Node);
+
 /// A value. Its reader interprets scalars.
-#[derive(Debug)]
-pub(super) enum Value {
+enum Value {
     Scalar(String),
     List(Vec<Node>),
-    /// The keys with their offsets, in the order of the text.
-    Map(Vec<(String, usize, Node)>),
+    /// In the order of the text.
+    Map(Vec<Entry>),
 }
 
 /// The offset in characters of what could not be read, and the reason.
@@ -173,7 +133,7 @@ pub(super) fn read_yaml(text: &str) -> Result<Option<Node>, NotRead> {
             (Event::StreamEnd, _) => return Ok(document),
             (Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing, _) => {}
             (_, span) if document.is_some() => return Err(at(span, "a second document; one is read")),
-            (event, span) => document = Some(events.node(event, span, 0)?),
+            (event, span) => document = Some(events.node(event, span, String::new(), 0)?),
         }
     }
 }
@@ -187,41 +147,37 @@ struct Events<'t>(Parser<'t, StrInput<'t>>);
 
 impl<'t> Events<'t> {
     fn next(&mut self) -> Result<(Event<'t>, Span), NotRead> {
-        let failed = |error: &ScanError| (error.marker().index(), format!("not YAML: {}", shown(error.info())));
-        match self.0.next_event() {
-            Some(found) => found.map_err(|error| failed(&error)),
-            None => Ok((Event::StreamEnd, Span::default())),
-        }
+        let failed = |error: ScanError| (error.marker().index(), format!("not YAML: {}", shown(error.info())));
+        let end = Ok((Event::StreamEnd, Span::default()));
+        self.0.next_event().unwrap_or(end).map_err(failed)
     }
 
     /// Reads the value that starts with `begin`.
-    fn node(&mut self, begin: Event<'t>, span: Span, depth: usize) -> Result<Node, NotRead> {
+    fn node(&mut self, begin: Event<'t>, span: Span, key: String, depth: usize) -> Result<Node, NotRead> {
         if depth == MAX_DEPTH {
             return Err(at(span, "too many lists and mappings in each other"));
         }
         let value = match begin {
             Event::Scalar(text, _, 0, None) => Value::Scalar(text.into_owned()),
-            Event::SequenceStart(0, None) => Value::List(self.list(depth)?),
-            Event::MappingStart(0, None) => Value::Map(self.map(depth)?),
+            Event::SequenceStart(0, None) => Value::List(self.list(&key, depth)?),
+            Event::MappingStart(0, None) => Value::Map(self.map(&key, depth)?),
             _ => return Err(at(span, "anchors, aliases and tags are not read")),
         };
-        Ok(Node {
-            at: span.start.index(),
-            value,
-        })
+        let at = span.start.index();
+        Ok(Node { at, key, value })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Node>, NotRead> {
+    fn list(&mut self, key: &str, depth: usize) -> Result<Vec<Node>, NotRead> {
         let mut list = Vec::new();
         loop {
             match self.next()? {
                 (Event::SequenceEnd, _) => return Ok(list),
-                (event, span) => list.push(self.node(event, span, depth + 1)?),
+                (event, span) => list.push(self.node(event, span, key.to_owned(), depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Vec<(String, usize, Node)>, NotRead> {
+    fn map(&mut self, parent: &str, depth: usize) -> Result<Vec<Entry>, NotRead> {
         let mut map = Vec::new();
         loop {
             let (key, span) = match self.next()? {
@@ -230,7 +186,8 @@ impl<'t> Events<'t> {
                 (_, span) => return Err(at(span, "a key that is no text")),
             };
             let (event, value) = self.next()?;
-            map.push((key, span.start.index(), self.node(event, value, depth + 1)?));
+            let path = format!("{parent}.{key}").trim_start_matches('.').to_owned();
+            map.push((key, span.start.index(), self.node(event, value, path, depth + 1)?));
         }
     }
 }

@@ -74,9 +74,9 @@ impl Rows {
     /// Returns the age of the oldest figure: at least the interval; else the time since the oldest walk whose figure may be
     /// wrong by more than the tolerance. In a fleet every figure may have changed since its sample.
     pub fn age(&self, snapshot: &Snapshot) -> Duration {
-        let age = match (snapshot.fleet.is_some(), self.coverage.uncertain_since) {
-            (true, _) => self.coverage.oldest,
-            (false, since) => since.map(|at| snapshot.monotonic.saturating_sub(at)),
+        let age = match (&snapshot.fleet, self.coverage.uncertain_since) {
+            (Some(fleet), _) => fleet.age(snapshot.monotonic),
+            (None, since) => since.map(|at| snapshot.monotonic.saturating_sub(at)),
         };
         age.unwrap_or_default().max(snapshot.interval)
     }

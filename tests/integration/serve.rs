@@ -1,6 +1,7 @@
 //! `zmtop serve`: what is exported, how requests are answered, and what Prometheus makes of it.
 
 mod access;
+mod connections;
 mod crowd;
 mod dashboard;
 mod exported;

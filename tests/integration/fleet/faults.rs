@@ -133,6 +133,22 @@ fn a_server_that_goes_away_and_comes_back() {
 }
 
 #[test]
+fn figures_grow_old_once_every_host_is_gone() {
+    let server = Server::start(Series::new(&["web1:9464"]));
+    let pty = fleet(&server, &[]);
+    pty.wait_for("figures up to 1s old");
+    server.change(|series| series.hosts.clear());
+    pty.wait("their age", |text| {
+        let age = text
+            .split("figures up to ")
+            .nth(1)
+            .and_then(|rest| rest.split('s').next());
+        text.contains("1 host (1 gone)") && age.is_some_and(|age| age.parse().is_ok_and(|age: u32| age >= 3))
+    });
+    quit(pty);
+}
+
+#[test]
 fn a_server_that_was_not_ready_is_asked_again_soon() {
     let mut series = Series::new(&["web1:9464"]);
     series.reply = Reply::Error("503 Service Unavailable", "Service Unavailable");

@@ -8,7 +8,7 @@ use zmtop::engine::State;
 use zmtop::group::GroupBy;
 use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot, SystemSample};
-use zmtop::serve::{ExportOptions, Exporter, Family};
+use zmtop::serve::{Exporter, Family};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
 
@@ -23,13 +23,7 @@ impl Exported {
     pub(super) fn new(top: usize) -> Self {
         Self {
             state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
-            exporter: Exporter::new(
-                ExportOptions {
-                    by: GroupBy::Command,
-                    top,
-                },
-                SystemTime::UNIX_EPOCH,
-            ),
+            exporter: Exporter::new(GroupBy::Command, top, SystemTime::UNIX_EPOCH),
             second: 0,
         }
     }

@@ -236,6 +236,40 @@ fn names_that_look_alike_are_one_series_at_most() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_moves_the_start_of_counters_once() {
+    let hour = 3600;
+    let mut exported = Exported::new(10);
+    let system = |system: &mut zmtop::model::SystemSample| {
+        system.uptime = Ok(60.0);
+        system.pswpin = Ok(5);
+    };
+    let starts = |families: &[Family]| -> Vec<_> {
+        let series = families.iter().flat_map(|family| &family.series);
+        series.filter_map(|series| series.since).collect()
+    };
+    let names = |n: u32| vec![sized(1, "/bin/a", 1), sized(2 + n, "/bin/b", 1)];
+    exported.after_with(10 * hour, names(0), system);
+    let before = starts(&exported.after_with(1, names(1), system));
+    assert!(before.len() >= 4, "{before:?}");
+    // Of the clock, as pushes see it: it was set back by an hour, and goes on from there.
+    let mut set_back = |after: u64| {
+        let at = Duration::from_secs(10 * hour + after);
+        let mut snapshot = snapshot(at, names(2));
+        system(&mut snapshot.system);
+        snapshot.time -= Duration::from_secs(hour);
+        let time = snapshot.time;
+        let found = starts(&exported.take_in(snapshot));
+        assert!(found.iter().all(|since| *since <= time), "{found:?}");
+        found
+    };
+    let first = set_back(5);
+    for after in [6, 60, 2000] {
+        assert_eq!(set_back(after), first, "after {after} s");
+    }
+    assert_eq!(first.len(), before.len());
+}
+
+#[test]
 fn what_could_not_be_read_is_absent() {
     let mut exported = Exported::new(10);
     let mut hidden = sized(1, "/bin/hidden", 1);

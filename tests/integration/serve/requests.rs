@@ -185,6 +185,43 @@ fn the_file_is_whole_and_others_may_read_it() {
 }
 
 #[test]
+fn a_file_whose_disk_hangs_is_said() {
+    use rustix::fs::{FlockOperation, flock};
+    let tree = tree();
+    let (file, left) = (tree.path("metrics.prom"), tree.path(".metrics.prom.new"));
+    // A writer waits for the lock, as it would for a disk.
+    let lock = std::fs::File::create(&left).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let start = || Server::start(&tree, &["--textfile", file.to_str().unwrap()]);
+    let mut server = start();
+    server.wait_for("metrics.prom has not been written after 5s");
+    server.scrape();
+    // It goes on waiting.
+    flock(&lock, FlockOperation::Unlock).unwrap();
+    let begun = Instant::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(server);
+    std::fs::remove_file(&file).unwrap();
+    let lock = std::fs::File::create(&left).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let mut server = start();
+    server.wait_for("has not been written after 5s");
+    kill_process(Pid::from_raw(server.child.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
+    server.wait_for("metrics.prom was still being written");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    // What is left of it is removed by the next start.
+    drop(lock);
+    let _server = start();
+    while !file.exists() || left.exists() {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn promtool_finds_nothing_wrong() {
     let tree = tree();
     let hostile = b"a\"b\\c\n\x1b]52;c;eA==\x07\xff\xe2\x80\xae";

@@ -157,7 +157,8 @@ fn a_reload_never_drops_the_need_of_a_certificate() {
     std::fs::write(tree.path("ca.pem"), &clients.pem).unwrap();
     let own = authority.sign("127.0.0.1", 4000);
     let needed = "  client_ca_file: ca.pem\n  client_auth_type: RequireAndVerifyClientCert\n";
-    let named = format!("{needed}  client_allowed_sans: [good.example]\n");
+    let old = format!("{needed}  client_allowed_sans: [good.example]\n");
+    let named = format!("{old}  min_version: TLS13\n");
     let config = configure(&tree, &own, &named);
     let mut server = Server::start(&tree, &["--web-config", &config]);
     let answers = |server: &Server, own: Option<&Pair>| {
@@ -169,6 +170,7 @@ fn a_reload_never_drops_the_need_of_a_certificate() {
     for (weaker, why) in [
         ("", "client_auth_type: RequireAndVerifyClientCert is gone"),
         (needed, "client_allowed_sans is gone"),
+        (&old, "min_version: TLS13 is gone"),
         (given, "client_auth_type: RequireAndVerifyClientCert is gone"),
     ] {
         web_config(&tree, &tls_config(weaker));
