@@ -141,9 +141,9 @@ impl Mark {
         }
     }
 
-    /// Returns how long ago it was set.
-    pub const fn age(&self, snapshot: &Snapshot) -> Duration {
-        snapshot.monotonic.saturating_sub(self.origin.monotonic)
+    /// Returns the monotonic time at which it was set.
+    pub const fn at(&self) -> Duration {
+        self.origin.monotonic
     }
 
     /// Returns the tables of the kernel's own memory as they were.

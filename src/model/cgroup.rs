@@ -50,11 +50,13 @@ cgroup_figures!(define_figures);
 
 impl CgroupFigures {
     /// Returns these figures with the lower of each two limits, for a cgroup below one with the limits of
-    /// `above`. If either limit is unknown, so is the result; a cgroup without the controller is charged to that above.
+    /// `above`. If either limit is unknown, so is the result, but a known limit counts below one that is not visible. A
+    /// cgroup without the controller is charged to the one above.
     #[must_use]
     pub fn below(&self, above: &Self) -> Self {
         let lower = |mine: Reading<Option<u64>>, theirs: Reading<Option<u64>>| match (mine, theirs) {
             (Err(Missing::Unsupported), theirs) => theirs,
+            (mine @ Ok(Some(_)), Err(Missing::OutOfView)) => mine,
             (mine, theirs) => Ok(match (mine?, theirs?) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (one, other) => one.or(other),

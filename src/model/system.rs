@@ -328,6 +328,16 @@ impl SystemSample {
         (limit < self.mem_total.ok()?).then_some((limit, &self.limit))
     }
 
+    /// Marks the zram devices that hold a swap area: those in `swaps`, or all if `swaps` is unknown and there is swap.
+    pub fn mark_swap(&mut self) {
+        let swaps = self.swaps.as_deref().ok();
+        let has_swap = self.swap_total != Ok(0);
+        for device in &mut self.zram {
+            let is_on = |area: &SwapArea| area.path.rsplit(|b| *b == b'/').next() == Some(device.name.as_bytes());
+            device.is_swap = swaps.map_or(has_swap, |swaps| swaps.iter().any(is_on));
+        }
+    }
+
     /// Returns the memory that programs could still have without swapping, at most `MemTotal`: `MemAvailable`, and what the
     /// kernel does not count in it though it gets it back: `GPUReclaim`, and what the ZFS cache has above its minimum.
     pub fn available(&self) -> Reading<u64> {

@@ -3,10 +3,12 @@
 pub mod figures;
 pub mod scope;
 
+use std::collections::HashMap;
+
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
-use super::parse::{mount_lines, unescape_octal};
+use super::parse::{MountLine, mount_lines, unescape_octal};
 use super::pids::{self, PidList};
 use crate::model::{Missing, Reading};
 
@@ -160,17 +162,21 @@ pub struct Mounts {
     pub above: Vec<Vec<u8>>,
 }
 
-/// Parses a `mountinfo`. Returns [`Missing::Unsupported`] if it has no mount of the memory controller, and
-/// [`Missing::OutOfView`] if all such mounts are of cgroups outside the cgroup namespace.
+/// Parses a `mountinfo`. Mounts that others hide do not count. Returns [`Missing::Unsupported`] if it has no mount of the
+/// memory controller, and [`Missing::OutOfView`] if all such mounts are hidden or of cgroups outside the cgroup namespace.
 pub fn mounts(mountinfo: &[u8]) -> Reading<Mounts> {
     let (mut v1, mut v2) = (Found::default(), Found::default());
-    for line in mount_lines(mountinfo) {
+    let table = MountTable::new(mountinfo);
+    for (at, line) in table.lines.iter().enumerate() {
         let list = match line.kind {
             b"cgroup2" => &mut v2,
             b"cgroup" if line.options.split(|b| *b == b',').any(|o| o == b"memory") => &mut v1,
             _ => continue,
         };
         list.is_mounted = true;
+        if table.is_hidden(at) {
+            continue;
+        }
         let (root, point) = (unescape_octal(line.root), unescape_octal(line.point));
         if is_plain(&root) {
             list.mounts.push(Mount { root, point });
@@ -197,6 +203,36 @@ pub fn mounts(mountinfo: &[u8]) -> Reading<Mounts> {
         outer: found.outer,
         above: Vec::new(),
     })
+}
+
+/// The lines of a `mountinfo`, and the parent of each mount id.
+struct MountTable<'a> {
+    lines: Vec<MountLine<'a>>,
+    parents: HashMap<&'a [u8], &'a [u8]>,
+}
+
+impl<'a> MountTable<'a> {
+    fn new(mountinfo: &'a [u8]) -> Self {
+        let lines: Vec<_> = mount_lines(mountinfo).collect();
+        let parents = lines.iter().map(|line| (line.id, line.parent)).collect();
+        Self { lines, parents }
+    }
+
+    /// Returns true if another mount lies over the mount with this index, or over a directory above its mount point. Such
+    /// a mount is mounted on this one or on one of its ancestors, and is no ancestor itself.
+    fn is_hidden(&self, at: usize) -> bool {
+        let line = &self.lines[at];
+        // A made-up list may have a loop.
+        let ids: Vec<_> = std::iter::successors(Some(line.id), |id| self.parents.get(id).copied())
+            .take(self.lines.len() + 1)
+            .collect();
+        let is_over = |(other, over): (usize, &MountLine<'_>)| {
+            // Of two mounts on one directory of the same mount, the later one lies over the other.
+            let is_later = (over.parent, over.point) != (line.parent, line.point) || other > at;
+            is_later && below(line.point, over.point).is_some() && ids.contains(&over.parent) && !ids.contains(&over.id)
+        };
+        self.lines.iter().enumerate().any(is_over)
+    }
 }
 
 /// The mounts of one version of the hierarchy in a `mountinfo`.

@@ -44,6 +44,9 @@ pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
 /// A line of a `mountinfo`: `id parent major:minor root point options [optional…] - type source super-options`
 /// (`Documentation/filesystems/proc.rst`, 3.5). Paths are escaped, see [`unescape_octal`].
 pub(crate) struct MountLine<'a> {
+    pub(crate) id: &'a [u8],
+    /// The id of the mount that has the mount point.
+    pub(crate) parent: &'a [u8],
     pub(crate) device: &'a [u8],
     pub(crate) root: &'a [u8],
     pub(crate) point: &'a [u8],
@@ -56,9 +59,12 @@ pub(crate) struct MountLine<'a> {
 pub(crate) fn mount_lines(mountinfo: &[u8]) -> impl Iterator<Item = MountLine<'_>> {
     mountinfo.split(|b| *b == b'\n').filter_map(|line| {
         let mut fields = line.split(|b| *b == b' ');
-        let (device, root, point) = (fields.nth(2)?, fields.next()?, fields.next()?);
+        let (id, parent) = (fields.next()?, fields.next()?);
+        let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
         let mut rest = fields.skip_while(|f| *f != b"-").skip(1);
         Some(MountLine {
+            id,
+            parent,
             device,
             root,
             point,

@@ -408,13 +408,3 @@ pub fn mm_stat(bytes: &[u8]) -> Option<MmStat> {
         same_pages: later(5),
     })
 }
-
-/// Marks the zram devices that hold a swap area.
-pub fn mark_swap(sample: &mut SystemSample) {
-    let swaps = sample.swaps.as_deref().unwrap_or(&[]);
-    for device in &mut sample.zram {
-        device.is_swap = swaps
-            .iter()
-            .any(|area| area.path.rsplit(|b| *b == b'/').next() == Some(device.name.as_bytes()));
-    }
-}

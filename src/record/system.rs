@@ -76,7 +76,8 @@ macro_rules! define_system {
                 };
                 let loads = |[one, five, fifteen]: [Option<f32>; 3]| Some([one?, five?, fifteen?]);
                 let areas = |swaps: Vec<Area<'_>>| swaps.into_iter().map(SwapArea::from).collect();
-                Self {
+                let is_old = record.zram.iter().flatten().any(|device| device.is_swap.is_none());
+                let mut sample = Self {
                     $($figure: reasons.reading(stringify!($figure), record.$figure),)*
                     zram: record.zram.into_iter().flatten().map(Zram::from).collect(),
                     swaps: reasons.reading("swaps", record.swaps.map(areas)),
@@ -87,7 +88,11 @@ macro_rules! define_system {
                         .limit
                         .map_or_else(|| CgroupFigures::missing(reasons.reason("limit")), CgroupFigures::from),
                     scope: record.scope.map(|scope| Box::new(scope.into())),
+                };
+                if is_old {
+                    sample.mark_swap();
                 }
+                sample
             }
         }
     };

@@ -13,7 +13,7 @@ use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::accounting::{AccountingFile, Held, InputUpdate, MemoryFs};
 use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
-use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
+use crate::proc::system::{Machine, MachineUpdate, SystemFile};
 
 /// Time between two reads of values that hardly ever change or only serve a warning: the host name, zmtop's own
 /// cgroup limit; and, if there are none, swap areas, zram devices and the ZFS cache.
@@ -117,7 +117,7 @@ impl SystemFiles {
 
     /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read `is_late`
     /// are reported as timed out.
-    pub(super) fn sample(&mut self, is_late: impl Fn(JobKey) -> bool) -> SystemSample {
+    pub(super) fn sample(&mut self, accounting: &Accounting, is_late: impl Fn(JobKey) -> bool) -> SystemSample {
         if let Some((uptime, then)) = self.uptime {
             let since = clock::since_boot().saturating_sub(then);
             self.machine.sample.uptime = Ok(uptime + since.as_secs_f64());
@@ -125,12 +125,15 @@ impl SystemFiles {
         for file in self.reading.iter().filter(|file| is_late(JobKey::System(**file))) {
             file.parse(Err(Missing::TimedOut))(&mut self.machine);
         }
-        system::mark_swap(&mut self.machine.sample);
+        self.machine.sample.mark_swap();
         let host = &self.machine.sample;
         if self.is_reading_scope && is_late(JobKey::Scope) {
             self.scope = self.scope.as_ref().map(ScopeReading::late);
         }
-        let narrow = self.scope.as_ref().and_then(|scope| scope.narrow(host));
+        let narrow = self
+            .scope
+            .as_ref()
+            .and_then(|scope| scope.narrow(host, &accounting.inputs));
         narrow.unwrap_or_else(|| host.clone())
     }
 }

@@ -353,7 +353,7 @@ impl Scanner {
             Some(why) => (Err(why), None),
         };
         let (walks, walked) = self.table.count_walks();
-        let system = self.system.sample(is_late);
+        let system = self.system.sample(&self.accounting, is_late);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
             _ => Arc::default(),

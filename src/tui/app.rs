@@ -435,13 +435,6 @@ pub struct MappingScan {
     pub at: Duration,
 }
 
-impl MappingScan {
-    /// Returns how old it is.
-    pub const fn age(&self, snapshot: &Snapshot) -> Duration {
-        snapshot.monotonic.saturating_sub(self.at)
-    }
-}
-
 // The rows that the user asks for: their kind, and the filters they must pass.
 
 /// The part of the snapshot that the user asks to see.

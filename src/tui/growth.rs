@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::history::History;
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
@@ -52,14 +53,15 @@ impl TrackedProcess {
     }
 
     /// Returns how long the growth took, and how long ago the last reading was.
-    pub fn span(&self, snapshot: &Snapshot) -> Option<(Duration, Duration)> {
-        let age = snapshot.monotonic.saturating_sub(self.last.as_ref()?.at);
-        Some((self.took()?, age))
+    pub fn span(&self, history: &History) -> Option<(Duration, Duration)> {
+        let age = history.elapsed_since(self.last.as_ref()?.at);
+        Some((self.took(history)?, age))
     }
 
     /// Returns the time from the first reading to the last.
-    fn took(&self) -> Option<Duration> {
-        Some(self.last.as_ref()?.at.saturating_sub(self.first.as_ref()?.at))
+    fn took(&self, history: &History) -> Option<Duration> {
+        let (first, last) = (self.first.as_ref()?.at, self.last.as_ref()?.at);
+        Some(history.suspends().elapsed(first, last))
     }
 }
 
@@ -80,9 +82,9 @@ impl GrowthTracker {
     }
 
     /// Returns the mapping of that process that grew most, as far as it was read, and how long that took.
-    pub fn fastest(&self, id: Identity) -> Option<(&MappingGrowth, Duration)> {
+    pub fn fastest(&self, id: Identity, history: &History) -> Option<(&MappingGrowth, Duration)> {
         let process = self.find(id)?;
-        Some((process.fastest.as_ref()?, process.took()?))
+        Some((process.fastest.as_ref()?, process.took(history)?))
     }
 
     /// Forgets every reading.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::{Mounts, Version, charged, each_id};
+use super::{Mounts, Version, above, charged, each_id};
 use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
@@ -12,6 +12,8 @@ use crate::proc::parse::{number, words};
 /// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
 /// fits into 63 bits, for pages of up to 64 KiB.
 pub(super) const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
+/// `memory.stat` has about 2 KiB.
+pub(super) const MAX_STAT: usize = 16 << 10;
 
 /// Reads the mount points of the memory controller, as `self` sees them. In a captured tree, only mounts within its own
 /// sysfs count. If only cgroups above zmtop's cgroup namespace are mounted (`unshare --cgroup`), searches them for the
@@ -75,17 +77,67 @@ fn read_v1(dir: &OwnedFd) -> CgroupFigures {
     }
 }
 
-/// Reads the figures of the cgroup at `path`, with its own limits only. At the root of a cgroup namespace, the visible
-/// limits above it count too.
+/// Reads the figures of the cgroup at `path`, with its own limits only. If no path leads to its parent, as at the root of
+/// a cgroup namespace, the limits above it count too, as far as they are known.
 pub fn read(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
     let Some(directory) = mounts.directory(path) else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
-    let own = read_directory(mounts.version, &directory);
-    let outer = if path == b"/" { &mounts.above[..] } else { &[] };
-    outer.iter().fold(own, |figures, directory| {
-        figures.below(&read_directory(mounts.version, directory))
-    })
+    if above(path).is_some_and(|parent| mounts.directory(parent).is_some()) {
+        return read_directory(mounts.version, &directory);
+    }
+    let levels = read_levels(mounts, path);
+    let all = levels.into_iter().reduce(|own, above| own.below(&above));
+    all.unwrap_or(CgroupFigures::missing(Missing::OutOfView))
+}
+
+/// Reads the figures of the cgroup at `path` and of its visible ancestors, innermost first, each with its own limits. The
+/// limits of the outermost one include those above it that are not visible.
+fn read_levels(mounts: &Mounts, path: &[u8]) -> Vec<CgroupFigures> {
+    let directories = mounts.levels(path);
+    let read = |directory: &Vec<u8>| read_directory(mounts.version, directory);
+    let mut levels: Vec<_> = directories.iter().map(read).collect();
+    if let (Some(figures), Some(directory)) = (levels.last_mut(), directories.last()) {
+        add_hidden_limits(mounts.version, directory, figures);
+    }
+    levels
+}
+
+/// Adds the limits above the outermost visible cgroup. In v1 its `memory.stat` has the lowest ones. In v2 they are
+/// unknown, unless it is the root, which has no file of a limit.
+fn add_hidden_limits(version: Version, directory: &[u8], figures: &mut CgroupFigures) {
+    let Ok(dir) = open_directory(directory) else { return };
+    match version {
+        Version::V1 => {
+            let mut buf = vec![0; MAX_STAT];
+            let stat = files::open_at(&dir, b"memory.stat").and_then(|fd| files::read_all(fd, &mut buf));
+            let stat = &buf[..stat.unwrap_or(0)];
+            let lowest = |key| value(stat, key).map(|bytes| Some(bytes).filter(|bytes| *bytes < NO_LIMIT));
+            let (limit, both) = (
+                lowest(b"hierarchical_memory_limit"),
+                lowest(b"hierarchical_memsw_limit"),
+            );
+            figures.limit = limit.or(figures.limit);
+            figures.swap_limit = swap_limit(both, limit).or(figures.swap_limit);
+        }
+        Version::V2 => {
+            for (limit, file) in [
+                (&mut figures.limit, &b"memory.max"[..]),
+                (&mut figures.swap_limit, b"memory.swap.max"),
+            ] {
+                if *limit == Ok(None) && files::open_at(&dir, file).is_ok() {
+                    *limit = Err(Missing::OutOfView);
+                }
+            }
+        }
+    }
+}
+
+/// Parses the value of `key` in a file of lines `key value`.
+pub(super) fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
+    let mut lines = text.split(|b| *b == b'\n').map(words);
+    let line = lines.find_map(|mut line| (line.next()? == key).then_some(line));
+    figure(line.ok_or(Missing::Unsupported)?.next().ok_or(Missing::Malformed)?)
 }
 
 /// Reads the figures of the cgroup in this directory, with its own limits only.
@@ -144,8 +196,7 @@ pub(super) fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Readi
 /// Reads the figures of the cgroup with the lowest limit, from the cgroup at `path` up to the root. If none has a
 /// limit, returns the figures of the cgroup at `path`.
 pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
-    let levels = mounts.levels(path);
-    let mut all = levels.iter().map(|directory| read_directory(mounts.version, directory));
+    let mut all = read_levels(mounts, path).into_iter();
     let Some(own) = all.next() else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
@@ -154,6 +205,7 @@ pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
             (Ok(Some(above)), Ok(Some(least))) => above < least,
             // A cgroup without the controller is charged to its parent.
             (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) => true,
+            (Err(Missing::OutOfView), Ok(None)) => true,
             _ => false,
         };
         if is_less { above } else { found }

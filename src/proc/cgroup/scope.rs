@@ -4,17 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::figures::{self, open_directory, read_directory, read_file};
+use super::figures::{self, MAX_STAT, open_directory, read_directory, read_file, value};
 use super::{Mounts, Version, above, charged, is_below};
+use crate::account::headroom::swap_adds;
 use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeKind};
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
 use crate::proc::pids::PidList;
 use crate::proc::system;
-
-/// `memory.stat` has about 2 KiB.
-const MAX_STAT: usize = 16 << 10;
 
 /// A cgroup that stands in for the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +74,8 @@ impl Place {
     }
 
     /// Returns the cgroup of the container that zmtop runs in: the innermost one that holds both zmtop and the pid
-    /// namespace's first process. Returns `None` if the tree shows the processes of the whole machine, or if no limit
-    /// is visible.
+    /// namespace's first process. Returns `None` if the tree shows the processes of the whole machine, or if its charge
+    /// or its limit is not visible.
     pub fn of_container(roots: &Roots) -> Option<Self> {
         if !is_container(roots) {
             return None;
@@ -98,6 +96,8 @@ impl Place {
             mounts: Arc::clone(&mounts),
         };
         let reading = place.read();
+        // Only a limit above it may be visible, but the cgroup itself may not.
+        reading.levels.first()?.figures.current.ok()?;
         let is_limited = reading.effective().is_ok_and(|limit| limit.is_some())
             || reading
                 .levels
@@ -205,12 +205,6 @@ fn is_container(roots: &Roots) -> bool {
     } else {
         namespace("1").as_ref() == Some(&own)
     }
-}
-
-fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
-    let mut lines = text.split(|b| *b == b'\n').map(words);
-    let line = lines.find_map(|mut line| (line.next()? == key).then_some(line));
-    number(line.ok_or(Missing::Unsupported)?.next().ok_or(Missing::Malformed)?).ok_or(Missing::Malformed)
 }
 
 impl Stat {
@@ -344,7 +338,7 @@ impl ScopeReading {
     }
 
     /// Returns the limits and figures that only a cgroup has.
-    fn scope(&self, host: &SystemSample) -> Scope {
+    fn scope(&self, host: &SystemSample, inputs: &AccountingInputs) -> Scope {
         let Place { kind, path, .. } = &self.place;
         let Some(own) = self.levels.first() else {
             return Scope::missing(*kind, Arc::clone(path), self.fault());
@@ -366,7 +360,7 @@ impl ScopeReading {
         let swap = least(levels().map(|level| Level::beside(level.figures.swap_limit, level.figures.swap)));
         let host_swap = host.swap_free.unwrap_or(0);
         let swap = swap.ok().flatten().map_or(host_swap, |left| left.min(host_swap));
-        let host_left = host.available().map(|available| available.saturating_add(host_swap));
+        let host_left = swap_adds(host, inputs).and_then(|added| Ok(host.available()?.saturating_add(added)));
         Scope {
             kind: *kind,
             path: Arc::clone(path),
@@ -407,8 +401,8 @@ impl ScopeReading {
 
     /// Returns the system's figures with the cgroup's in place of the machine's. Figures that no cgroup has are
     /// missing. Returns `None` for a container without a limit, since its memory is the machine's.
-    pub fn narrow(&self, host: &SystemSample) -> Option<SystemSample> {
-        let scope = self.scope(host);
+    pub fn narrow(&self, host: &SystemSample, inputs: &AccountingInputs) -> Option<SystemSample> {
+        let scope = self.scope(host, inputs);
         let ceiling = scope.ceiling();
         if scope.kind == ScopeKind::Container && ceiling == Ok(None) {
             return None;

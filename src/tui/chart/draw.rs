@@ -202,7 +202,7 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
         span: chart.span(),
         is_cut: scale.base > 0,
     };
-    let mut happenings = common(app, snapshot);
+    let mut happenings = common(app);
     happenings.extend(own(app, charted));
     draw_time_axis(app, snapshot, axis, &happenings, below, buf);
 }
@@ -324,11 +324,11 @@ pub(in crate::tui) struct Happening {
 }
 
 /// Returns what concerns everything: the mark that the user set, alerts that fired, and suspends, which take no room.
-pub(in crate::tui) fn common(app: &App, snapshot: &Snapshot) -> Vec<Happening> {
+pub(in crate::tui) fn common(app: &App) -> Vec<Happening> {
     let theme = &app.config.theme;
     let mark = app.data.marks.current();
     let marks = mark.map(|mark| Happening {
-        at: snapshot.monotonic.saturating_sub(mark.age(snapshot)),
+        at: mark.at(),
         sign: "b",
         name: "mark".into(),
         style: theme.title,

@@ -22,7 +22,7 @@ use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, draw_text, line};
 use crate::units;
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
-    heading(app, snapshot, sample).draw(area, buf);
+    heading(app, sample).draw(area, buf);
     // The facts have at most half of the room; the chart and what grew share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.engine.history.get(sample.id);
@@ -30,13 +30,13 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     if let Some(rest) = draw_facts(app, snapshot, facts, chart, area, buf) {
         let rest = draw_held(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
-            draw_growth(app, snapshot, sample, rest, buf);
+            draw_growth(app, sample, rest, buf);
         }
     }
 }
 
 /// Returns the line that names the process.
-fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
+fn heading(app: &App, sample: &ProcessSample) -> StatusLine {
     let theme = &app.config.theme;
     let facts = &sample.facts;
     let mut line = StatusLine::default();
@@ -47,7 +47,7 @@ fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine
     };
     line.text(90, title, theme.heading_sorted);
     if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_new(sample)) {
-        let age = units::span(mark.age(snapshot));
+        let age = units::span(app.engine.history.elapsed_since(mark.at()));
         let text = format!("  started since the mark {age} ago: counted from 0");
         line.text(40, text, theme.heading);
     }
@@ -468,11 +468,11 @@ const TITLES: [&str; 6] = ["GROWTH", "NOW", "COLD", "AREAS", "KIND", "MAPPING"];
 const COLD: usize = 2;
 
 /// Draws a line that says over which time, a heading, and as many mappings as there is room for.
-pub(super) fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_growth(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let tracked = app.data.growth.get(sample);
     let mappings = tracked.and_then(TrackedProcess::growth);
-    growth_heading(app, snapshot, sample, tracked, mappings.as_deref()).draw(area, buf);
+    growth_heading(app, sample, tracked, mappings.as_deref()).draw(area, buf);
     // Without room for a mapping the titles are of no use.
     let Some(mappings) = mappings.filter(|_| area.height > 2) else {
         return;
@@ -566,7 +566,6 @@ fn draw_name(app: &App, mapping: &MappingGrowth, area: Rect, buf: &mut Buffer) {
 /// why nothing is known.
 fn growth_heading(
     app: &App,
-    snapshot: &Snapshot,
     sample: &ProcessSample,
     tracked: Option<&TrackedProcess>,
     mappings: Option<&[MappingGrowth]>,
@@ -574,7 +573,7 @@ fn growth_heading(
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let error = tracked.and_then(|t| t.error);
-    let span = tracked.and_then(|t| Some((t, t.span(snapshot)?)));
+    let span = tracked.and_then(|t| Some((t, t.span(&app.engine.history)?)));
     match (mappings, span) {
         (Some(mappings), Some((tracked, (duration, age)))) => {
             if duration.is_zero() {

@@ -238,7 +238,7 @@ const fn min_width(priority: Priority) -> usize {
 /// Returns the mapping of a suspect that grew most, and how long that took, where that is known.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
-    app.data.growth.fastest(id)
+    app.data.growth.fastest(id, &app.engine.history)
 }
 
 /// Says how much of the mapping in which a leak would be was not touched, where that was looked at:

@@ -113,10 +113,10 @@ pub(super) fn draw_title(app: &App, area: Rect, buf: &mut Buffer) {
             (_, 1) => String::new(),
             (at, all) => format!(" {at}/{all}"),
         };
-        let age = units::span(mark.age(snapshot));
+        let age = units::span(app.engine.history.elapsed_since(mark.at()));
         line.text_right(74, format!(" mark{which} {age} ago "), theme.title);
     }
-    add_scope(app, snapshot, &mut line);
+    add_scope(app, &mut line);
     if let Some(user) = &app.query.user {
         line.text_right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
@@ -145,10 +145,10 @@ fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
 }
 
 /// Adds what the rows are, where they are not all processes: `by unit`, `command postgres`, `mappings 12s old`.
-fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
+fn add_scope(app: &App, line: &mut StatusLine) {
     let theme = &app.config.theme;
     if let Some(scan) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
-        let age = units::span(scan.age(snapshot));
+        let age = units::span(app.engine.history.elapsed_since(scan.at));
         line.text_right(77, format!(" mappings {age} old "), theme.warning);
     } else if let Some(by) = app.query.scope.grouped_by() {
         line.text_right(58, format!(" by {} ", by.id()), theme.title);
@@ -404,6 +404,7 @@ pub(super) fn draw_graph(app: &App, area: Rect, buf: &mut Buffer) {
         ..area
     };
     let since = history.trend().since.unwrap_or(snapshot.monotonic);
+    // Suspends take no room in the chart.
     let ago = snapshot.monotonic.saturating_sub(since);
     let figure = match history {
         history if history.shows_counted() => "RSS",
@@ -494,7 +495,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
         span: chart.span(),
         is_cut: false,
     };
-    draw_time_axis(app, snapshot, axis, &common(app, snapshot), below, buf);
+    draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
 // The line about the limit that is reached soonest, while there is one.
@@ -519,16 +520,15 @@ pub(super) fn draw_dangers(app: &App, area: Rect, buf: &mut Buffer) {
         format!(": {left} left, falling by {}", units::pace(forecast.pace)),
         theme.dim,
     );
-    if let Some(snapshot) = &app.engine.snapshot {
-        let long = units::span(snapshot.monotonic.saturating_sub(forecast.since));
-        line.text(30, format!(" for at least {long}"), theme.dim);
-    }
+    let long = units::span(app.engine.history.elapsed_since(forecast.since));
+    line.text(30, format!(" for at least {long}"), theme.dim);
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
         Some((key, pace)) => {
             let name = name_of_taker(app, key, width);
             line.text(80, format!("  {name} +{}", units::pace(*pace)), theme.warning);
-            if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id)) {
+            let history = &app.engine.history;
+            if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id, history)) {
                 let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
                 line.text(50, text, theme.text);
             }
