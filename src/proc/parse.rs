@@ -24,6 +24,12 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
 }
 
+/// Returns the words after `name` in the first line whose first word is `name`.
+pub(crate) fn words_after<'a>(text: &'a [u8], name: &[u8]) -> Option<impl Iterator<Item = &'a [u8]>> {
+    let mut lines = text.split(|b| *b == b'\n').map(words);
+    lines.find_map(|mut line| (line.next()? == name).then_some(line))
+}
+
 /// Decodes a path in which the kernel wrote blanks, newlines and backslashes as `\` and three octal digits.
 pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
@@ -51,7 +57,6 @@ pub(crate) struct MountLine<'a> {
     pub(crate) root: &'a [u8],
     pub(crate) point: &'a [u8],
     pub(crate) kind: &'a [u8],
-    /// The super-options, or nothing.
     pub(crate) options: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! The inputs of the account of the system, and processes that were killed, in `zmtop/1`.
+//! The inputs of the system's account, and OOM kills, in `zmtop/1`.
 
 use std::time::SystemTime;
 
@@ -13,9 +13,7 @@ use crate::record::{bytes, string, time_text};
 use crate::schema::{self, Shape, described};
 use crate::text::lossless;
 
-/// A value, and its form in the schema.
 pub(super) trait Field: Sized {
-    /// Its form.
     type Json;
 
     fn shape() -> Shape;
@@ -82,7 +80,7 @@ impl Field for Box<[u8]> {
     }
 }
 
-/// A moment; one that is none is the beginning of time.
+/// An invalid time becomes the epoch.
 impl Field for SystemTime {
     type Json = String;
 
@@ -116,7 +114,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Defines the form of a struct: fields that are always there, and readings, the first of which is the main one.
+/// Defines the record of a struct: its plain fields, then its readings with the main one.
 macro_rules! define_record {
     ($record:ident: $model:ty { $($(#[doc = $help:literal])+ $field:ident: $type:ty $(= $shape:expr)?,)* }
      $(readings { $($(#[doc = $reading_help:literal])+ $reading:ident: $of:ty $(= $reading_shape:expr)?,)* } main $main:literal)?) => {
@@ -163,7 +161,7 @@ macro_rules! define_record {
     };
 }
 
-/// Returns the first shape: that of the field, or else that of its type.
+/// Returns the first shape: the field's own, or else its type's.
 fn chosen<const N: usize>(shapes: [Shape; N]) -> Shape {
     shapes.into_iter().next().unwrap_or_else(schema::text)
 }

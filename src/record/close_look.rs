@@ -1,4 +1,4 @@
-//! Readings of few processes only, in `zmtop/1`.
+//! Readings of only a few processes, in `zmtop/1`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,6 @@ use crate::model::{Identity, Missing, Reading};
 use crate::schema::described;
 
 described! {
-    /// The heap of a Java virtual machine as the schema has it. One that could not be read is left out.
     #[derive(Debug, Deserialize, Serialize)]
     pub(super) struct Jvm {
         /// The process.
@@ -32,7 +31,7 @@ described! {
 }
 
 impl Jvm {
-    /// Converts a heap; `None` where it could not be read.
+    /// Converts a heap. Returns `None` if it could not be read.
     pub(super) fn new(id: Identity, heap: Reading<JvmHeap>) -> Option<Self> {
         let heap = heap.ok()?;
         Some(Self {
@@ -48,7 +47,6 @@ impl Jvm {
         })
     }
 
-    /// Converts it back.
     pub(super) fn heap(self) -> (Identity, Reading<JvmHeap>) {
         let (pid, starttime) = (self.pid, self.starttime);
         let heap = JvmHeap {
@@ -65,7 +63,6 @@ impl Jvm {
 }
 
 described! {
-    /// The limit of a growing address space as the schema has it.
     #[derive(Debug, Deserialize, Serialize)]
     pub(super) struct AddressLimit {
         /// The process.
@@ -78,7 +75,6 @@ described! {
 }
 
 impl AddressLimit {
-    /// Converts a limit.
     pub(super) const fn new(id: Identity, bytes: u64) -> Self {
         Self {
             pid: id.pid,
@@ -87,7 +83,6 @@ impl AddressLimit {
         }
     }
 
-    /// Converts it back.
     pub(super) const fn limit(self) -> (Identity, u64) {
         let (pid, starttime) = (self.pid, self.starttime);
         (Identity { pid, starttime }, self.bytes)

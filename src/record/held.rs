@@ -1,4 +1,4 @@
-//! Memory that a process holds through its descriptors, in `zmtop/1`.
+//! Memory held through descriptors, in `zmtop/1`.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,8 @@ use crate::schema::described;
 use crate::text::lossless;
 
 described! {
-/// All that a process holds, as the schema has it. The figures are its parts, the objects are told whole; of more objects
-/// than are listed, `unlisted` is the number of the others. The figures are read back as they are, for those of objects that
-/// are not listed are in them.
+/// The figures are the process's parts, the objects are whole. The figures include unlisted objects, so they are read back
+/// and not summed up again.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct HeldRecord<'a> {
     /// The parts of it together.
@@ -43,7 +42,6 @@ pub(super) struct HeldRecord<'a> {
 }
 
 described! {
-/// An object as the schema has it.
 #[derive(Debug, Deserialize, Serialize)]
 struct ObjectRecord<'a> {
     /// What it is: `gpu`, `dmabuf`, `bpf`, `memfd` or `uring`.
@@ -69,7 +67,6 @@ const fn is_none(count: &u64) -> bool {
 }
 
 impl<'a> HeldRecord<'a> {
-    /// Makes the record.
     pub(super) fn new(held: &'a Held) -> Self {
         let of = |kind| Some(held.figures.of(kind));
         Self {
@@ -90,7 +87,7 @@ impl<'a> HeldRecord<'a> {
         }
     }
 
-    /// Converts it back. Objects of kinds that a later version may have are left out.
+    /// Converts it back. Skips objects of unknown kinds, which a later version may have.
     pub(super) fn held(self) -> Held {
         let objects = self.objects.into_iter().filter_map(ObjectRecord::object);
         let objects: Vec<_> = objects.take(Held::MAX_LISTED).collect();

@@ -20,15 +20,14 @@ const MEMORY: &str = "memory";
 
 /// Defines the record of a process.
 ///
-/// `counters` are fields of [`Stat`]. In `memory` a `figure` is a field of [`Memory`], and a `sum` one of its
-/// methods, written for the convenience of readers and not read back. All are named as in the model.
+/// `counters` are fields of [`Stat`]. In `memory` a `figure` is a field of [`Memory`]. A `sum` is one of its methods; it is
+/// written for other readers and not read back. All names are those of the model.
 macro_rules! define_process {
     (
         counters: $($(#[doc = $counter_help:literal])+ $counter:ident: $unit:expr;)*
         memory: $($(figure $figure:ident)? $($(#[doc = $sum_help:literal])+ sum $sum:ident)?,)*
     ) => {
         described! {
-            /// A process as the schema has it.
             #[derive(Debug, Deserialize, Serialize)]
             pub(super) struct Process<'a> {
                 /// Its pid.
@@ -97,7 +96,7 @@ macro_rules! define_process {
         }
 
         impl<'a> Process<'a> {
-            /// Makes the record of a sample in a snapshot taken at `now`.
+            /// Creates the record of a sample in a snapshot taken at `now`.
             pub(super) fn new(sample: &'a ProcessSample, now: Duration) -> Self {
                 let mut missing = MissingFields::default();
                 let (stat, facts) = (&sample.stat, &*sample.facts);
@@ -144,7 +143,7 @@ macro_rules! define_process {
                 }
             }
 
-            /// Returns the counters of `stat`; 0 where they are absent.
+            /// Returns the counters of `stat`; absent ones are 0.
             fn counters(&self) -> Stat {
                 Stat {
                     $($counter: self.$counter.unwrap_or(0),)*
@@ -153,7 +152,7 @@ macro_rules! define_process {
                 }
             }
 
-            /// Returns the memory of the walk, if every figure is there that all kernels give.
+            /// Returns the memory of the walk if it has all figures that every kernel writes.
             fn memory(&self) -> Reading<Memory> {
                 let reasons = Reasons(self.unread.as_ref());
                 Ok(Memory {
@@ -165,9 +164,9 @@ macro_rules! define_process {
     };
 }
 
-/// Where a field is absent that costs a read of its own.
+/// When a field is absent that needs a read of its own.
 const ON_REQUEST: &str = "until a column, filter or panel asks for it";
-/// Where the counters are absent that everyone may read.
+/// When the counters are absent that every user may read.
 const WHERE_DENIED: &str = "unless its memory may not be read";
 
 define_process! {
@@ -206,7 +205,7 @@ define_process! {
 }
 
 impl Process<'_> {
-    /// Returns the fields; the meanings of figures are those of the model.
+    /// Returns the fields, with the model's descriptions of figures.
     pub(super) fn documented() -> Vec<schema::Field> {
         let mut fields = Self::fields();
         for field in &mut fields {
@@ -219,7 +218,7 @@ impl Process<'_> {
     }
 }
 
-/// A field that is left out of the record while it was not read.
+/// A field that is absent until it was read.
 #[derive(Debug, Default)]
 enum OnRequest<T> {
     #[default]
@@ -262,8 +261,7 @@ impl<T> OnRequest<T> {
     }
 }
 
-/// Converts a record into a sample. Its walk has an age in place of a time until [`set_walk_time`], and the
-/// process whose address space it shares is known by its pid alone.
+/// Converts a record into a sample. Until [`set_walk_time`], the time of its walk is an age, and `shares_mm` has only a pid.
 impl From<Process<'_>> for ProcessSample {
     fn from(record: Process<'_>) -> Self {
         let reasons = Reasons(record.unread.as_ref());
@@ -315,13 +313,12 @@ impl From<Process<'_>> for ProcessSample {
     }
 }
 
-/// Returns what a process holds, where anybody asked.
 fn held(sample: &ProcessSample) -> Reading<&Held> {
     let held = sample.held.as_deref().ok_or(Missing::Pending)?;
     held.as_ref().map_err(|why| *why)
 }
 
-/// Replaces the age of a sample's walk by its time.
+/// Replaces the age of a sample's walk with its time.
 pub(super) fn set_walk_time(sample: &mut ProcessSample, now: Duration) {
     if let Ok(walk) = &mut sample.walk {
         walk.at = now.saturating_sub(walk.at);

@@ -17,7 +17,6 @@ use crate::text::lossless;
 macro_rules! define_system {
     ($($(#[doc = $help:literal])* $figure:ident: $source:expr,)*) => {
         described! {
-            /// The system as the schema has it: its figures are named as in the model.
             #[derive(Debug, Default, Deserialize, Serialize)]
             pub(super) struct System<'a> {
                 $($(#[doc = $help])* $figure: Option<u64> = shape_of(stringify!($figure)).unread(),)*
@@ -120,7 +119,7 @@ macro_rules! define_scope {
             fn from(scope: &'a Scope) -> Self {
                 let mut missing = MissingFields::default();
                 Self {
-                    kind: scope.kind.name().into(),
+                    kind: scope.kind.id().into(),
                     path: lossless(&scope.path),
                     $($figure: missing.value(stringify!($figure), scope.$figure).map(Value::to_json),)*
                     unread: missing.into_unread("current"),
@@ -131,9 +130,8 @@ macro_rules! define_scope {
         impl From<ScopeRecord<'_>> for Scope {
             fn from(record: ScopeRecord<'_>) -> Self {
                 let reasons = Reasons(record.unread.as_ref());
-                let kind = ScopeKind::ALL.into_iter().find(|kind| kind.name() == record.kind);
                 Self {
-                    kind: kind.unwrap_or(ScopeKind::Chosen),
+                    kind: ScopeKind::from_id(&record.kind).unwrap_or(ScopeKind::Chosen),
                     path: bytes(&record.path).into(),
                     $($figure: reasons.reading(stringify!($figure), record.$figure).and_then(Value::from_json),)*
                 }

@@ -1,4 +1,4 @@
-//! Writing a snapshot as `zmtop/1`.
+//! Writes a snapshot as `zmtop/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,12 +27,12 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Returns a record of the whole snapshot.
+    /// Creates a record of the whole snapshot.
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self::selected(snapshot, snapshot.rows().iter().collect())
     }
 
-    /// Returns a record with only these of the snapshot's processes, in this order, and their totals.
+    /// Creates a record with only these processes, in this order, and their totals.
     pub const fn selected(snapshot: &'a Snapshot, rows: Vec<&'a ProcessSample>) -> Self {
         Self { snapshot, rows }
     }
@@ -86,7 +86,6 @@ described! {
     }
 }
 
-/// Returns what a snapshot consists of.
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
@@ -107,7 +106,6 @@ impl Serialize for Processes<'_> {
 }
 
 described! {
-    /// Sums over the recorded processes, for the convenience of readers; partial if some are unreadable.
     #[derive(Serialize)]
     struct TotalsRecord {
         /// Processes.
@@ -140,7 +138,7 @@ impl TotalsRecord {
     }
 }
 
-/// Returns true if anything was read.
+/// Returns true if any input was read.
 fn is_read(inputs: &AccountingInputs) -> bool {
     let nothing = [Missing::Pending, Missing::Unsupported].map(AccountingInputs::missing);
     !nothing.contains(inputs)

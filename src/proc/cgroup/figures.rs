@@ -4,10 +4,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::{Mounts, Version, above, charged, each_id};
-use crate::model::cgroup::cgroup_figures;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
-use crate::proc::parse::{number, words};
+use crate::proc::parse::{number, words, words_after};
 
 /// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
 /// fits into 63 bits, for pages of up to 64 KiB.
@@ -47,22 +46,24 @@ fn resolved(mounts: Mounts) -> Mounts {
     })
 }
 
-macro_rules! define_reading {
-    ($($(#[$doc:meta])* $figure:ident: $type:ty = $file:literal,)*) => {
-        /// Reads the figures of a cgroup of the unified hierarchy.
-        fn read_v2(dir: &OwnedFd) -> CgroupFigures {
-            CgroupFigures {
-                $($figure: <$type as Value>::read(dir, $file),)*
-            }
-        }
+/// Reads the figures of a cgroup of the unified hierarchy.
+fn read_v2(dir: &OwnedFd) -> CgroupFigures {
+    let read_limit = |name| match read_file(dir, name, limit) {
+        // Among cgroups with the controller, only the root lacks the file.
+        Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
+        other => other,
     };
+    CgroupFigures {
+        current: read_file(dir, b"memory.current", figure),
+        swap: read_file(dir, b"memory.swap.current", figure),
+        limit: read_limit(b"memory.max"),
+        swap_limit: read_limit(b"memory.swap.max"),
+    }
 }
 
-cgroup_figures!(define_reading);
-
 fn read_v1(dir: &OwnedFd) -> CgroupFigures {
-    let current = u64::read(dir, b"memory.usage_in_bytes");
-    let both = u64::read(dir, b"memory.memsw.usage_in_bytes");
+    let current = read_file(dir, b"memory.usage_in_bytes", figure);
+    let both = read_file(dir, b"memory.memsw.usage_in_bytes", figure);
     let limit_of_both = match read_file(dir, b"memory.memsw.limit_in_bytes", limit) {
         // The kernel does not account swap.
         Err(Missing::Unsupported) => Ok(None),
@@ -110,8 +111,7 @@ fn add_hidden_limits(version: Version, directory: &[u8], figures: &mut CgroupFig
     match version {
         Version::V1 => {
             let mut buf = vec![0; MAX_STAT];
-            let stat = files::open_at(&dir, b"memory.stat").and_then(|fd| files::read_all(fd, &mut buf));
-            let stat = &buf[..stat.unwrap_or(0)];
+            let stat = slurp(&dir, b"memory.stat", &mut buf).unwrap_or_default();
             let lowest = |key| value(stat, key).map(|bytes| Some(bytes).filter(|bytes| *bytes < NO_LIMIT));
             let (limit, both) = (
                 lowest(b"hierarchical_memory_limit"),
@@ -135,17 +135,19 @@ fn add_hidden_limits(version: Version, directory: &[u8], figures: &mut CgroupFig
 
 /// Parses the value of `key` in a file of lines `key value`.
 pub(super) fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
-    let mut lines = text.split(|b| *b == b'\n').map(words);
-    let line = lines.find_map(|mut line| (line.next()? == key).then_some(line));
-    figure(line.ok_or(Missing::Unsupported)?.next().ok_or(Missing::Malformed)?)
+    let mut words = words_after(text, key).ok_or(Missing::Unsupported)?;
+    figure(words.next().ok_or(Missing::Malformed)?)
 }
 
 /// Reads the figures of the cgroup in this directory, with its own limits only.
-pub(super) fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
-    match open_directory(directory) {
-        Ok(dir) if version == Version::V1 => read_v1(&dir),
-        Ok(dir) => read_v2(&dir),
-        Err(why) => CgroupFigures::missing(why),
+fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
+    open_directory(directory).map_or_else(CgroupFigures::missing, |dir| read_opened(version, &dir))
+}
+
+pub(super) fn read_opened(version: Version, dir: &OwnedFd) -> CgroupFigures {
+    match version {
+        Version::V1 => read_v1(dir),
+        Version::V2 => read_v2(dir),
     }
 }
 
@@ -157,33 +159,18 @@ pub(super) fn open_directory(directory: &[u8]) -> Reading<OwnedFd> {
     })
 }
 
-/// A value read from a file of the memory controller.
-trait Value: Sized {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self>;
-}
-
-impl Value for u64 {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self> {
-        read_file(dir, name, figure)
-    }
-}
-
-impl Value for Option<u64> {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self> {
-        match read_file(dir, name, limit) {
-            // Among cgroups with the controller, only the root lacks the file.
-            Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
-            other => other,
-        }
-    }
-}
-
 /// Returns true if a cgroup of the unified hierarchy has the memory controller.
 fn has_memory(dir: &OwnedFd) -> bool {
     let mut buf = [0; 256];
     let fd = files::open_at(dir, b"cgroup.controllers");
     fd.and_then(|fd| files::read_record(fd, &mut buf))
         .is_ok_and(|len| words(&buf[..len]).any(|word| word == b"memory"))
+}
+
+/// Reads a file that not every kernel has.
+pub(super) fn slurp<'a>(dir: &OwnedFd, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
+    let len = files::open_at(dir, name).and_then(|fd| files::read_all(fd, buf));
+    Ok(&buf[..len.map_err(files::optional_reason)?])
 }
 
 pub(super) fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Reading<T>) -> Reading<T> {
