@@ -51,11 +51,11 @@ described! {
         walks: Option<usize> = count(),
         /// CPU time of those walks.
         walked_s: Option<f64> = seconds(),
-        /// Maximum CPU time of walks, 1.0 being one core.
-        budget: Option<f64> = share().null("every process is walked at every tick"),
-        /// Processes that are due for a walk and have to wait for the budget.
+        /// Maximum CPU time of walks; 1.0 is one core.
+        budget: Option<f64> = share().null("every process is walked in every tick"),
+        /// Due processes that wait for the budget.
         waiting: Option<usize> = count(),
-        /// Reads of /proc that have not returned in time.
+        /// Reads of /proc that are past their deadline.
         stuck: Option<usize> = count(),
         /// Reader threads.
         threads: Option<usize> = count(),

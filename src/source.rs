@@ -89,7 +89,7 @@ impl Source {
     /// Places a snapshot on the monotonic clock.
     fn place(&mut self, recorded: Recorded) -> Arc<Snapshot> {
         self.tick += 1;
-        let monotonic = recorded.monotonic().unwrap_or_else(|| match &self.last {
+        let monotonic = recorded.monotonic.unwrap_or_else(|| match &self.last {
             None => START,
             Some(last) => {
                 let since = recorded.time().duration_since(last.time);

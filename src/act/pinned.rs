@@ -17,7 +17,7 @@ use crate::proc::pid;
 /// process. Both are verified to belong to one [`Identity`]. Actions through them reach that process or none.
 #[derive(Debug)]
 pub struct Pinned {
-    id: Identity,
+    pub id: Identity,
     pidfd: OwnedFd,
     /// `/proc/<pid>`. Once the process is gone, nothing can be opened through it.
     dir: OwnedFd,
@@ -59,14 +59,10 @@ impl Pinned {
         Ok(pinned)
     }
 
-    pub const fn id(&self) -> Identity {
-        self.id
-    }
-
     /// Verifies that the pidfd and the directory belong to the identity.
     fn verify(&self) -> Result<(), ActError> {
         let mut buf = [0; 4096];
-        let fd = files::open_name(&self.dir, c"stat")?;
+        let fd = files::open_at(&self.dir, b"stat")?;
         let len = files::read_record(fd, &mut buf)?;
         let parsed = pid::stat(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
         if parsed.pid != self.id.pid || parsed.starttime != self.id.starttime {

@@ -235,7 +235,7 @@ impl State {
     fn report_exits(&mut self) {
         for (id, request) in &mut self.requests {
             let pinned = request.processes.iter().flatten();
-            let exited: Vec<Identity> = pinned.filter(|p| p.has_exited()).map(Pinned::id).collect();
+            let exited: Vec<Identity> = pinned.filter(|p| p.has_exited()).map(|p| p.id).collect();
             if exited.len() != request.exited {
                 request.exited = exited.len();
                 (self.on_reply)(Reply::Exited(*id, exited));

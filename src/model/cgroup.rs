@@ -9,16 +9,15 @@ use super::reading::{Missing, Reading};
 macro_rules! cgroup_figures {
     ($callback:ident) => {
         $callback! {
-            /// Memory charged to it and all below it. `memory.usage_in_bytes` in v1.
+            /// Memory charged to it and its descendants. `memory.usage_in_bytes` in v1.
             current: u64,
-            /// The part that is swapped out. In v1 `memory.memsw.usage_in_bytes` less
-            /// `memory.usage_in_bytes`, where swap is accounted.
+            /// The swapped-out part. In v1 `memory.memsw.usage_in_bytes` − `memory.usage_in_bytes`, if swap is accounted.
             swap: u64,
-            /// The lowest limit on memory among its own and those above it; `Ok(None)` if there is none.
+            /// The lowest limit on memory among its own and its ancestors'; `max` if there is none.
             /// `memory.limit_in_bytes` in v1.
             limit: Option<u64>,
-            /// The lowest limit on swap among its own and those above it; `Ok(None)` if there is none. In v1
-            /// `memory.memsw.limit_in_bytes` less `memory.limit_in_bytes`.
+            /// The lowest limit on swap among its own and its ancestors'; `max` if there is none. In v1
+            /// `memory.memsw.limit_in_bytes` − `memory.limit_in_bytes`.
             swap_limit: Option<u64>,
         }
     };

@@ -9,7 +9,7 @@ use super::reading::Reading;
 macro_rules! memory_figures {
     ($callback:ident) => {
         $callback! {
-            /// Resident set: every page present, whole, however many processes share it.
+            /// Resident set: all present pages, not divided by sharers.
             rss: u64 = b"Rss",
             /// Proportional set: each page divided by the number of processes that map it.
             pss: u64 = b"Pss",
@@ -21,9 +21,9 @@ macro_rules! memory_figures {
             pss_shmem: Reading<u64> = b"Pss_Shmem",
             /// The dirty part of PSS (Linux 6.0).
             pss_dirty: Reading<u64> = b"Pss_Dirty",
-            /// Pages no other process maps, clean.
+            /// Clean pages that no other process maps.
             private_clean: u64 = b"Private_Clean",
-            /// Pages no other process maps, dirty.
+            /// Dirty pages that no other process maps.
             private_dirty: u64 = b"Private_Dirty",
             /// Shared pages, clean.
             shared_clean: u64 = b"Shared_Clean",
@@ -33,9 +33,9 @@ macro_rules! memory_figures {
             private_hugetlb: Reading<u64> = b"Private_Hugetlb",
             /// Huge pages of hugetlbfs, shared; in neither RSS nor PSS (Linux 4.4).
             shared_hugetlb: Reading<u64> = b"Shared_Hugetlb",
-            /// Swapped out, whole; includes swapped-out shmem.
+            /// Swapped out, not divided by sharers; includes shmem.
             swap: u64 = b"Swap",
-            /// Swapped out, each slot divided by the number of its sharers; without shmem (Linux 4.3).
+            /// Swapped out, each slot divided by the number of sharers; without shmem (Linux 4.3).
             swap_pss: Reading<u64> = b"SwapPss",
         }
     };

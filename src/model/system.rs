@@ -52,16 +52,15 @@ macro_rules! system_figures {
             pswpout: VmstatPages("pswpout"),
             /// `pgmajfault`: major faults since boot, a count.
             pgmajfault: VmstatCount("pgmajfault"),
-            /// Every page that may be reclaimed, once: the lists of anonymous and file pages, active and
-            /// inactive, and `Unevictable`.
+            /// All pages on the reclaim lists: anonymous and file pages, active and inactive, and `Unevictable`.
             lru: Meminfo(&["Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)", "Unevictable"]),
             /// `Mlocked`.
             mlocked: Meminfo(&["Mlocked"]),
-            /// `Dirty`: waiting to be written.
+            /// `Dirty`: pages to be written.
             dirty: Meminfo(&["Dirty"]),
-            /// `Writeback`: being written.
+            /// `Writeback`: pages being written.
             writeback: Meminfo(&["Writeback"]),
-            /// `KReclaimable`: `SReclaimable` and everything else the kernel would give back (Linux 4.20).
+            /// `KReclaimable`: `SReclaimable` and other reclaimable kernel memory (Linux 4.20).
             kreclaimable: Meminfo(&["KReclaimable"]),
             /// `SUnreclaim`.
             sunreclaim: Meminfo(&["SUnreclaim"]),
@@ -69,27 +68,27 @@ macro_rules! system_figures {
             kernel_stack: Meminfo(&["KernelStack"]),
             /// `PageTables`.
             page_tables: Meminfo(&["PageTables"]),
-            /// `SecPageTables`: those of guests and of devices (Linux 6.0).
+            /// `SecPageTables`: page tables of guests and devices (Linux 6.0).
             sec_page_tables: Meminfo(&["SecPageTables"]),
-            /// `Bounce`: buffers for devices that cannot reach all of RAM.
+            /// `Bounce`: buffers for devices that cannot address all RAM.
             bounce: Meminfo(&["Bounce"]),
             /// `WritebackTmp`: FUSE's copies of pages being written.
             writeback_tmp: Meminfo(&["WritebackTmp"]),
-            /// `VmallocUsed`: pages behind the kernel's own mappings, kernel stacks included.
+            /// `VmallocUsed`: pages of the kernel's own mappings, including kernel stacks.
             vmalloc: Vmalloc,
             /// `Percpu` (Linux 4.20).
             percpu: Meminfo(&["Percpu"]),
-            /// `HardwareCorrupted`: bad RAM that is no longer used.
+            /// `HardwareCorrupted`: defective RAM, no longer used.
             corrupted: Meminfo(&["HardwareCorrupted"]),
             /// `GPUActive` and `GPUReclaim`: memory held by graphics drivers (Linux 7.0).
             gpu: Meminfo(&["GPUActive", "GPUReclaim"]),
-            /// `GPUReclaim`: the part of it that graphics drivers keep for later and give back when memory is needed.
+            /// `GPUReclaim`: the reclaimable part of it, which graphics drivers keep for later.
             gpu_reclaim: Meminfo(&["GPUReclaim"]),
             /// `size` of the ZFS cache (ARC).
             arc_size: Arcstats(&["size"]),
             /// `c_min`: the size below which the ARC does not shrink.
             arc_min: Arcstats(&["c_min"]),
-            /// Pages of the ARC, which are in no other counter of the kernel, unlike its headers.
+            /// Pages of the ARC, without its headers. No other counter of the kernel includes them.
             arc_data: Arcstats(&["data_size", "metadata_size"]),
             /// `Balloon`: handed back to the hypervisor (Linux 6.18).
             balloon: Meminfo(&["Balloon"]),
@@ -111,23 +110,23 @@ macro_rules! system_figures {
             huge_free: HugePages("HugePages_Free"),
             /// `balloon_inflate`: pages given to the hypervisor since boot, in bytes; in a virtual machine.
             balloon_inflate: VmstatPages("balloon_inflate"),
-            /// `balloon_deflate`: pages taken back from it since boot, in bytes.
+            /// `balloon_deflate`: pages returned by it since boot, in bytes.
             balloon_deflate: VmstatPages("balloon_deflate"),
-            /// `pgscan_kswapd`: pages that kswapd looked at since boot, in bytes (Linux 4.8).
+            /// `pgscan_kswapd`: pages scanned by kswapd since boot, in bytes (Linux 4.8).
             scan_kswapd: VmstatPages("pgscan_kswapd"),
-            /// `pgsteal_kswapd`: pages that it reclaimed.
+            /// `pgsteal_kswapd`: pages reclaimed by kswapd.
             steal_kswapd: VmstatPages("pgsteal_kswapd"),
-            /// `pgscan_direct`: pages that tasks themselves looked at, as they had to wait for memory.
+            /// `pgscan_direct`: pages scanned by tasks that waited for memory.
             scan_direct: VmstatPages("pgscan_direct"),
-            /// `pgsteal_direct`: pages that they reclaimed.
+            /// `pgsteal_direct`: pages reclaimed by such tasks.
             steal_direct: VmstatPages("pgsteal_direct"),
-            /// `workingset_refault_anon`: pages swapped in that were reclaimed too soon, since boot, in bytes (Linux 5.9).
+            /// `workingset_refault_anon`: pages swapped in soon after their reclaim, since boot, in bytes (Linux 5.9).
             refault_anon: VmstatPages("workingset_refault_anon"),
-            /// `workingset_refault_file`: the same of files (Linux 5.9).
+            /// `workingset_refault_file`: the same for file pages (Linux 5.9).
             refault_file: VmstatPages("workingset_refault_file"),
             /// `zswpwb`: pages that zswap wrote back to swap since boot, in bytes (Linux 6.8).
             zswap_written: VmstatPages("zswpwb"),
-            /// `oom_kill`: processes that the kernel killed for lack of memory, since boot, a count (Linux 4.13).
+            /// `oom_kill`: OOM kills since boot, a count (Linux 4.13).
             oom_kill: VmstatCount("oom_kill"),
         }
     };
@@ -139,28 +138,28 @@ pub(crate) use system_figures;
 macro_rules! scope_figures {
     ($callback:ident) => {
         $callback! {
-            /// The lowest limit among its own and those above it that are visible; `Ok(None)` if there is none. `memory.max`;
+            /// The lowest limit among its own and its visible ancestors'; `max` if there is none. `memory.max`;
             /// `hierarchical_memory_limit` of `memory.stat` in v1.
             limit: Option<u64>,
-            /// The lowest limit from which on the kernel slows its tasks down and reclaims. `memory.high`; none in v1.
+            /// The lowest soft limit, above which the kernel throttles the tasks and reclaims. `memory.high`; none in v1.
             high: Option<u64>,
-            /// Memory charged to it and all below it. `memory.current`, `memory.usage_in_bytes`.
+            /// Memory charged to it and its descendants. `memory.current`, `memory.usage_in_bytes`.
             current: u64,
-            /// What of it cannot be reclaimed at once: `current` − file pages on the reclaim lists − reclaimable slab.
+            /// The part that cannot be reclaimed at once: `current` − file pages on the reclaim lists − reclaimable slab.
             used: u64,
-            /// What may still be charged below every limit, while nothing is reclaimed.
+            /// Memory that may still be charged below every limit without reclaim.
             free: u64,
-            /// What may still be taken, with swap, before a limit or the host's end is reached.
+            /// Memory left, including swap, before a limit is reached or the host's memory is full.
             left: u64,
             /// Memory of sockets. `sock`.
             sockets: u64,
-            /// Huge pages, where they are charged. `hugetlb`.
+            /// Huge pages, if they are charged. `hugetlb`.
             hugetlb: u64,
-            /// Kernel memory that no other figure tells apart; in v1 all of it.
+            /// Kernel memory that no other figure includes; in v1 all of it.
             kernel: u64,
             /// `MemTotal` of the host.
             host_total: u64,
-            /// What is available on the host.
+            /// Available memory of the host.
             host_available: u64,
         }
     };

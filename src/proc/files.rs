@@ -1,6 +1,5 @@
 //! Opens and reads files and directories, and says why one could not be read.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -80,10 +79,6 @@ pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
 pub fn open_dir(path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
-}
-
-pub fn open_name(dir: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
 /// Reads once, and repeats only if a signal interrupts. A file that the kernel writes as one record is then complete.

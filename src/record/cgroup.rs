@@ -15,7 +15,7 @@ macro_rules! define_cgroup {
             #[derive(Debug, Deserialize, Serialize)]
             pub(super) struct Cgroup {
                 $($(#[doc = $help])* $figure: Option<<$type as Value>::Json> = <$type as Value>::shape().unread(),)*
-                /// The reasons of what is null here.
+                /// The reasons of nulls.
                 unread: Option<Unread> = unread(),
             }
         }

@@ -11,21 +11,21 @@ described! {
     pub(super) struct Jvm {
         /// The process.
         pid: u32 = id(),
-        /// When it started, in ticks since boot.
+        /// Start time in clock ticks since boot.
         starttime: u64 = id(),
-        /// The part in use, by what is alive and by what the next collection will find dead.
+        /// Live objects, and dead ones that were not collected yet.
         used: u64 = bytes(),
-        /// The part that the machine has committed.
+        /// Committed memory.
         capacity: u64 = bytes(),
-        /// The part in use of the old generation, which only a collection changes.
-        old: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// The part that the last full collection found alive; few collectors tell.
-        live: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// The size that the old generation may reach, by `-Xmx`.
-        old_max: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// Collections so far.
+        /// Used memory of the old generation. Only collections change it.
+        old: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Live objects after the last full collection. Few collectors publish it.
+        live: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Maximum size of the old generation, by `-Xmx`.
+        old_max: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Number of collections.
         collections: u64 = count(),
-        /// Those that were not of the young generation alone; of a concurrent one its pauses.
+        /// Collections not limited to the young generation; pauses of a concurrent collector.
         old_collections: u64 = count(),
     }
 }
@@ -67,7 +67,7 @@ described! {
     pub(super) struct AddressLimit {
         /// The process.
         pid: u32 = id(),
-        /// When it started, in ticks since boot.
+        /// Start time in clock ticks since boot.
         starttime: u64 = id(),
         /// The limit.
         bytes: u64 = bytes(),

@@ -55,17 +55,13 @@ fn in_column(column: usize) -> String {
 #[derive(Clone, Debug)]
 pub struct Recorded {
     snapshot: Snapshot,
-    monotonic: Option<Duration>,
+    /// Its monotonic time on the machine that wrote it.
+    pub monotonic: Option<Duration>,
 }
 
 impl Recorded {
     pub const fn time(&self) -> SystemTime {
         self.snapshot.time
-    }
-
-    /// Returns its monotonic time on the machine that wrote it.
-    pub const fn monotonic(&self) -> Option<Duration> {
-        self.monotonic
     }
 
     /// Places the snapshot at this time of the reader's monotonic clock.

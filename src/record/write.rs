@@ -45,43 +45,43 @@ described! {
         schema: &'static str = text(),
         /// When the snapshot was taken.
         time: String = time(),
-        /// The same on the monotonic clock.
+        /// The same time on the monotonic clock.
         monotonic_s: f64 = seconds(),
         /// The name of the host.
         host: Cow<'a, str> = foreign(),
-        /// The id of the boot: identities of processes hold within one boot.
+        /// The id of the boot. Identities of processes are valid within one boot.
         boot_id: Option<Cow<'a, str>> = text().unread(),
-        /// Time from one snapshot to the next; 0 for a single one.
+        /// The configured interval; 0 for a single snapshot.
         interval_s: f64 = seconds(),
-        /// Time that taking the snapshot took.
+        /// Time needed to take the snapshot.
         took_s: f64 = seconds(),
-        /// What the sampler did in this tick.
+        /// Statistics of the sampler in this tick.
         sampling: Tick = object(Tick::fields()),
-        /// What zmtop itself costs.
+        /// The cost of zmtop itself.
         own as "self": Option<Cost> = object(Cost::fields()).unread(),
         /// The machine.
         system: System<'a> = object(System::fields()),
-        /// What is read seldom for the account of the RAM.
+        /// Inputs of the account of the RAM, which are read seldom.
         #[serde(skip_serializing_if = "Option::is_none")]
         accounting: Option<Accounting> = object(Accounting::fields()).absent("until it is read"),
-        /// The last processes that the kernel killed for lack of memory.
+        /// The last OOM kills.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("where there are none"),
+        oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("if there are none"),
         /// The figures of cgroups, by their paths.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
-            map(object(Cgroup::fields())).absent("where none is read: columns of cgroups and groups of them ask for it"),
+            map(object(Cgroup::fields())).absent("unless a column or grouping by cgroup requests them"),
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("where none is read"),
-        /// The limits of address spaces (`RLIMIT_AS`) that grow.
+        jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),
+        /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("where there are none"),
-        /// The processes, in the order asked for.
+        address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
+        /// The processes, in the requested order.
         processes: Option<Processes<'a>> = list(object(Process::documented())).unread(),
-        /// Sums over these processes, for the convenience of readers; partial if some are unreadable.
+        /// Sums over these processes; partial if some are unreadable.
         totals: TotalsRecord = object(TotalsRecord::fields()),
-        /// The reasons of what is null here.
+        /// The reasons of nulls.
         unread: Option<Unread> = unread(),
     }
 }
@@ -108,16 +108,16 @@ impl Serialize for Processes<'_> {
 described! {
     #[derive(Serialize)]
     struct TotalsRecord {
-        /// Processes.
+        /// Number of processes.
         processes: usize = count(),
-        /// Those whose memory could not be read; the sums are too small by theirs.
+        /// Number of processes whose memory could not be read. The sums lack them.
         unreadable: usize = count(),
         /// Sum of `pss`.
         pss: Option<u64> = bytes().null("no memory could be read"),
         /// Sum of `swap`.
         swap: Option<u64> = bytes().null("no memory could be read"),
         /// Sum of `swap_pss`.
-        swap_pss: Option<u64> = bytes().null("not known of every process"),
+        swap_pss: Option<u64> = bytes().null("unknown for some process"),
     }
 }
 

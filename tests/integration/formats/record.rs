@@ -20,7 +20,7 @@ fn written(snapshot: &Snapshot) -> Vec<u8> {
 #[track_caller]
 fn read(json: &[u8]) -> Snapshot {
     let recorded = record::read(json).unwrap();
-    let monotonic = recorded.monotonic().unwrap_or(Duration::from_secs(100));
+    let monotonic = recorded.monotonic.unwrap_or(Duration::from_secs(100));
     recorded.at(monotonic, 1)
 }
 
@@ -197,7 +197,7 @@ fn a_huge_number_is_malformed_not_a_panic() {
     ] {
         let text = format!(r#"{{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","{field}":{value}}}"#);
         if let Ok(recorded) = record::read(text.as_bytes()) {
-            let monotonic = recorded.monotonic().unwrap_or_default();
+            let monotonic = recorded.monotonic.unwrap_or_default();
             told(&recorded.at(monotonic, 1));
         }
     }
@@ -247,7 +247,7 @@ fn a_number_beyond_all_bounds_in_any_place_does_no_harm() {
         let mut state = zmtop::engine::State::default();
         for (at, snapshot) in [
             read(&written(&small())),
-            recorded.clone().at(recorded.monotonic().unwrap_or_default(), 2),
+            recorded.clone().at(recorded.monotonic.unwrap_or_default(), 2),
         ]
         .into_iter()
         .enumerate()
