@@ -73,13 +73,11 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
 /// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
 /// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
-    match &snapshot.system.scope {
-        Some(scope) => scope.left.ok(),
-        None => {
-            let added = swap_adds(&snapshot.system, &snapshot.accounting).ok()?;
-            Some(snapshot.system.available().ok()?.saturating_add(added))
-        }
+    if let Some(scope) = &snapshot.system.scope {
+        return scope.left.ok();
     }
+    let added = swap_adds(&snapshot.system, &snapshot.accounting).ok()?;
+    Some(snapshot.system.available().ok()?.saturating_add(added))
 }
 
 /// Returns the memory that the free swap of a machine adds to the available memory, in bytes.

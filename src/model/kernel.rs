@@ -7,6 +7,24 @@ use std::time::Duration;
 
 use crate::model::{Missing, Reading};
 
+/// Defines counters and a saturating sum of them.
+macro_rules! summable {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $figure:ident: u64,)* }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$doc])* pub $figure: u64,)*
+        }
+
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(figures: I) -> Self {
+                figures.fold(Self::default(), |sum, of| Self {
+                    $($figure: sum.$figure.saturating_add(of.$figure),)*
+                })
+            }
+        }
+    };
+}
+
 /// A cache in `/proc/slabinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlabCache {
@@ -20,37 +38,27 @@ pub struct SlabCache {
     pub figures: SlabFigures,
 }
 
-/// The figures of one cache, or their sums over several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlabFigures {
-    /// Objects in use, including free ones in slabs that a CPU holds.
-    pub active: u64,
-    /// Objects that fit into the slabs.
-    pub objects: u64,
-    /// Including empty slabs.
-    pub slabs: u64,
-    /// Of the slabs, in bytes.
-    pub size: u64,
-    /// Of the objects in use, in bytes.
-    pub used: u64,
+summable! {
+    /// The figures of one cache, or their sums over several.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct SlabFigures {
+        /// Objects in use, including free ones in slabs that a CPU holds.
+        pub active: u64,
+        /// Objects that fit into the slabs.
+        pub objects: u64,
+        /// Including empty slabs.
+        pub slabs: u64,
+        /// Of the slabs, in bytes.
+        pub size: u64,
+        /// Of the objects in use, in bytes.
+        pub used: u64,
+    }
 }
 
 impl SlabFigures {
     /// Returns the bytes without objects in use: free objects, and the remainder of each slab.
     pub const fn waste(&self) -> u64 {
         self.size.saturating_sub(self.used)
-    }
-}
-
-impl Sum for SlabFigures {
-    fn sum<I: Iterator<Item = Self>>(figures: I) -> Self {
-        figures.fold(Self::default(), |sum, of| Self {
-            active: sum.active.saturating_add(of.active),
-            objects: sum.objects.saturating_add(of.objects),
-            slabs: sum.slabs.saturating_add(of.slabs),
-            size: sum.size.saturating_add(of.size),
-            used: sum.used.saturating_add(of.used),
-        })
     }
 }
 
@@ -76,20 +84,13 @@ pub struct AllocSite {
     pub figures: AllocFigures,
 }
 
-/// The figures of one site, or their sums over several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AllocFigures {
-    pub size: u64,
-    /// Allocations not freed yet.
-    pub calls: u64,
-}
-
-impl Sum for AllocFigures {
-    fn sum<I: Iterator<Item = Self>>(figures: I) -> Self {
-        figures.fold(Self::default(), |sum, of| Self {
-            size: sum.size.saturating_add(of.size),
-            calls: sum.calls.saturating_add(of.calls),
-        })
+summable! {
+    /// The figures of one site, or their sums over several.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct AllocFigures {
+        pub size: u64,
+        /// Allocations not freed yet.
+        pub calls: u64,
     }
 }
 
@@ -103,20 +104,22 @@ pub struct AllocSites {
     pub running: bool,
 }
 
-/// The figures of one call site, or their sums over several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallFigures {
-    /// Allocations.
-    pub hits: u64,
-    pub requested: u64,
-    pub allocated: u64,
-    /// Frees of these allocations, and their bytes.
-    pub frees: u64,
-    pub freed: u64,
-    /// Frees on a CPU other than the allocation's.
-    pub cross_cpu: u64,
-    /// Bytes of allocations that were too many to be tracked until their free.
-    pub unfollowed: u64,
+summable! {
+    /// The figures of one call site, or their sums over several.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct CallFigures {
+        /// Allocations.
+        pub hits: u64,
+        pub requested: u64,
+        pub allocated: u64,
+        /// Frees of these allocations, and their bytes.
+        pub frees: u64,
+        pub freed: u64,
+        /// Frees on a CPU other than the allocation's.
+        pub cross_cpu: u64,
+        /// Bytes of allocations that were too many to be tracked until their free.
+        pub unfollowed: u64,
+    }
 }
 
 impl CallFigures {
@@ -128,20 +131,6 @@ impl CallFigures {
     pub const fn growth(&self) -> i64 {
         let gone = self.freed.saturating_add(self.unfollowed);
         self.allocated.saturating_sub(gone).cast_signed()
-    }
-}
-
-impl Sum for CallFigures {
-    fn sum<I: Iterator<Item = Self>>(figures: I) -> Self {
-        figures.fold(Self::default(), |sum, of| Self {
-            hits: sum.hits.saturating_add(of.hits),
-            requested: sum.requested.saturating_add(of.requested),
-            allocated: sum.allocated.saturating_add(of.allocated),
-            frees: sum.frees.saturating_add(of.frees),
-            freed: sum.freed.saturating_add(of.freed),
-            cross_cpu: sum.cross_cpu.saturating_add(of.cross_cpu),
-            unfollowed: sum.unfollowed.saturating_add(of.unfollowed),
-        })
     }
 }
 

@@ -191,8 +191,8 @@ pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
         let is_less = match (above.limit, found.limit) {
             (Ok(Some(above)), Ok(Some(least))) => above < least,
             // A cgroup without the controller is charged to its parent.
-            (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) => true,
-            (Err(Missing::OutOfView), Ok(None)) => true,
+            // Hidden cgroups may have a limit.
+            (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) | (Err(Missing::OutOfView), Ok(None)) => true,
             _ => false,
         };
         if is_less { above } else { found }
