@@ -9,18 +9,16 @@
 //!                 └─ Perform ──► Performed ──► (after a signal) Outcome
 //! ```
 
-mod error;
 mod pinned;
 pub mod signals;
-mod tunable;
 mod worker;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-pub use error::ActError;
 pub use pinned::Pinned;
+use rustix::io::Errno;
 use rustix::process::Signal;
-pub use tunable::{Tunable, TunableValues};
 pub use worker::Worker;
 
 use crate::model::Identity;
@@ -34,15 +32,12 @@ pub const fn time_to_clear(rss: u64) -> Duration {
     Duration::from_micros((rss >> 20).saturating_mul(40))
 }
 
-/// A number, chosen by the caller, that connects commands and replies about the same processes.
+/// A number, chosen by the caller, that links commands and replies.
 pub type RequestId = u64;
 
-/// An action on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessAction {
-    /// Sends a signal.
     Signal(Signal),
-    /// Sets a tunable to a value.
     Set(Tunable, i32),
     /// Adds to a tunable, separately for each process; the result is clamped to the tunable's range.
     Step(Tunable, i32),
@@ -51,7 +46,6 @@ pub enum ProcessAction {
     ClearReferenced,
 }
 
-/// A command to the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Pins these processes and watches whether they exit. Answered by [`Reply::Pinned`].
@@ -59,11 +53,10 @@ pub enum Command {
     /// Performs an action on the processes that the request pinned. Answered by [`Reply::Performed`]. A signal or
     /// clearing ends the request: pin again for further actions.
     Perform(RequestId, ProcessAction),
-    /// Unpins the request's processes.
     Release(RequestId),
 }
 
-/// A reply of the worker. Results are in the order in which the command listed the processes.
+/// A reply of the worker. Results are in the order of the command's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The tunables of each pinned process, or the reason why it was not pinned.
@@ -72,15 +65,156 @@ pub enum Reply {
     Exited(RequestId, Vec<Identity>),
     /// The result of an action for each process: its new value, the number of the signal sent, or 0.
     Performed(RequestId, ProcessAction, Vec<Result<i32, ActError>>),
-    /// The outcome of a signal. Sent once all processes that received it have exited, or the worker's timeout expires.
+    /// The outcome of a signal, sent once all processes that received it have exited or the worker's timeout has expired.
     Outcome {
-        /// The request that sent the signal.
         request: RequestId,
-        /// The signal sent.
         signal: Signal,
         /// Number of processes that received the signal and have exited.
         exited: usize,
         /// Number of processes that received the signal and still run.
         running: usize,
     },
+}
+
+/// A setting of a process. [`Pinned`] reads and writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tunable {
+    /// `oom_score_adj`: an offset, in thousandths of the memory, to the score by which the kernel chooses its victim
+    /// when memory runs out. At −1000 the process is never chosen. Lowering it below the value it was last raised to
+    /// requires `CAP_SYS_RESOURCE`.
+    OomScoreAdj,
+    /// Of all threads.
+    Nice,
+}
+
+/// The texts and limits of a tunable.
+#[derive(Debug)]
+pub struct TunableSpec {
+    /// The name in messages and in front of the input line.
+    pub name: &'static str,
+    /// The values that the kernel accepts.
+    pub range: RangeInclusive<i32>,
+    /// Of the dialog.
+    pub title: &'static str,
+    /// The meaning of the lowest and the highest value.
+    pub hint: &'static str,
+}
+
+impl Tunable {
+    pub const ALL: [Self; 2] = [Self::OomScoreAdj, Self::Nice];
+
+    pub const fn spec(self) -> TunableSpec {
+        match self {
+            Self::OomScoreAdj => TunableSpec {
+                name: "oom_score_adj",
+                range: -1000..=1000,
+                title: " Set oom_score_adj ",
+                hint: "-1000 (never ended when memory runs out) to 1000 (first)",
+            },
+            Self::Nice => TunableSpec {
+                name: "nice",
+                range: -20..=19,
+                title: " Set the niceness ",
+                hint: "-20 (before all others) to 19 (after them)",
+            },
+        }
+    }
+
+    /// Checks that a value is in range.
+    pub fn check(self, value: i32) -> Result<(), ActError> {
+        let range = self.spec().range;
+        if range.contains(&value) {
+            Ok(())
+        } else {
+            Err(ActError::OutOfRange(value, *range.start(), *range.end()))
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunableValues([Result<i32, ActError>; Tunable::ALL.len()]);
+
+impl TunableValues {
+    pub fn new(read: impl FnMut(Tunable) -> Result<i32, ActError>) -> Self {
+        Self(Tunable::ALL.map(read))
+    }
+
+    pub const fn get(&self, tunable: Tunable) -> Result<i32, ActError> {
+        self.0[tunable as usize]
+    }
+}
+
+/// The reason why an action was not performed on a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// The snapshot's `/proc` belongs to another machine or pid namespace.
+    #[error("these processes are not this machine's: there is nothing to act on")]
+    ForeignProc,
+    /// Process 1. If it ends, so does the machine or the container.
+    #[error("process 1 is not to be touched")]
+    Init,
+    #[error("this is zmtop itself")]
+    OwnProcess,
+    #[error("it is a thread of the kernel")]
+    KernelThread,
+    #[error("the process has ended")]
+    Gone,
+    #[error("the process has ended and waits to be reaped by its parent")]
+    Zombie,
+    #[error("the process has ended, and another has its pid now")]
+    PidReused,
+    /// EPERM or EACCES.
+    #[error("permission denied")]
+    Denied,
+    /// The kernel has no pidfds (before Linux 5.3).
+    #[error("this kernel cannot pin a process (Linux 5.3 is needed)")]
+    Unsupported,
+    /// The kernel has no `clear_refs`: it was built without `CONFIG_PROC_PAGE_MONITOR`.
+    #[error("this kernel does not record which memory is touched (no clear_refs)")]
+    NoReferencedBits,
+    /// The value, the minimum and the maximum.
+    #[error("{0} is out of range: {1} to {2}")]
+    OutOfRange(i32, i32, i32),
+    /// zmtop reserves part of the limit on open files for pinning.
+    #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
+    TooMany,
+    #[error("too many processes are being waited for")]
+    Busy,
+    /// A file of `/proc` does not have the documented format.
+    #[error("/proc cannot be understood")]
+    Malformed,
+    #[error("{0}")]
+    Kernel(Errno),
+}
+
+impl ActError {
+    /// Returns a short form that follows a count: `2 denied`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::ForeignProc => "not of this machine",
+            Self::Init => "is process 1",
+            Self::OwnProcess => "is zmtop itself",
+            Self::KernelThread => "of the kernel",
+            Self::Gone | Self::Zombie | Self::PidReused => "ended",
+            Self::Denied => "denied",
+            Self::Unsupported | Self::NoReferencedBits => "unsupported",
+            Self::OutOfRange(..) => "out of range",
+            Self::TooMany => "beyond the limit on open files",
+            Self::Busy => "too many at once",
+            Self::Malformed => "not understood",
+            Self::Kernel(_) => "failed",
+        }
+    }
+}
+
+impl From<Errno> for ActError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::SRCH | Errno::NOENT => Self::Gone,
+            Errno::PERM | Errno::ACCESS => Self::Denied,
+            Errno::NOSYS => Self::Unsupported,
+            Errno::MFILE | Errno::NFILE => Self::TooMany,
+            other => Self::Kernel(other),
+        }
+    }
 }

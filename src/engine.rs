@@ -1,12 +1,11 @@
 //! The engine: turns snapshots into history, verdicts and alerts.
 //!
-//! [`State`] is pure: each snapshot that is pushed into it updates the history, lists the suspects and evaluates the
-//! alert rules. [`Engine`] does this on a thread of its own, so that nothing which is slow or stuck, above all the
-//! terminal, leaves a gap in the history or delays an alert. The screen borrows the state for as long as it takes to
-//! handle an event or to render a frame, and never while it writes to the terminal. The engine takes no snapshots,
-//! draws nothing and runs no programs: whoever starts it passes a callback that hears of every snapshot and its alerts.
-//! The many rows of a fleet are taken in some at a time, so that a key never waits for all of them, and the list that the
-//! screen is going to show of them is made here, too.
+//! [`State`] is pure: each pushed snapshot updates the history, lists the suspects and evaluates the alert rules.
+//! [`Engine`] does this on its own thread, so that a slow terminal neither leaves a gap in the history nor delays an
+//! alert. The screen borrows the state to handle an event or to render a frame, never while it writes to the terminal.
+//! The engine takes no snapshots, draws nothing and runs no programs: it calls its starter back with every snapshot and
+//! its alerts. It pushes a fleet's rows in slices, so that a key never waits for all of them, and prepares the list that
+//! the screen will show.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,26 +23,23 @@ use crate::model::{Identity, Snapshot};
 use crate::query::{Kept, ListPlan, ReadyList, RowSource};
 use crate::trend::Verdict;
 
-/// The last snapshot, and what is derived from it and those before.
+/// The last snapshot, and everything derived from the snapshots so far.
 #[derive(Debug)]
 pub struct State {
-    /// The last snapshot.
     pub snapshot: Option<Arc<Snapshot>>,
-    /// The history of every row.
     pub history: History,
-    /// The alert rules, and what fires.
     pub alerts: Alerts,
-    /// The processes, groups and parts of the RAM that grow or leak, worst first.
+    /// Growing and leaking processes, groups and parts of the RAM, worst first.
     pub suspects: Vec<Suspect>,
-    /// The number of snapshots taken in.
+    /// The number of pushed snapshots.
     pub pushed: u64,
-    /// A history that takes the place of this one before the next snapshot.
+    /// A history that replaces the current one before the next snapshot.
     pub past: Option<Box<History>>,
-    /// Histories of the time before this one's, which are put before it with the next snapshot.
+    /// Histories of earlier times, which are prepended with the next snapshot.
     pub earlier: Vec<Box<History>>,
-    /// The plain list of a fleet that the screen shows, which is made of each snapshot before the screen has that.
+    /// The plan of the fleet's list on the screen. A list is prepared from each snapshot before the screen gets it.
     pub plan: Option<ListPlan>,
-    /// The list that was made of the last snapshot.
+    /// The list prepared from the last snapshot.
     pub ready: Option<ReadyList>,
 }
 
@@ -54,7 +50,6 @@ impl Default for State {
 }
 
 impl State {
-    /// Creates the state before the first snapshot.
     pub const fn new(history: History, alerts: Alerts) -> Self {
         Self {
             snapshot: None,
@@ -69,13 +64,13 @@ impl State {
         }
     }
 
-    /// Takes in a snapshot; returns the alerts that fired and those that were resolved.
+    /// Pushes a snapshot. Returns the alerts that fired or were resolved.
     pub fn push(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.history.push(&snapshot);
         self.derive(snapshot)
     }
 
-    /// Derives all else from a snapshot that the history has.
+    /// Derives everything except the history, which already has the snapshot.
     fn derive(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.suspects = suspects(&self.history, &snapshot, SuspectQuery::GROWING);
         let events = self.alerts.evaluate(&snapshot, &self.history);
@@ -84,22 +79,21 @@ impl State {
         events
     }
 
-    /// Returns true if only PSS is known so far of the rows.
+    /// See [`Snapshot::is_partial`].
     pub fn is_partial(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_partial())
     }
 
-    /// Returns the change of one process since the snapshot before.
+    /// Returns the change of a process since the previous snapshot.
     pub fn change(&self, id: Identity) -> Option<Change> {
         self.history.get(id).map(RowHistory::change).copied()
     }
 
-    /// Returns the suspects that have not ended, worst first: what leaks, then what grows.
+    /// Returns the suspects that have not ended, worst first: leaking ones, then growing ones.
     pub fn living_suspects(&self) -> impl Iterator<Item = &Suspect> {
         self.suspects.iter().filter(|suspect| suspect.ended.is_none())
     }
 
-    /// Returns the suspects that leak and have not ended, worst first.
     pub fn leaks(&self) -> impl Iterator<Item = &Suspect> {
         self.living_suspects()
             .filter(|s| s.judgement.verdict == Verdict::Leaking)
@@ -107,36 +101,31 @@ impl State {
 
     /// Returns true if an alert is firing for this row.
     pub fn has_alert(&self, key: &RowKey) -> bool {
-        // Mostly none fires, and no key is cloned.
+        // Usually none fires; then the key is not cloned.
         self.alerts.firing() > 0 && self.alerts.is_firing(&Target::Row(key.clone()))
     }
 }
 
-/// Rows of a fleet that are taken in at a time: a millisecond or two.
+/// Rows of a fleet that are processed at a time, in 1 to 2 ms.
 const SLICE: usize = 500;
-/// Time after that in which others have the state. A thread that rests is seldom halted by others, so that nobody waits for
-/// one that holds the state and may not run.
+/// Pause after each slice, in which other threads may lock the state. Because the engine pauses, the scheduler seldom
+/// preempts it while it holds the lock.
 const BREATH: Duration = Duration::from_micros(500);
 
-/// The state as threads share it. A panic of one does not keep it from the others.
+/// The state shared by threads. A panic of one thread does not poison it.
 pub type SharedState = Arc<Mutex<State>>;
 
-/// A running engine. When it is dropped, its thread ends, and what the callback holds is dropped.
+/// A running engine. Dropping it ends its thread and drops the callback.
 #[derive(Debug)]
 pub struct Engine {
     state: SharedState,
-    /// `None` once it is told to stop.
     stop: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Engine {
-    /// Starts an engine that takes in every snapshot of `snapshots` until their sender is gone; that of a fleet in slices,
-    /// between which whoever waits has the state. Calls `on_snapshot` after each, with the alerts that fired and were
-    /// resolved; it must not block.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
+    /// Starts an engine that pushes every snapshot until the sender is gone. Calls `on_snapshot` after each, with the alerts
+    /// that fired or were resolved; it must not block. Fails if the thread cannot be started.
     pub fn spawn(
         state: State,
         mut snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
@@ -146,7 +135,7 @@ impl Engine {
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
         let (stop, mut stopped) = watch::channel(());
-        // Not a task: a push of many processes takes milliseconds, which the readers of keys must not wait for.
+        // Not a task: a push of many processes takes milliseconds, and would delay the tasks that read keys.
         let thread = std::thread::Builder::new().name("zmtop-engine".into()).spawn(move || {
             loop {
                 let latest = snapshots.borrow_and_update().clone();
@@ -172,12 +161,12 @@ impl Engine {
         })
     }
 
-    /// Returns the state for another thread; the engine waits while it is held, so it must be held briefly.
+    /// Returns the state for another thread. While it is locked, the engine waits.
     pub fn shared(&self) -> SharedState {
         Arc::clone(&self.state)
     }
 
-    /// Returns the state; the engine waits while it is held, so it must be held briefly.
+    /// Locks the state. Meanwhile the engine waits.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -187,24 +176,24 @@ impl Drop for Engine {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It never waits for anything but a snapshot. A panic of its own has been reported.
+            // It waits for nothing but a snapshot. The panic hook has reported a panic.
             let _ = thread.join();
         }
     }
 }
 
-/// Takes in a snapshot, that of a fleet in slices while it is wanted.
+/// Pushes a snapshot: a fleet's in slices, until `is_wanted` returns false.
 fn take_in(state: &Mutex<State>, snapshot: &Arc<Snapshot>, is_wanted: impl Fn() -> bool) -> Vec<AlertEvent> {
     let mut state = state.lock();
     if snapshot.fleet.is_none() {
         return state.push(Arc::clone(snapshot));
     }
-    // Before the first there is nothing to be kept from.
+    // Before the first snapshot, no thread needs the state.
     let rows = if state.snapshot.is_some() { SLICE } else { usize::MAX };
     let past = state.past.take();
     let mut former = None;
     if let Some(mut past) = past {
-        // Nobody else has it.
+        // No other thread uses it.
         MutexGuard::unlocked(&mut state, || past.push(snapshot));
         former = Some(std::mem::replace(&mut state.history, *past));
     } else {
@@ -230,13 +219,13 @@ fn take_in(state: &Mutex<State>, snapshot: &Arc<Snapshot>, is_wanted: impl Fn() 
     let list_before = std::mem::replace(&mut state.ready, ready);
     let last = state.snapshot.clone();
     let events = state.derive(Arc::clone(snapshot));
-    // Large ones, which take a while to drop.
+    // They are large, so dropping them takes a while.
     drop(state);
     drop((former, last, list_before));
     events
 }
 
-/// Makes the list that the screen is going to show of a snapshot that the history has, in slices.
+/// Prepares the list that the screen will show, in slices. The history already has the snapshot.
 fn make_ready(state: &mut MutexGuard<'_, State>, snapshot: &Snapshot, rows: usize) -> Option<ReadyList> {
     let mut kept = Kept::new(state.plan.clone()?);
     kept.pushed = state.pushed + 1;
@@ -246,7 +235,7 @@ fn make_ready(state: &mut MutexGuard<'_, State>, snapshot: &Snapshot, rows: usiz
     Some(MutexGuard::unlocked(state, || ReadyList::new(kept, snapshot)))
 }
 
-/// Lets others have the state for a moment.
+/// Unlocks the state for a moment.
 fn breathe(state: &mut MutexGuard<'_, State>) {
     MutexGuard::unlocked_fair(state, || std::thread::sleep(BREATH));
 }

@@ -158,7 +158,7 @@
 //! assert_eq!((memory.pss, memory.uss()), (6 << 10, 4 << 10));
 //! ```
 //!
-//! *Of a cgroup*: the list in `src/model/cgroup.rs`, and for cgroup v1 `read_v1` in `src/proc/cgroup/figures.rs`.
+//! *Of a cgroup*: the list in `src/model/cgroup.rs`, and `read_v1` and `read_v2` in `src/proc/cgroup/figures.rs`.
 //!
 //! *From another file of a process*: a parser in [`proc`]; a line in `read_facts` of `src/sampler/reading/facts.rs` if it
 //! is read once per program, else a `job` of its own, as in `src/sampler/scanner/table/facts.rs`; its field in [`model`].
@@ -252,7 +252,7 @@
 //! ## An action on processes
 //!
 //! A number that can be set, such as the niceness, is a variant of [`act::Tunable`] with its arm in `spec()` of
-//! `src/act/tunable.rs`, and the arms that the compiler demands in `src/act/pinned.rs`. Anything else is a variant of
+//! `src/act.rs`, and the arms that the compiler demands in `src/act/pinned.rs`. Anything else is a variant of
 //! [`act::ProcessAction`].
 //!
 //! # Before you send it

@@ -1,8 +1,34 @@
 //! Plain data: the raw readings of one tick, of the system and of every process.
 //!
-//! Every module may use it. It uses none, does no I/O and derives nothing beyond sums of its own fields: what follows from
-//! several readings stands in the modules above ([`group`](crate::group), [`account`](crate::account),
-//! [`history`](crate::history)). So a recording holds all there is, and replays to the same screen.
+//! Every module may use it. It uses none, does no I/O and derives only sums of its own fields. [`group`](crate::group),
+//! [`account`](crate::account) and [`history`](crate::history) derive the rest. A recording therefore replays to the same
+//! screen.
+
+/// Defines an enum whose variants have names in tables, filters and documents.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $id:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($id),*].len()] = [$(Self::$variant),*];
+
+            /// Returns the name.
+            pub const fn id(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $id,)*
+                }
+            }
+
+            pub fn from_id(id: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.id() == id)
+            }
+        }
+    };
+}
 
 pub mod cgroup;
 pub mod held;

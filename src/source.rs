@@ -1,48 +1,56 @@
-//! Sources of snapshots other than this machine: files that zmtop wrote. Many hosts are in `fleet`.
+//! Reads snapshots from files that zmtop wrote. Snapshots of many hosts come from `fleet`.
 //!
-//! The content of a file tells what it is: what `zmtop ps --format json` and `ndjson` write, plain or compressed
-//! by zstd. Called by `run` for `--from`; it knows nothing of what is done with the snapshots.
+//! A file is recognized by its content: the output of `zmtop ps --format json` or `ndjson`, plain or compressed by zstd.
+//! `run` calls this module for `--from`. It does not know how the snapshots are used.
 //!
 //! ```text
-//! file      opens it; takes the compression off
-//! frames    one JSON object after another: one a line, or each over several lines
-//! objects   reads them by `record`; passes over what is damaged
-//! at        the moment of it that is meant
+//! frames    splits it into JSON objects, each on one line or over several
+//! objects   parses them by `record`, and skips damaged ones
+//! at        parses and resolves `--at`
 //! ```
 //!
-//! Damage is named and passed over, and the rest is used: see [`SourceError::ends`].
+//! Damage is reported and skipped, and the rest is used: see [`Fault::ends`].
 //!
-//! To add a source: an iterator of `Result<Arc<Snapshot>, SourceError>` like [`Source`], opened in
-//! `run/snapshot.rs`, which tells sources apart; what is new of its faults is a variant of [`Fault`].
+//! To add a source: an iterator of `Result<Arc<Snapshot>, SourceError>` like [`Source`], opened in `run/snapshot.rs`,
+//! which distinguishes sources. New faults are variants of [`Fault`].
 
 pub mod at;
 
 mod error;
-mod file;
 mod frames;
 mod objects;
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use at::{At, AtError};
 pub use error::{Fault, SourceError};
+use frames::Frames;
 pub use frames::LONGEST;
 use objects::Objects;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::model::Snapshot;
 use crate::record::{self, Recorded};
+use crate::text;
 
-/// The monotonic clock at the beginning of a file that has none of its own: late enough for any age before it.
+/// Bytes read at a time, by zstd too.
+const BUFFER: usize = 128 << 10;
+
+/// The largest accepted window, as a power of 2: 128 MiB, as `zstd --long` uses. A header may claim terabytes.
+const WINDOW_LOG: u32 = 27;
+
+/// The initial monotonic clock of a file without one: late enough for any age.
 const START: Duration = Duration::from_secs(1 << 24);
 
-/// The snapshots of a file, in the order they stand in it, numbered from 1.
+/// The snapshots of a file, in the file's order, numbered from 1.
 ///
-/// Their monotonic clock is the one that was written; where there is none, the difference of the wall clock,
-/// which never runs back. A file may hold several boots and several hosts: where the boot id or the host
-/// changes, or the clock runs back, [`History`](crate::history::History) begins anew.
-#[derive(Debug)]
+/// Their monotonic clock is the recorded one, or else advances with the wall clock and never runs back. A file may hold
+/// several boots and hosts: [`History`](crate::history::History) begins anew if the boot id or the host changes or the
+/// clock runs back.
 pub struct Source {
     objects: Objects<Recorded>,
     name: String,
@@ -51,13 +59,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file, or standard input where `path` is `-`.
+    /// Opens a regular file, or standard input if `path` is `-`.
     ///
     /// # Errors
-    /// It cannot be opened or read, or is of another kind: a directory, a FIFO, a device, a terminal.
+    /// It cannot be opened or read, or is a directory, a FIFO, a device or a terminal.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
-        let name = file::name(path);
-        let frames = file::open(path).map_err(|fault| fault.of(&name))?;
+        let name = file_name(path);
+        let frames = open(path).map_err(|fault| fault.of(&name))?;
         Ok(Self {
             objects: Objects::new(frames, record::read),
             name,
@@ -66,22 +74,22 @@ impl Source {
         })
     }
 
-    /// Returns the file's name, safe to print.
+    /// Safe to print.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Passes over texts longer than that, rather than than [`LONGEST`].
+    /// Skips longer snapshots, in place of those longer than [`LONGEST`].
     #[must_use]
     pub const fn with_longest(mut self, bytes: usize) -> Self {
-        self.objects.set_longest(bytes);
+        self.objects.frames.longest = bytes;
         self
     }
 
-    /// Puts a snapshot on the clock, after the one before it.
+    /// Places a snapshot on the monotonic clock.
     fn place(&mut self, recorded: Recorded) -> Arc<Snapshot> {
         self.tick += 1;
-        let monotonic = recorded.monotonic().unwrap_or_else(|| match &self.last {
+        let monotonic = recorded.monotonic.unwrap_or_else(|| match &self.last {
             None => START,
             Some(last) => {
                 let since = recorded.time().duration_since(last.time);
@@ -90,7 +98,7 @@ impl Source {
         });
         let mut snapshot = recorded.at(monotonic, self.tick);
         if let (Some(last), Ok(rows)) = (&self.last, &mut snapshot.processes) {
-            // What has not changed is held once.
+            // Share unchanged facts.
             for row in rows {
                 let same = last.rows().binary_search_by_key(&row.id, |old| old.id);
                 if let Ok(at) = same
@@ -118,13 +126,13 @@ impl Iterator for Source {
     }
 }
 
-/// Returns the wall clocks of the first and of the last snapshot of a file; what is damaged is passed over.
+/// Returns the wall-clock times of the first and the last snapshot of a file. Skips damage.
 ///
 /// # Errors
-/// It cannot be opened, or holds no snapshot.
+/// It cannot be opened, or has no snapshot.
 pub fn span(path: &Path) -> Result<(SystemTime, SystemTime), SourceError> {
-    let name = file::name(path);
-    let frames = file::open(path).map_err(|fault| fault.of(&name))?;
+    let name = file_name(path);
+    let frames = open(path).map_err(|fault| fault.of(&name))?;
     let mut span: Option<(SystemTime, SystemTime)> = None;
     let mut first_fault = Fault::Empty;
     for next in Objects::new(frames, record::time_of) {
@@ -135,4 +143,55 @@ pub fn span(path: &Path) -> Result<(SystemTime, SystemTime), SourceError> {
         }
     }
     span.ok_or_else(|| first_fault.of(&name))
+}
+
+fn file_name(path: &Path) -> String {
+    match path.as_os_str().as_encoded_bytes() {
+        b"-" => "standard input".into(),
+        bytes => text::safe(bytes).into_owned(),
+    }
+}
+
+fn open(path: &Path) -> Result<Frames, Fault> {
+    if path.as_os_str() == "-" {
+        if io::stdin().is_terminal() {
+            return Err(Fault::Kind("a terminal"));
+        }
+        return decompress(Box::new(io::stdin())).map_err(|e| Fault::unreadable(&e));
+    }
+    // Do not wait for the other end of a FIFO, and do not acquire a terminal.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| Fault::unreadable(&e.into()))?;
+    let stat = rustix::fs::fstat(&file).map_err(|e| Fault::unreadable(&e.into()))?;
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            return decompress(Box::new(File::from(file))).map_err(|e| Fault::unreadable(&e));
+        }
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Symlink | FileType::Unknown => "something unknown",
+    };
+    Err(Fault::Kind(kind))
+}
+
+fn decompress(mut file: Box<dyn Read + Send>) -> io::Result<Frames> {
+    let mut magic = Vec::with_capacity(4);
+    file.by_ref().take(4).read_to_end(&mut magic)?;
+    let is_compressed = is_zstd(&magic);
+    let whole = BufReader::with_capacity(BUFFER, Cursor::new(magic).chain(file));
+    let input: Box<dyn BufRead + Send> = if is_compressed {
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(whole)?;
+        decoder.window_log_max(WINDOW_LOG)?;
+        Box::new(BufReader::with_capacity(BUFFER, decoder))
+    } else {
+        Box::new(whole)
+    };
+    Ok(Frames::new(input, is_compressed))
+}
+
+/// Returns true for a frame of zstd, skippable or not (RFC 8878, 3.1).
+fn is_zstd(magic: &[u8]) -> bool {
+    matches!(magic, [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18])
 }

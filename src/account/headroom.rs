@@ -8,6 +8,8 @@
 //! | on a disk, behind zswap | its free space − the possible growth of the pool: min(`max_pool_percent` of the RAM − pool, free ÷ ratio) |
 //! | on zram | min(its free space, (`mem_limit` − used) × ratio) × (1 − 1 ÷ ratio), at most (ratio − 1) × (available + anonymous memory), its gain if all of that were swapped |
 //!
+//! If the swap areas are unknown, all free swap counts as on zram if there is a zram device.
+//!
 //! *Ratio* is the stored size ÷ the RAM used for it, in the devices or in the pool, between 1 and [`MAX_RATIO`]. It is
 //! [`CAUTIOUS_RATIO`] while they store less than [`MIN_STORED`].
 
@@ -16,8 +18,9 @@ use std::sync::Arc;
 
 use crate::account::overview::zswap_limit;
 use crate::model::process::{Identity, ProcessSample};
+use crate::model::reading::Reading;
 use crate::model::snapshot::Snapshot;
-use crate::model::system::{SwapArea, SystemSample, Zram};
+use crate::model::system::{AccountingInputs, SystemSample, Zram};
 
 /// Compression ratio assumed before any memory was compressed.
 pub const CAUTIOUS_RATIO: f64 = 2.0;
@@ -71,18 +74,27 @@ fn heap_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
 /// the [rules of this module](self). Returns `None` if the former is unknown. For a cgroup that stands in for the
 /// machine, returns what its limits and the host leave.
 pub fn machine_headroom(snapshot: &Snapshot) -> Option<u64> {
-    let system = &snapshot.system;
-    if let Some(scope) = &system.scope {
+    if let Some(scope) = &snapshot.system.scope {
         return scope.left.ok();
     }
-    let available = system.available().ok()?;
+    let added = swap_adds(&snapshot.system, &snapshot.accounting).ok()?;
+    Some(snapshot.system.available().ok()?.saturating_add(added))
+}
+
+/// Returns the memory that the free swap of a machine adds to the available memory, in bytes.
+pub fn swap_adds(system: &SystemSample, inputs: &AccountingInputs) -> Reading<u64> {
+    let available = system.available()?;
     let free = system.swap_free.unwrap_or(0);
-    let areas = system.swaps.as_deref().unwrap_or_default();
-    let on_zram = areas.iter().filter(|area| SwapArea::on_zram(area));
-    let on_zram = on_zram.map(|area| area.size.saturating_sub(area.used));
-    let on_zram = on_zram.fold(0, u64::saturating_add).min(free);
-    let added = zram_adds(system, available, on_zram).saturating_add(disk_adds(snapshot, free - on_zram));
-    Some(available.saturating_add(added))
+    let on_zram = match &system.swaps {
+        Ok(areas) => {
+            let areas = areas.iter().filter(|area| area.on_zram());
+            let left = areas.map(|area| area.size.saturating_sub(area.used));
+            left.fold(0, u64::saturating_add).min(free)
+        }
+        Err(_) if system.zram.iter().any(|device| device.is_swap) => free,
+        Err(_) => 0,
+    };
+    Ok(zram_adds(system, available, on_zram).saturating_add(disk_adds(system, inputs, free - on_zram)))
 }
 
 /// Returns the memory that `free` bytes of swap on zram add.
@@ -102,8 +114,7 @@ fn zram_adds(system: &SystemSample, available: u64, free: u64) -> u64 {
 }
 
 /// Returns the memory that `free` bytes of swap on disks add. Pages may be compressed in RAM first.
-fn disk_adds(snapshot: &Snapshot, free: u64) -> u64 {
-    let (system, inputs) = (&snapshot.system, &snapshot.accounting);
+fn disk_adds(system: &SystemSample, inputs: &AccountingInputs, free: u64) -> u64 {
     let pool = system.zswap.unwrap_or(0);
     let is_on = inputs.zswap_on.unwrap_or(pool > 0);
     let limit = zswap_limit(system, inputs.zswap_percent.or(Ok(ZSWAP_PERCENT)));

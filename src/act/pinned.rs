@@ -17,23 +17,14 @@ use crate::proc::pid;
 /// process. Both are verified to belong to one [`Identity`]. Actions through them reach that process or none.
 #[derive(Debug)]
 pub struct Pinned {
-    id: Identity,
+    pub id: Identity,
     pidfd: OwnedFd,
     /// `/proc/<pid>`. Once the process is gone, nothing can be opened through it.
     dir: OwnedFd,
 }
 
-/// The pidfd of a process, which shows when it has exited.
-#[derive(Debug)]
-pub(super) struct ExitWatch(OwnedFd);
-
-impl ExitWatch {
-    pub(super) fn has_exited(&self) -> bool {
-        has_exited(&self.0)
-    }
-}
-
-fn has_exited(pidfd: &OwnedFd) -> bool {
+/// Returns true if all threads of the process have exited, reaped or not.
+pub(super) fn has_exited(pidfd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n > 0)
 }
@@ -68,14 +59,10 @@ impl Pinned {
         Ok(pinned)
     }
 
-    pub const fn id(&self) -> Identity {
-        self.id
-    }
-
     /// Verifies that the pidfd and the directory belong to the identity.
     fn verify(&self) -> Result<(), ActError> {
         let mut buf = [0; 4096];
-        let fd = files::open_name(&self.dir, c"stat")?;
+        let fd = files::open_at(&self.dir, b"stat")?;
         let len = files::read_record(fd, &mut buf)?;
         let parsed = pid::stat(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
         if parsed.pid != self.id.pid || parsed.starttime != self.id.starttime {
@@ -114,12 +101,11 @@ impl Pinned {
         has_exited(&self.pidfd)
     }
 
-    /// Closes everything except the pidfd, which shows when the process has exited.
-    pub(super) fn into_exit_watch(self) -> ExitWatch {
-        ExitWatch(self.pidfd)
+    /// Closes everything except the pidfd.
+    pub(super) fn into_pidfd(self) -> OwnedFd {
+        self.pidfd
     }
 
-    /// Fails if the process has exited.
     fn ensure_running(&self) -> Result<(), ActError> {
         match (self.has_exited(), self.current_pid()?) {
             (_, None) => Err(ActError::Gone),
@@ -128,10 +114,6 @@ impl Pinned {
         }
     }
 
-    /// Sends a signal, through the pidfd.
-    ///
-    /// # Errors
-    /// The process has exited, or may not be signalled.
     pub fn signal(&self, signal: Signal) -> Result<(), ActError> {
         self.ensure_running()?;
         Ok(rustix::process::pidfd_send_signal(&self.pidfd, signal)?)
@@ -162,10 +144,6 @@ impl Pinned {
         self.ensure_running()
     }
 
-    /// Returns the current value of a tunable.
-    ///
-    /// # Errors
-    /// The process has exited or may not be read.
     pub fn get(&self, tunable: Tunable) -> Result<i32, ActError> {
         self.ensure_running()?;
         match tunable {
@@ -174,11 +152,7 @@ impl Pinned {
         }
     }
 
-    /// Sets a tunable.
-    ///
-    /// # Errors
-    /// The value is out of range, or the process has exited or may not be changed. If it has several threads, those
-    /// that were already changed stay changed.
+    /// Sets a tunable. If that fails, threads that were already changed stay changed.
     pub fn set(&self, tunable: Tunable, value: i32) -> Result<(), ActError> {
         tunable.check(value)?;
         self.ensure_running()?;
@@ -216,7 +190,7 @@ impl Pinned {
         other.ok_or_else(|| refused.into())
     }
 
-    /// Returns the niceness of the first thread.
+    /// Of the first thread.
     fn nice(&self) -> Result<i32, ActError> {
         let nice = rustix::process::getpriority_process(Pid::from_raw(self.id.pid.cast_signed()))?;
         // The value was read by pid, which could have been reused in between.
@@ -238,7 +212,6 @@ impl Pinned {
         Ok(())
     }
 
-    /// Lists the thread ids.
     fn threads(&self) -> Result<Vec<i32>, ActError> {
         let mut threads = Vec::new();
         files::numbers(&self.dir, b"task", 4 << 10, |tid| threads.extend(i32::try_from(tid)))?;

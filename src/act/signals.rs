@@ -4,11 +4,11 @@ use rustix::process::Signal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInfo {
-    /// The name without `SIG`.
+    /// Without `SIG`.
     pub name: &'static str,
-    /// The signal. Its number depends on the architecture.
+    /// Its number depends on the architecture.
     pub signal: Signal,
-    /// The effect, from `signal(7)`.
+    /// From `signal(7)`.
     pub help: &'static str,
 }
 

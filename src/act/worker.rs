@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -9,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::act::pinned::ExitWatch;
+use crate::act::pinned::has_exited;
 use crate::act::{ActError, Command, Pinned, ProcessAction, Reply, RequestId, TunableValues};
 use crate::model::Identity;
-use crate::proc::files;
-use crate::proc::files::Roots;
+use crate::proc::files::{self, Roots};
 
 /// Interval at which pinned processes are checked for having exited. It is short enough for "has ended" to follow a
 /// signal without a noticeable delay.
@@ -36,7 +36,6 @@ pub struct Worker {
     on_reply: OnReply,
     /// The thread's queue. The first command starts the thread: most sessions never act on a process.
     commands: OnceLock<Sender<Command>>,
-    /// The number of queued commands.
     queued: Arc<AtomicUsize>,
 }
 
@@ -97,25 +96,23 @@ impl Worker {
     }
 }
 
-/// The processes of an open request.
 struct Request {
     processes: Vec<Result<Pinned, ActError>>,
     /// Number of processes already reported as exited.
     exited: usize,
 }
 
-/// Number of descriptors for each pinned process.
+/// Descriptors of one pinned process.
 const PER_PROCESS: usize = 2;
 
 /// The processes that received a signal, until its outcome is known.
 struct Signalled {
     request: RequestId,
     signal: Signal,
-    processes: Vec<ExitWatch>,
+    pidfds: Vec<OwnedFd>,
     deadline: Instant,
 }
 
-/// The thread's state.
 struct State {
     roots: Roots,
     timeout: Duration,
@@ -124,7 +121,6 @@ struct State {
     signalled: Vec<Signalled>,
     /// Held by each thread that clears referenced bits.
     clearing: Arc<()>,
-    /// The number of queued commands.
     queued: Arc<AtomicUsize>,
 }
 
@@ -175,10 +171,10 @@ impl State {
         self.requests.insert(request, Request { processes, exited: 0 });
     }
 
-    /// Returns the number of descriptors held.
+    /// Returns the number of held descriptors.
     fn held(&self) -> usize {
         let pinned = self.requests.values().map(|r| r.processes.iter().flatten().count());
-        let watched = self.signalled.iter().map(|sent| sent.processes.len());
+        let watched = self.signalled.iter().map(|sent| sent.pidfds.len());
         pinned.sum::<usize>() * PER_PROCESS + watched.sum::<usize>()
     }
 
@@ -223,12 +219,12 @@ impl State {
         {
             let reached = processes.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
             let reached = reached.filter_map(|(process, _)| process.ok());
-            let processes: Vec<_> = reached.map(Pinned::into_exit_watch).collect();
-            if !processes.is_empty() {
+            let pidfds: Vec<_> = reached.map(Pinned::into_pidfd).collect();
+            if !pidfds.is_empty() {
                 self.signalled.push(Signalled {
                     request,
                     signal,
-                    processes,
+                    pidfds,
                     deadline: Instant::now() + self.timeout,
                 });
             }
@@ -239,7 +235,7 @@ impl State {
     fn report_exits(&mut self) {
         for (id, request) in &mut self.requests {
             let pinned = request.processes.iter().flatten();
-            let exited: Vec<Identity> = pinned.filter(|p| p.has_exited()).map(Pinned::id).collect();
+            let exited: Vec<Identity> = pinned.filter(|p| p.has_exited()).map(|p| p.id).collect();
             if exited.len() != request.exited {
                 request.exited = exited.len();
                 (self.on_reply)(Reply::Exited(*id, exited));
@@ -251,8 +247,8 @@ impl State {
         let now = Instant::now();
         let on_reply = &self.on_reply;
         self.signalled.retain(|sent| {
-            let exited = sent.processes.iter().filter(|p| p.has_exited()).count();
-            let running = sent.processes.len() - exited;
+            let exited = sent.pidfds.iter().filter(|pidfd| has_exited(pidfd)).count();
+            let running = sent.pidfds.len() - exited;
             let pending = running > 0 && now < sent.deadline;
             if !pending {
                 on_reply(Reply::Outcome {

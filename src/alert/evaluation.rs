@@ -79,7 +79,7 @@ impl Alerts {
         if self.rules.is_empty() {
             return Vec::new();
         }
-        let continues = self.evaluation.advance(snapshot);
+        let continues = self.evaluation.advance(snapshot, history);
         for state in &mut self.rules {
             state.begin();
             if !continues {
@@ -212,6 +212,8 @@ struct Evaluation {
     time: Option<SystemTime>,
     /// The time of the snapshot on its monotonic clock.
     now: Duration,
+    /// The same with the length of every suspend.
+    now_with_suspends: Duration,
     /// The time since the previous snapshot that counts towards a hold.
     step: Duration,
     boot_id: Option<Arc<str>>,
@@ -224,7 +226,7 @@ struct Evaluation {
 
 impl Evaluation {
     /// Advances to the next snapshot. Returns true if it continues the previous one.
-    fn advance(&mut self, snapshot: &Snapshot) -> bool {
+    fn advance(&mut self, snapshot: &Snapshot, history: &History) -> bool {
         let boot_id = snapshot.boot_id.as_ref().ok();
         let same_boot = boot_id.is_none() || self.boot_id.is_none() || self.boot_id.as_ref() == boot_id;
         let continues = self.time.is_none() || snapshot.monotonic >= self.now && same_boot;
@@ -234,6 +236,8 @@ impl Evaluation {
         self.step = gap.min(snapshot.interval.saturating_mul(2));
         self.tick += 1;
         self.now = snapshot.monotonic;
+        let suspended: Duration = history.suspends().all().map(|(_, length)| length).sum();
+        self.now_with_suspends = self.now.saturating_add(suspended);
         self.time = Some(snapshot.time);
         self.boot_id = boot_id.cloned().or_else(|| self.boot_id.take());
         continues
@@ -259,7 +263,7 @@ impl Evaluation {
         let lasted = if reason == ResolveReason::Restart {
             Duration::ZERO
         } else {
-            self.now.saturating_sub(firing.since)
+            self.now_with_suspends.saturating_sub(firing.since)
         };
         self.push(rule, target, Transition::Resolved(reason), lasted, firing.details);
     }
@@ -273,6 +277,7 @@ impl Evaluation {
 /// A firing alert.
 #[derive(Debug)]
 struct Firing {
+    /// On the clock that counts suspends.
     since: Duration,
     details: Arc<Details>,
 }
@@ -400,7 +405,7 @@ impl RuleState {
         self.fired += 1;
         let details = Arc::new(Details::new(&self.rule, subject));
         tracked.firing = Some(Firing {
-            since: now,
+            since: evaluation.now_with_suspends,
             details: Arc::clone(&details),
         });
         tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));

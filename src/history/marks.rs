@@ -132,8 +132,9 @@ impl Mark {
         }
     }
 
-    pub const fn age(&self, snapshot: &Snapshot) -> Duration {
-        snapshot.monotonic.saturating_sub(self.origin.monotonic)
+    /// Returns the monotonic time at which it was set.
+    pub const fn at(&self) -> Duration {
+        self.origin.monotonic
     }
 
     pub const fn kernel(&self) -> &KernelTables {

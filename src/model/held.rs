@@ -1,81 +1,58 @@
-//! Memory that a process holds through its descriptors, and that is in nobody's PSS.
+//! Memory that a process holds through its descriptors and that is in no PSS.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::model::reading::{Missing, Reading};
 use crate::order;
 
-/// The kind of an object that a descriptor holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum HeldKind {
-    /// The buffers of a client of a graphics or compute device.
-    Gpu,
-    /// A dma-buf.
-    DmaBuf,
-    /// A BPF map or program.
-    Bpf,
-    /// A memfd, or a file on tmpfs that has no name any more.
-    Memfd,
-    /// The registered buffers of an `io_uring`.
-    Uring,
-}
-
-impl HeldKind {
-    /// Every kind, in the order of their columns.
-    pub const ALL: [Self; 5] = [Self::Gpu, Self::DmaBuf, Self::Bpf, Self::Memfd, Self::Uring];
-
-    /// Returns its name, which is the column's too.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Gpu => "gpu",
-            Self::DmaBuf => "dmabuf",
-            Self::Bpf => "bpf",
-            Self::Memfd => "memfd",
-            Self::Uring => "uring",
-        }
-    }
-
-    /// Returns the kind of that name.
-    pub fn from_id(id: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.id() == id)
+named! {
+    /// The kind of an object that a descriptor holds, in the order of their columns.
+    pub enum HeldKind {
+        /// Buffers of a client of a graphics or compute device.
+        Gpu = "gpu",
+        DmaBuf = "dmabuf",
+        /// A BPF map or program.
+        Bpf = "bpf",
+        /// A memfd, or an unlinked file on tmpfs.
+        Memfd = "memfd",
+        /// Registered buffers of an `io_uring`.
+        Uring = "uring",
     }
 }
 
-/// Bytes held, by kind. The part of an object that several processes hold is the object divided by them.
+/// Bytes held, by kind. An object that several processes hold is divided equally among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldFigures {
     /// Bytes of RAM by kind, in the order of [`HeldKind::ALL`].
     by_kind: [u64; HeldKind::ALL.len()],
-    /// Memory of a device's own, which is no RAM.
+    /// Memory on devices, which is not RAM.
     pub vram: u64,
-    /// The kinds of which more is held than that, in the same order: some of it could not be read.
+    /// The kinds of which some could not be read, in the same order. More is held than `by_kind` says.
     unread: [bool; HeldKind::ALL.len()],
 }
 
 impl HeldFigures {
-    /// Returns the bytes of one kind.
     pub const fn of(&self, kind: HeldKind) -> u64 {
         self.by_kind[kind as usize]
     }
 
-    /// Returns the bytes of all kinds, without a device's own memory.
+    /// Returns the bytes of all kinds, without memory on devices.
     pub fn total(&self) -> u64 {
         self.by_kind.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// Adds bytes of a kind.
     pub const fn add_kind(&mut self, kind: HeldKind, bytes: u64) {
         let sum = &mut self.by_kind[kind as usize];
         *sum = sum.saturating_add(bytes);
     }
 
-    /// Returns true if of that kind, or of any where none is named, something could not be read: the figures are the least
-    /// that it is.
+    /// Returns true if something of that kind, or by default of any kind, could not be read. The figures are then lower
+    /// bounds.
     pub fn is_partial(&self, kind: Option<HeldKind>) -> bool {
         kind.map_or_else(|| self.unread.contains(&true), |kind| self.unread[kind as usize])
     }
 
-    /// Notes that something of that kind, or of any where none is named, could not be read.
+    /// Records that something of that kind, or by default of every kind, could not be read.
     pub fn set_partial(&mut self, kind: Option<HeldKind>) {
         match kind {
             Some(kind) => self.unread[kind as usize] = true,
@@ -83,7 +60,6 @@ impl HeldFigures {
         }
     }
 
-    /// Adds other figures.
     pub fn add(&mut self, other: &Self) {
         for kind in HeldKind::ALL {
             self.add_kind(kind, other.of(kind));
@@ -96,22 +72,21 @@ impl HeldFigures {
 /// An object that descriptors hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldObject {
-    /// Its kind.
     pub kind: HeldKind,
-    /// Its name, raw: processes choose those of files and buffers.
+    /// Raw: processes choose the names of files and buffers.
     pub name: Box<[u8]>,
-    /// The bytes of RAM of the whole object.
+    /// RAM of the whole object.
     pub bytes: Reading<u64>,
-    /// The bytes of the device's own memory.
+    /// Memory on the device.
     pub vram: u64,
-    /// The number of processes that hold it, as far as they could be read; never 0.
+    /// The number of readable processes that hold it; never 0.
     pub holders: u32,
-    /// The number of the process's descriptors of it.
+    /// The number of the process's descriptors for it.
     pub fds: u32,
 }
 
 impl HeldObject {
-    /// Returns the process's part of it.
+    /// Returns the process's part of its bytes.
     pub fn share(&self) -> Reading<u64> {
         Ok(self.bytes? / u64::from(self.holders.max(1)))
     }
@@ -120,17 +95,16 @@ impl HeldObject {
 /// All that a process holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Its parts of all objects together.
+    /// The process's parts of all objects.
     pub figures: HeldFigures,
-    /// The objects, that with the largest part first; no more than [`Held::MAX_LISTED`].
+    /// The objects with the largest parts, in descending order; at most [`Held::MAX_LISTED`].
     pub objects: Box<[HeldObject]>,
-    /// The number of those that are not listed.
+    /// The number of objects that are not listed.
     pub unlisted: u64,
 }
 
 impl Held {
-    /// Maximum number of objects listed of a process: more than anyone reads, and each takes some hundred bytes in every
-    /// snapshot that is kept.
+    /// Maximum number of listed objects. Each takes some hundred bytes in every kept snapshot.
     pub const MAX_LISTED: usize = 100;
 
     /// Sums and sorts objects.
@@ -161,10 +135,10 @@ impl Held {
     }
 }
 
-/// All that a process holds, or why that is not known; `None` where nobody asked. Most hold nothing, and have that in common.
+/// What a process holds; `None` until requested. Processes that hold nothing share one allocation.
 pub type SharedHeld = Option<Arc<Reading<Held>>>;
 
-/// Returns a reading to share: that a process holds nothing, and that it was not read yet, are there once.
+/// Shares a reading. The most frequent ones, "nothing" and "not read yet", are allocated once.
 pub fn share(held: Reading<Held>) -> Arc<Reading<Held>> {
     static NOTHING: OnceLock<Arc<Reading<Held>>> = OnceLock::new();
     static PENDING: OnceLock<Arc<Reading<Held>>> = OnceLock::new();

@@ -1,68 +1,47 @@
-//! The mappings of an address space: each area as `smaps` lists it, and areas of one name together.
+//! The mappings of an address space: each area as `smaps` lists it, and sums of areas with one name.
 
 use std::sync::Arc;
 
 use super::memory::Memory;
 use super::reading::Reading;
 
-/// The kind of memory that an area maps, by its name and flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MappingKind {
-    /// A file: a program, a library, mapped data.
-    File,
-    /// `[heap]`, grown by `brk`.
-    Heap,
-    /// `[stack]`.
-    Stack,
-    /// Anonymous memory that the process named, `[anon:NAME]` (Linux 5.17).
-    Named,
-    /// Anonymous memory without a name.
-    Anon,
-    /// Shared memory: memfd, System V, shared anonymous, `/dev/shm`.
-    Shared,
-    /// Huge pages of hugetlbfs.
-    Hugetlb,
-    /// Pages of the kernel: `[vdso]`, `[vvar]` and their like.
-    Kernel,
-    /// A device, or another file that is not page cache: `/dev/…`, `anon_inode:…`, `socket:…`.
-    Device,
-}
-
-impl MappingKind {
-    /// Returns its name in JSON and CSV.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Heap => "heap",
-            Self::Stack => "stack",
-            Self::Named => "named",
-            Self::Anon => "anon",
-            Self::Shared => "shared",
-            Self::Hugetlb => "hugetlb",
-            Self::Kernel => "kernel",
-            Self::Device => "device",
-        }
+named! {
+    /// The kind of memory that an area maps, by its name and flags.
+    pub enum MappingKind {
+        /// A file: a program, a library, mapped data.
+        File = "file",
+        /// `[heap]`, grown by `brk`.
+        Heap = "heap",
+        Stack = "stack",
+        /// Anonymous memory that the process named, `[anon:NAME]` (Linux 5.17).
+        Named = "named",
+        /// Anonymous memory without a name.
+        Anon = "anon",
+        /// Shared memory: memfd, System V, shared anonymous, `/dev/shm`.
+        Shared = "shared",
+        /// Huge pages of hugetlbfs.
+        Hugetlb = "hugetlb",
+        /// Pages of the kernel: `[vdso]`, `[vvar]` and the like.
+        Kernel = "kernel",
+        /// A device, or another file that is not page cache: `/dev/…`, `anon_inode:…`, `socket:…`.
+        Device = "device",
     }
 }
 
 /// The name of anonymous memory without one. No path can have it: a path starts with `/`.
 pub const ANON: &[u8] = b"[anon]";
 
-/// The name of an area.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingName {
-    /// The bytes as the kernel writes them, raw but for a newline, which is `\012`; without ` (deleted)`. [`ANON`]
-    /// where the kernel gives none.
+    /// The name without ` (deleted)`, raw except that the kernel writes a newline as `\012`. [`ANON`] for an empty name.
     pub bytes: Arc<[u8]>,
-    /// The file of that name was removed or replaced: another or none is found under it. Never set for shared memory,
-    /// whose files have no name from the start.
+    /// The file was removed or replaced. Never set for shared memory, whose files never had a name.
     pub deleted: bool,
-    /// The kind of memory.
     pub kind: MappingKind,
 }
 
 impl MappingName {
-    /// Parses a name as `smaps` has it, empty for none. `hugetlb` is true if its flags contain `ht`.
+    /// Parses the name in `smaps`, which may be empty. `hugetlb` is true if the area's flags contain `ht`.
     pub fn parse(written: &[u8], hugetlb: bool) -> Self {
         const DELETED: &[u8] = b" (deleted)";
         let stripped = written.strip_suffix(DELETED);
@@ -80,7 +59,6 @@ impl MappingName {
     }
 }
 
-/// Returns the kind of memory of a name without its ` (deleted)`.
 fn kind(name: &[u8], deleted: bool) -> MappingKind {
     match name {
         b"" => MappingKind::Anon,
@@ -102,7 +80,7 @@ fn kind(name: &[u8], deleted: bool) -> MappingKind {
 /// The figures of areas beside [`Memory`], in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// `Size`: the address space it takes.
+    /// `Size`: the address space.
     pub size: u64,
     /// `Locked`: the part of PSS that may not be swapped out.
     pub locked: Reading<u64>,
@@ -121,7 +99,6 @@ impl Extent {
         referenced: Ok(0),
     };
 
-    /// Adds another area's figures.
     pub fn add(&mut self, other: &Self) {
         let both = |a: Reading<u64>, b: Reading<u64>| Ok(a?.saturating_add(b?));
         self.size = self.size.saturating_add(other.size);
@@ -134,43 +111,36 @@ impl Extent {
 /// An area of an address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// The first address.
     pub start: u64,
-    /// The first address after it.
+    /// The first address after the area.
     pub end: u64,
     /// `rwxp`, with `-` for what is not allowed and `s` for shared.
     pub perms: [u8; 4],
-    /// Its offset in the file, in bytes.
+    /// In the file, in bytes.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
     /// The file's inode, 0 for none.
     pub inode: u64,
-    /// Its name.
     pub name: MappingName,
-    /// `VmFlags`, two letters each; empty where the kernel gives none (before Linux 3.8).
+    /// `VmFlags`, two letters each; empty before Linux 3.8.
     pub flags: Box<[u8]>,
-    /// Its resident and swapped-out memory; `Malformed` where a line of it does not parse.
+    /// [`Missing::Malformed`](super::Missing::Malformed) if one of its lines does not parse.
     pub memory: Reading<Memory>,
-    /// Its size and other figures.
     pub extent: Reading<Extent>,
 }
 
 /// All areas of one name, in one process or in many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Their name.
     pub name: MappingName,
-    /// The number of areas.
     pub areas: u64,
-    /// Their sum; the reason where one could not be read.
+    /// The sum; unknown if one area is.
     pub memory: Reading<Memory>,
-    /// The sum of their sizes and other figures.
     pub extent: Reading<Extent>,
 }
 
 impl Mapping {
-    /// Creates a mapping without areas.
     pub fn new(name: MappingName) -> Self {
         Self {
             name,

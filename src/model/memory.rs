@@ -1,4 +1,4 @@
-//! Memory figures of a process, as one walk of its page tables gives them.
+//! Memory figures of a process from one walk of its page tables.
 
 use super::reading::Reading;
 
@@ -9,7 +9,7 @@ use super::reading::Reading;
 macro_rules! memory_figures {
     ($callback:ident) => {
         $callback! {
-            /// Resident set: every page present, whole, however many processes share it.
+            /// Resident set: all present pages, not divided by sharers.
             rss: u64 = b"Rss",
             /// Proportional set: each page divided by the number of processes that map it.
             pss: u64 = b"Pss",
@@ -21,9 +21,9 @@ macro_rules! memory_figures {
             pss_shmem: Reading<u64> = b"Pss_Shmem",
             /// The dirty part of PSS (Linux 6.0).
             pss_dirty: Reading<u64> = b"Pss_Dirty",
-            /// Pages no other process maps, clean.
+            /// Clean pages that no other process maps.
             private_clean: u64 = b"Private_Clean",
-            /// Pages no other process maps, dirty.
+            /// Dirty pages that no other process maps.
             private_dirty: u64 = b"Private_Dirty",
             /// Shared pages, clean.
             shared_clean: u64 = b"Shared_Clean",
@@ -33,9 +33,9 @@ macro_rules! memory_figures {
             private_hugetlb: Reading<u64> = b"Private_Hugetlb",
             /// Huge pages of hugetlbfs, shared; in neither RSS nor PSS (Linux 4.4).
             shared_hugetlb: Reading<u64> = b"Shared_Hugetlb",
-            /// Swapped out, whole; includes swapped-out shmem.
+            /// Swapped out, not divided by sharers; includes shmem.
             swap: u64 = b"Swap",
-            /// Swapped out, each slot divided by the number of its sharers; without shmem (Linux 4.3).
+            /// Swapped out, each slot divided by the number of sharers; without shmem (Linux 4.3).
             swap_pss: Reading<u64> = b"SwapPss",
         }
     };
@@ -45,19 +45,14 @@ pub(crate) use memory_figures;
 
 /// A field of [`Memory`]: a `u64`, which must be known, or a `Reading<u64>`, which need not be.
 pub trait MemoryFigure: Copy {
-    /// No memory.
     const ZERO: Self;
 
-    /// Returns the figure as a reading.
     fn reading(self) -> Reading<u64>;
 
-    /// Makes a figure of a reading.
-    ///
-    /// # Errors
-    /// The reason why a figure that must be known is missing.
+    /// Converts a reading. Fails if it is missing and the figure must be known.
     fn from_reading(reading: Reading<u64>) -> Reading<Self>;
 
-    /// Returns the sum of two figures; unknown if either is.
+    /// Returns the sum, which is unknown if either figure is.
     #[must_use]
     fn plus(self, other: Self) -> Self;
 }
@@ -96,9 +91,8 @@ impl MemoryFigure for Reading<u64> {
 
 macro_rules! define_memory {
     ($($(#[doc = $help:literal])* $figure:ident: $type:ty = $line:literal,)*) => {
-        /// The figures of one `smaps_rollup` (or of a summed `smaps`), in bytes.
-        ///
-        /// Names and meanings are those of `Documentation/filesystems/proc.rst`.
+        /// The figures of one `smaps_rollup` or a summed `smaps`, in bytes, as `Documentation/filesystems/proc.rst` of the
+        /// kernel defines them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Memory {
             $($(#[doc = $help])* pub $figure: $type,)*
@@ -113,10 +107,10 @@ macro_rules! define_memory {
         }
 
         impl Memory {
-            /// What each figure means, by its name.
+            /// The meaning of each figure by its name.
             pub const HELP: &[(&str, &str)] = &[$((stringify!($figure), concat!($($help),*)),)*];
 
-            /// Adds another process's figures; a figure unknown in either is unknown in the sum.
+            /// Adds figures. Each sum is unknown if either figure is.
             pub fn add(&mut self, other: &Self) {
                 $(self.$figure = self.$figure.plus(other.$figure);)*
             }
@@ -127,28 +121,26 @@ macro_rules! define_memory {
 memory_figures!(define_memory);
 
 impl Memory {
-    /// Returns the unique set, which would be freed at once if the process ended: `Private_Clean + Private_Dirty`.
+    /// Returns the unique set, which is freed if the process ends: `Private_Clean + Private_Dirty`.
     pub const fn uss(&self) -> u64 {
         self.private_clean.saturating_add(self.private_dirty)
     }
 
-    /// Returns the pages that other processes map too, whole: `Shared_Clean + Shared_Dirty`.
+    /// Returns the shared pages, not divided by sharers: `Shared_Clean + Shared_Dirty`.
     pub const fn shared(&self) -> u64 {
         self.shared_clean.saturating_add(self.shared_dirty)
     }
 
-    /// Returns the dirty pages, private and shared, whole: `Private_Dirty + Shared_Dirty`.
+    /// Returns the dirty pages, not divided by sharers: `Private_Dirty + Shared_Dirty`.
     pub const fn dirty(&self) -> u64 {
         self.private_dirty.saturating_add(self.shared_dirty)
     }
 
-    /// Returns the hugetlbfs pages, private and shared.
     pub fn hugetlb(&self) -> Reading<u64> {
         Ok(self.private_hugetlb?.saturating_add(self.shared_hugetlb?))
     }
 
-    /// Returns what the process costs the machine, in RAM or in swap: `PSS + SwapPss`. Unknown where the kernel
-    /// gives no `SwapPss`.
+    /// Returns the cost of the process, in RAM or in swap: `PSS + SwapPss`. Unknown if the kernel lacks `SwapPss`.
     pub fn footprint(&self) -> Reading<u64> {
         Ok(self.pss.saturating_add(self.swap_pss?))
     }

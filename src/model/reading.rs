@@ -5,41 +5,36 @@ use std::fmt;
 /// A value, or the reason it is missing. Unknown is never zero.
 pub type Reading<T> = Result<T, Missing>;
 
-/// The reason that a figure is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
-    /// EACCES or EPERM: the kernel denies it to this user.
     Denied,
     /// The process ended between listing and reading.
     Gone,
-    /// A kernel thread has no memory of its own.
     KernelThread,
-    /// A zombie has no memory any more.
     Zombie,
     /// This kernel, or this tree, has no such file or field.
     Unsupported,
     /// The read overran its deadline; it may still return.
     TimedOut,
-    /// The bytes were not as the kernel documents them.
+    /// The bytes do not match the kernel's documentation.
     Malformed,
-    /// Not read yet.
     Pending,
-    /// Read only where the user asked for it.
+    /// Read only on request.
     NotAsked,
-    /// Not known when the mark was set, since which a change would be.
+    /// The change since a mark is unknown, because the figure was unknown then.
     NotMarked,
-    /// There are more rows than have a history, and this is one of the rest.
+    /// There are more rows than may have a history.
     TooMany,
-    /// The host does not export it: of a row of a fleet.
+    /// The host of a fleet does not export it.
     NotExported,
-    /// It is outside of what zmtop's namespaces and mounts show, as a cgroup above that of a container.
+    /// Hidden by zmtop's namespaces or mounts, such as a cgroup above a container's.
     OutOfView,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
 
 impl Missing {
-    /// Returns the reason in a word or two, as in the detail line and as `unread` in JSON.
+    /// Returns the reason in a word or two, for the screen and for `unread` in JSON.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Denied => "permission denied",

@@ -10,133 +10,124 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
 
-/// The resources that zmtop itself uses.
+/// The cost of zmtop itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfCost {
     /// User and system time since start.
     pub cpu: Duration,
-    /// Resident set in bytes.
+    /// In bytes.
     pub rss: u64,
 }
 
 /// Statistics of the sampling of one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Walks finished.
     pub walks: usize,
-    /// Processor time of those walks.
+    /// CPU time of the walks.
     pub walked: Duration,
-    /// Maximum processor time of walks, 1.0 being one core; `None` where every process is walked at every tick.
+    /// Maximum CPU time of walks, 1.0 being one core; `None` if every process is walked in every tick.
     pub budget: Option<f64>,
-    /// Processes that are due for a walk and wait for budget.
+    /// Due processes that wait for budget.
     pub waiting: usize,
     /// Reads that are past their deadline and have not returned.
     pub stuck: usize,
-    /// Processes that may share their parent's address space, for all that could be seen, and count by themselves.
-    /// Not recorded.
+    /// Processes that may share their parent's address space but are counted separately. Not recorded.
     pub doubtful: usize,
-    /// Living reader threads.
+    /// Reader threads.
     pub threads: usize,
     /// Wall time from the start of the tick to the snapshot.
     pub took: Duration,
 }
 
-/// The rows of a snapshot that differ from those of the one before, so that the others need not be looked at.
+/// The rows that differ from the previous snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowChanges {
-    /// The places of the rows that are new or differ, in order.
+    /// Indices of new and changed rows, ascending.
     pub rows: Vec<u32>,
-    /// The processes that have no row any more.
     pub removed: Vec<Identity>,
 }
 
 /// The raw readings of one tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Wall clock, for display and recording; it may jump, so rates never use it.
+    /// Wall clock, for display and recording. It may jump, so rates never use it.
     pub time: SystemTime,
     /// `CLOCK_MONOTONIC`, for rates and ages.
     pub monotonic: Duration,
-    /// The number of this snapshot of its source, from 1.
+    /// The number of the snapshot, from 1.
     pub tick: u64,
-    /// The host name, raw.
+    /// Raw.
     pub host: Arc<[u8]>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Reading<Arc<str>>,
-    /// The configured interval.
     pub interval: Duration,
-    /// Statistics of the sampling.
     pub sampling: Sampling,
-    /// The resources that zmtop itself uses.
     pub own: Reading<SelfCost>,
-    /// The system as a whole.
     pub system: SystemSample,
-    /// Figures of the system that are read seldom, for its account.
     pub accounting: Arc<AccountingInputs>,
-    /// Tables of the kernel's own memory. Not recorded.
+    /// Not recorded.
     pub kernel: KernelTables,
-    /// The last processes that the kernel killed for lack of memory since zmtop started, the newest last.
+    /// The last OOM kills since zmtop started, oldest first.
     pub oom_kills: Arc<[OomKill]>,
-    /// Every process that could be listed, in order of pid; or the reason that `/proc` could not be. Whoever leaves some out
-    /// clears the `changes`.
+    /// All processes, sorted by pid, or the reason that `/proc` could not be listed. Code that removes some must clear
+    /// `changes`.
     pub processes: Reading<Vec<ProcessSample>>,
-    /// The difference from the snapshot before this one; `None` where it is not known, as in a recording.
+    /// The difference from the previous snapshot; `None` if unknown, as in a recording.
     pub changes: Option<RowChanges>,
-    /// The figures of the cgroups of these processes, and of those above them, by path; empty while nobody asks.
+    /// The cgroups of these processes and their ancestors, by path; empty until requested.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
-    /// The heaps of the Java virtual machines among these processes, by their own counters.
+    /// The heaps of Java virtual machines.
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
-    /// The limits of address spaces (`RLIMIT_AS`), in bytes, of the processes whose address space grows and that have one.
+    /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
-    /// The pids, in order, of zmtop itself and of the processes above it whose command lines repeat its arguments: a filter
-    /// does not look for words there. Not recorded.
+    /// The pids, sorted, of zmtop and of its ancestors whose command lines repeat its arguments. Words of a filter do not
+    /// match them. Not recorded.
     pub repeats: Arc<[u32]>,
-    /// The hosts, if it is of many; `None` for one machine.
+    /// `None` for one machine.
     pub fleet: Option<Arc<Fleet>>,
 }
 
 impl Snapshot {
-    /// Returns the processes; none where they could not be listed.
+    /// Returns the processes, or none if they could not be listed.
     pub fn rows(&self) -> &[ProcessSample] {
         self.processes.as_deref().unwrap_or(&[])
     }
 
-    /// Returns the place of a process among them; `None` if it is not there.
+    /// Returns the index of a process in [`Self::rows`].
     pub fn place(&self, id: Identity) -> Option<usize> {
         let rows = self.rows();
         let at = rows.binary_search_by_key(&id.pid, |row| row.id.pid).ok()?;
         (rows[at].id == id).then_some(at)
     }
 
-    /// Returns a process by its identity; `None` if it is not there.
     pub fn row(&self, id: Identity) -> Option<&ProcessSample> {
         Some(&self.rows()[self.place(id)?])
     }
 
-    /// Returns what is known of a row of a snapshot of many hosts, by its place.
+    /// Returns the figures of a fleet's row by its index.
     pub fn fleet_row(&self, place: usize) -> Option<&FleetRow> {
         self.fleet.as_ref()?.rows.get(place)
     }
 
-    /// Returns true if of its rows only PSS is known so far.
+    /// Returns true if only the PSS of its rows is known so far.
     pub fn is_partial(&self) -> bool {
         self.fleet.as_ref().is_some_and(|fleet| fleet.is_partial)
     }
 
-    /// Returns what differs from the snapshot of that tick; `None` where that is not known.
+    /// Returns the difference from the snapshot with that number, if known.
     pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
         self.changes.as_ref().filter(|_| self.tick == tick + 1)
     }
 }
 
-/// The part of a snapshot of many hosts that is beside its rows.
+/// The part of a snapshot that only a fleet has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fleet {
-    /// The hosts, in order of their names.
+    /// Sorted by name.
     pub hosts: Vec<FleetHost>,
-    /// Figures of each row, in the order of [`Snapshot::rows`].
+    /// In the order of [`Snapshot::rows`].
     pub rows: Vec<FleetRow>,
-    /// Only PSS is known so far; the rest is being asked for.
+    /// Only PSS is known so far; the rest is being queried.
     pub is_partial: bool,
 }
 
@@ -151,79 +142,76 @@ impl Fleet {
     }
 }
 
-/// A host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetHost {
-    /// Its name, raw.
+    /// Raw.
     pub name: Arc<[u8]>,
-    /// The time of its newest figures, on the snapshot's monotonic clock.
+    /// The time of its newest figures on the monotonic clock.
     pub seen: Duration,
-    /// It tells nothing any more: its rows are the last that were seen.
+    /// It is no longer scraped; its rows are the last known ones.
     pub is_gone: bool,
 }
 
-/// Figures of a group of processes on a host, beside its memory.
+/// Figures of a group of processes on a host, in addition to its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FleetRow {
-    /// The number of its processes; `None` where it was not told.
+    /// `None` if not exported.
     pub processes: Option<u64>,
-    /// The verdict that was made there, of all of its figures; `None` where it was not told.
+    /// The host's own verdict; `None` if not exported.
     pub verdict: Option<ToldVerdict>,
 }
 
-/// A verdict as the host tells it.
+/// A verdict exported by a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ToldVerdict {
-    /// Its rank, from the least to the most alarming: see [`Verdict::rank`](crate::trend::Verdict::rank).
+    /// See [`Verdict::rank`](crate::trend::Verdict::rank).
     pub rank: f64,
-    /// Slope in bytes a second.
+    /// In bytes per second.
     pub slope: f64,
     /// The confidence that it leaks, 0 to 1.
     pub confidence: f64,
-    /// The beginning of the growth, on the snapshot's monotonic clock.
+    /// The beginning of the growth on the monotonic clock.
     pub since: Option<Duration>,
 }
 
-/// The heap of a Java virtual machine, as it last published it, in bytes.
+/// The heap of a Java virtual machine, as it published it last, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JvmHeap {
-    /// The part in use, by what is alive and by what the next collection will find dead.
+    /// Live objects, and dead ones that were not collected yet.
     pub used: u64,
-    /// The part that the machine has committed.
+    /// Committed memory.
     pub capacity: u64,
-    /// The part in use of the old generation, which only a collection changes.
+    /// Used memory of the old generation. Only collections change it.
     pub old: Reading<u64>,
-    /// The part that the last full collection found alive; few collectors tell.
+    /// Live objects after the last full collection. Few collectors publish it.
     pub live: Reading<u64>,
-    /// The size that the old generation may reach, by `-Xmx`.
+    /// Maximum size of the old generation, by `-Xmx`.
     pub old_max: Reading<u64>,
-    /// Number of collections of any kind.
     pub collections: u64,
-    /// Number of those that were not of the young generation alone; of a concurrent one its pauses.
+    /// Collections not limited to the young generation; pauses of a concurrent collector.
     pub old_collections: u64,
 }
 
-/// A kill that was seen while zmtop ran.
+/// An OOM kill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OomKill {
-    /// When it was seen, by the wall clock: at most some ticks later.
+    /// When zmtop detected it by the wall clock, at most some ticks later.
     pub time: SystemTime,
-    /// The same on the monotonic clock, in milliseconds: the wall clock may be set. Unknown in older recordings.
+    /// The same on the monotonic clock, in milliseconds. Unknown in older recordings.
     pub monotonic_ms: Reading<u64>,
-    /// The process, by the kernel's log; or the reason that the log does not tell.
+    /// The process, from the kernel's log.
     pub victim: Reading<OomVictim>,
 }
 
-/// A process that was killed, as the kernel's log has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OomVictim {
-    /// Its pid in the first pid namespace.
+    /// The pid in the initial pid namespace.
     pub pid: u32,
-    /// Its short name, raw.
+    /// Raw.
     pub comm: Box<[u8]>,
-    /// Its resident set in bytes: anonymous memory, files and shmem.
+    /// In bytes: anonymous memory, files and shmem.
     pub rss: u64,
-    /// True if the limit of its cgroup was reached, not the machine's memory.
+    /// The limit of its cgroup was reached, not the machine's.
     pub by_cgroup: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Figures of the system as a whole: those of every tick, those of the cgroup that stands for the machine, and those that are
-//! read seldom, for the account of the RAM.
+//! Figures of the system as a whole: of every tick, of the cgroup that stands for the machine, and the seldom read inputs
+//! of the account.
 //!
-//! An entry in the list `system_figures` is all that a figure needs: the fields of [`SystemSample`], the parsers in
-//! [`proc::system`](crate::proc::system) and the fields of a `zmtop/1` record all come from it.
+//! One entry in the list `system_figures` defines a figure: the field of [`SystemSample`], its parser in
+//! [`proc::system`](crate::proc::system) and the field of a `zmtop/1` record follow.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::model::reading::{Missing, Reading};
 
 /// Calls the macro `$callback` with the list.
 ///
-/// Each entry is a field's name and where its value comes from, a
-/// [`FigureSource`]. Figures are in bytes unless said. The order is that of the fields in a record.
+/// Each entry is the name of a field and its [`FigureSource`]. Figures are in bytes unless stated otherwise. Records have
+/// them in this order.
 macro_rules! system_figures {
     ($callback:ident) => {
         $callback! {
@@ -52,16 +52,15 @@ macro_rules! system_figures {
             pswpout: VmstatPages("pswpout"),
             /// `pgmajfault`: major faults since boot, a count.
             pgmajfault: VmstatCount("pgmajfault"),
-            /// Every page that may be reclaimed, once: the lists of anonymous and file pages, active and
-            /// inactive, and `Unevictable`.
+            /// All pages on the reclaim lists: anonymous and file pages, active and inactive, and `Unevictable`.
             lru: Meminfo(&["Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)", "Unevictable"]),
             /// `Mlocked`.
             mlocked: Meminfo(&["Mlocked"]),
-            /// `Dirty`: waiting to be written.
+            /// `Dirty`: pages to be written.
             dirty: Meminfo(&["Dirty"]),
-            /// `Writeback`: being written.
+            /// `Writeback`: pages being written.
             writeback: Meminfo(&["Writeback"]),
-            /// `KReclaimable`: `SReclaimable` and everything else the kernel would give back (Linux 4.20).
+            /// `KReclaimable`: `SReclaimable` and other reclaimable kernel memory (Linux 4.20).
             kreclaimable: Meminfo(&["KReclaimable"]),
             /// `SUnreclaim`.
             sunreclaim: Meminfo(&["SUnreclaim"]),
@@ -69,27 +68,27 @@ macro_rules! system_figures {
             kernel_stack: Meminfo(&["KernelStack"]),
             /// `PageTables`.
             page_tables: Meminfo(&["PageTables"]),
-            /// `SecPageTables`: those of guests and of devices (Linux 6.0).
+            /// `SecPageTables`: page tables of guests and devices (Linux 6.0).
             sec_page_tables: Meminfo(&["SecPageTables"]),
-            /// `Bounce`: buffers for devices that cannot reach all of RAM.
+            /// `Bounce`: buffers for devices that cannot address all RAM.
             bounce: Meminfo(&["Bounce"]),
             /// `WritebackTmp`: FUSE's copies of pages being written.
             writeback_tmp: Meminfo(&["WritebackTmp"]),
-            /// `VmallocUsed`: pages behind the kernel's own mappings, kernel stacks included.
+            /// `VmallocUsed`: pages of the kernel's own mappings, including kernel stacks.
             vmalloc: Vmalloc,
             /// `Percpu` (Linux 4.20).
             percpu: Meminfo(&["Percpu"]),
-            /// `HardwareCorrupted`: bad RAM that is no longer used.
+            /// `HardwareCorrupted`: defective RAM, no longer used.
             corrupted: Meminfo(&["HardwareCorrupted"]),
             /// `GPUActive` and `GPUReclaim`: memory held by graphics drivers (Linux 7.0).
             gpu: Meminfo(&["GPUActive", "GPUReclaim"]),
-            /// `GPUReclaim`: the part of it that graphics drivers keep for later and give back when memory is needed.
+            /// `GPUReclaim`: the reclaimable part of it, which graphics drivers keep for later.
             gpu_reclaim: Meminfo(&["GPUReclaim"]),
             /// `size` of the ZFS cache (ARC).
             arc_size: Arcstats(&["size"]),
             /// `c_min`: the size below which the ARC does not shrink.
             arc_min: Arcstats(&["c_min"]),
-            /// Pages of the ARC, which are in no other counter of the kernel, unlike its headers.
+            /// Pages of the ARC, without its headers. No other counter of the kernel includes them.
             arc_data: Arcstats(&["data_size", "metadata_size"]),
             /// `Balloon`: handed back to the hypervisor (Linux 6.18).
             balloon: Meminfo(&["Balloon"]),
@@ -111,23 +110,23 @@ macro_rules! system_figures {
             huge_free: HugePages("HugePages_Free"),
             /// `balloon_inflate`: pages given to the hypervisor since boot, in bytes; in a virtual machine.
             balloon_inflate: VmstatPages("balloon_inflate"),
-            /// `balloon_deflate`: pages taken back from it since boot, in bytes.
+            /// `balloon_deflate`: pages returned by it since boot, in bytes.
             balloon_deflate: VmstatPages("balloon_deflate"),
-            /// `pgscan_kswapd`: pages that kswapd looked at since boot, in bytes (Linux 4.8).
+            /// `pgscan_kswapd`: pages scanned by kswapd since boot, in bytes (Linux 4.8).
             scan_kswapd: VmstatPages("pgscan_kswapd"),
-            /// `pgsteal_kswapd`: pages that it reclaimed.
+            /// `pgsteal_kswapd`: pages reclaimed by kswapd.
             steal_kswapd: VmstatPages("pgsteal_kswapd"),
-            /// `pgscan_direct`: pages that tasks themselves looked at, as they had to wait for memory.
+            /// `pgscan_direct`: pages scanned by tasks that waited for memory.
             scan_direct: VmstatPages("pgscan_direct"),
-            /// `pgsteal_direct`: pages that they reclaimed.
+            /// `pgsteal_direct`: pages reclaimed by such tasks.
             steal_direct: VmstatPages("pgsteal_direct"),
-            /// `workingset_refault_anon`: pages swapped in that were reclaimed too soon, since boot, in bytes (Linux 5.9).
+            /// `workingset_refault_anon`: pages swapped in soon after their reclaim, since boot, in bytes (Linux 5.9).
             refault_anon: VmstatPages("workingset_refault_anon"),
-            /// `workingset_refault_file`: the same of files (Linux 5.9).
+            /// `workingset_refault_file`: the same for file pages (Linux 5.9).
             refault_file: VmstatPages("workingset_refault_file"),
             /// `zswpwb`: pages that zswap wrote back to swap since boot, in bytes (Linux 6.8).
             zswap_written: VmstatPages("zswpwb"),
-            /// `oom_kill`: processes that the kernel killed for lack of memory, since boot, a count (Linux 4.13).
+            /// `oom_kill`: OOM kills since boot, a count (Linux 4.13).
             oom_kill: VmstatCount("oom_kill"),
         }
     };
@@ -139,28 +138,28 @@ pub(crate) use system_figures;
 macro_rules! scope_figures {
     ($callback:ident) => {
         $callback! {
-            /// The lowest limit among its own and those above it that are visible; `Ok(None)` if there is none. `memory.max`;
+            /// The lowest limit among its own and its visible ancestors'; `max` if there is none. `memory.max`;
             /// `hierarchical_memory_limit` of `memory.stat` in v1.
             limit: Option<u64>,
-            /// The lowest limit from which on the kernel slows its tasks down and reclaims. `memory.high`; none in v1.
+            /// The lowest soft limit, above which the kernel throttles the tasks and reclaims. `memory.high`; none in v1.
             high: Option<u64>,
-            /// Memory charged to it and all below it. `memory.current`, `memory.usage_in_bytes`.
+            /// Memory charged to it and its descendants. `memory.current`, `memory.usage_in_bytes`.
             current: u64,
-            /// What of it cannot be reclaimed at once: `current` − file pages on the reclaim lists − reclaimable slab.
+            /// The part that cannot be reclaimed at once: `current` − file pages on the reclaim lists − reclaimable slab.
             used: u64,
-            /// What may still be charged below every limit, while nothing is reclaimed.
+            /// Memory that may still be charged below every limit without reclaim.
             free: u64,
-            /// What may still be taken, with swap, before a limit or the host's end is reached.
+            /// Memory left, including swap, before a limit is reached or the host's memory is full.
             left: u64,
             /// Memory of sockets. `sock`.
             sockets: u64,
-            /// Huge pages, where they are charged. `hugetlb`.
+            /// Huge pages, if they are charged. `hugetlb`.
             hugetlb: u64,
-            /// Kernel memory that no other figure tells apart; in v1 all of it.
+            /// Kernel memory that no other figure includes; in v1 all of it.
             kernel: u64,
             /// `MemTotal` of the host.
             host_total: u64,
-            /// What is available on the host.
+            /// Available memory of the host.
             host_available: u64,
         }
     };
@@ -168,43 +167,28 @@ macro_rules! scope_figures {
 
 pub(crate) use scope_figures;
 
-/// The reason that a cgroup stands for the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScopeKind {
-    /// zmtop runs in a container with a limit.
-    Container,
-    /// The user chose it.
-    Chosen,
-}
-
-impl ScopeKind {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Container, Self::Chosen];
-
-    /// Returns its name in a record.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Container => "container",
-            Self::Chosen => "cgroup",
-        }
+named! {
+    /// The reason that a cgroup stands for the machine.
+    pub enum ScopeKind {
+        /// zmtop runs in a container with a limit.
+        Container = "container",
+        /// The user chose it.
+        Chosen = "cgroup",
     }
 }
 
 macro_rules! define_scope {
     ($($(#[$doc:meta])* $figure:ident: $type:ty,)*) => {
-        /// The cgroup whose memory stands for the machine's in a [`SystemSample`], and what a machine
-        /// has no figures for.
+        /// The cgroup whose memory stands for the machine's in a [`SystemSample`], and the figures that only a cgroup has.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Scope {
-            /// The reason.
             pub kind: ScopeKind,
-            /// Its path, raw: foreign bytes.
+            /// Raw: foreign bytes.
             pub path: Arc<[u8]>,
             $($(#[$doc])* pub $figure: Reading<$type>,)*
         }
 
         impl Scope {
-            /// Returns a scope whose figures are missing for one reason.
             pub const fn missing(kind: ScopeKind, path: Arc<[u8]>, why: Missing) -> Self {
                 Self { kind, path, $($figure: Err(why),)* }
             }
@@ -215,7 +199,7 @@ macro_rules! define_scope {
 scope_figures!(define_scope);
 
 impl Scope {
-    /// Returns the limit on its memory, else the soft one; `Ok(None)` where it has none below the host's RAM.
+    /// Returns the limit, or else the soft limit; `Ok(None)` if neither is below the host's RAM.
     pub fn ceiling(&self) -> Reading<Option<u64>> {
         let limit = match self.limit? {
             None => self.high?,
@@ -224,45 +208,39 @@ impl Scope {
         Ok(limit.filter(|limit| self.host_total.is_ok_and(|total| *limit < total)))
     }
 
-    /// Returns the soft limit where it is below the other one.
+    /// Returns the soft limit if it is below the limit.
     pub fn soft_limit(&self) -> Option<u64> {
         let high = self.high.ok()??;
         let limit = self.limit.ok()?;
         limit.is_none_or(|limit| high < limit).then_some(high)
     }
 
-    /// Returns what is in use of the host's RAM.
     pub fn host_used(&self) -> Reading<u64> {
         Ok(self.host_total?.saturating_sub(self.host_available?))
     }
 }
 
-/// Where a figure of the system comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureSource {
-    /// The sum of these lines of `/proc/meminfo`, each in kibibytes there; unknown if one of them is.
+    /// The sum of these lines of `/proc/meminfo`; unknown if one of them is.
     Meminfo(&'static [&'static str]),
-    /// A count of huge pages of the default size, from this line of `/proc/meminfo`, in bytes.
+    /// This line of `/proc/meminfo`, a count of huge pages of the default size, in bytes.
     HugePages(&'static str),
-    /// `VmallocUsed` of `/proc/meminfo`. Unknown before Linux 5.3, which wrote 0 there, or the address space
-    /// taken.
+    /// `VmallocUsed` of `/proc/meminfo`. Unknown before Linux 5.3, which wrote 0 or the size of the address space.
     Vmalloc,
-    /// A count of pages from this line of `/proc/vmstat`, in bytes.
+    /// This line of `/proc/vmstat`, a count of pages, in bytes.
     VmstatPages(&'static str),
-    /// A plain count from this line of `/proc/vmstat`.
+    /// This line of `/proc/vmstat`, a plain count.
     VmstatCount(&'static str),
-    /// The sum of these lines of `/proc/spl/kstat/zfs/arcstats`, in bytes; unknown if one of them is.
+    /// The sum of these lines of `/proc/spl/kstat/zfs/arcstats`; unknown if one of them is.
     Arcstats(&'static [&'static str]),
 }
 
-/// A figure of the system: its name, its source and its field.
 #[derive(Debug)]
 pub struct SystemFigure {
     /// The name of the field, in [`SystemSample`] and in a `zmtop/1` record.
     pub name: &'static str,
-    /// Where its value comes from.
     pub source: FigureSource,
-    /// Returns the field.
     pub field: fn(&mut SystemSample) -> &mut Reading<u64>,
 }
 
@@ -272,9 +250,9 @@ macro_rules! define_sample {
         #[derive(Clone, Debug)]
         pub struct SystemSample {
             $($(#[$doc])* pub $figure: Reading<u64>,)*
-            /// zram devices, from `/sys/block/zram*/mm_stat`.
+            /// `/sys/block/zram*/mm_stat`.
             pub zram: Vec<Zram>,
-            /// Swap areas, from `/proc/swaps`.
+            /// `/proc/swaps`.
             pub swaps: Reading<Vec<SwapArea>>,
             /// `/proc/pressure/memory`.
             pub psi: Reading<Psi>,
@@ -282,16 +260,15 @@ macro_rules! define_sample {
             pub uptime: Reading<f64>,
             /// The 1-, 5- and 15-minute load averages.
             pub loadavg: Reading<[f32; 3]>,
-            /// Figures of the cgroup with the lowest limit among zmtop's own and those above it; of its own
-            /// where none has a limit. Read once in some seconds. See [`SystemSample::own_limit`].
+            /// Figures of the cgroup with the lowest limit among zmtop's own and its ancestors, or of its own if none has
+            /// a limit. Read every few seconds. See [`SystemSample::own_limit`].
             pub limit: CgroupFigures,
-            /// The cgroup whose figures all others here are, in place of the machine's: that of the container that zmtop is
-            /// in, if it has a limit, or the one chosen. `None` where they are the machine's.
+            /// The cgroup to which all other figures belong: of zmtop's container, if it has a limit, or the chosen one.
+            /// `None` if they are the machine's.
             pub scope: Option<Box<Scope>>,
         }
 
         impl SystemSample {
-            /// The figures read from `/proc/meminfo`, `/proc/vmstat` and `arcstats`.
             pub const FIGURES: &[SystemFigure] = {
                 use FigureSource::{Arcstats, HugePages, Meminfo, Vmalloc, VmstatCount, VmstatPages};
                 &[$(SystemFigure {
@@ -301,7 +278,6 @@ macro_rules! define_sample {
                 },)*]
             };
 
-            /// Returns a sample in which everything is missing for one reason.
             pub fn missing(why: Missing) -> Self {
                 Self {
                     $($figure: Err(why),)*
@@ -321,15 +297,25 @@ macro_rules! define_sample {
 system_figures!(define_sample);
 
 impl SystemSample {
-    /// Returns the memory limit that zmtop itself runs under and the figures of the cgroup that sets it, if the limit
-    /// is below the machine's RAM. Only in a container it is also the limit of what zmtop shows: its [scope](Self::scope).
+    /// Returns the limit on zmtop's own memory and the figures of the cgroup that has it, if it is below the machine's
+    /// RAM. Only in a container is it also the limit of the shown processes: the [scope](Self::scope).
     pub fn own_limit(&self) -> Option<(u64, &CgroupFigures)> {
         let limit = self.limit.limit.ok()??;
         (limit < self.mem_total.ok()?).then_some((limit, &self.limit))
     }
 
-    /// Returns the memory that programs could still have without swapping, at most `MemTotal`: `MemAvailable`, and what the
-    /// kernel does not count in it though it gets it back: `GPUReclaim`, and what the ZFS cache has above its minimum.
+    /// Marks the zram devices that hold a swap area: those in `swaps`, or all if `swaps` is unknown and there is swap.
+    pub fn mark_swap(&mut self) {
+        let swaps = self.swaps.as_deref().ok();
+        let has_swap = self.swap_total != Ok(0);
+        for device in &mut self.zram {
+            let is_on = |area: &SwapArea| area.path.rsplit(|b| *b == b'/').next() == Some(device.name.as_bytes());
+            device.is_swap = swaps.map_or(has_swap, |swaps| swaps.iter().any(is_on));
+        }
+    }
+
+    /// Returns the memory that programs could still use without swapping, at most `MemTotal`: `MemAvailable`, and the
+    /// reclaimable memory that it lacks: `GPUReclaim`, and the ZFS cache above its minimum.
     pub fn available(&self) -> Reading<u64> {
         let credit = [self.gpu_reclaim, self.arc_reclaimable()];
         let credit = credit.into_iter().filter_map(Result::ok);
@@ -337,7 +323,7 @@ impl SystemSample {
         Ok(available.min(self.mem_total.unwrap_or(u64::MAX)))
     }
 
-    /// Returns `MemTotal` without what is [`available`](Self::available); of a cgroup what cannot be reclaimed at once.
+    /// Returns `MemTotal` − [`available`](Self::available), or the memory of the cgroup that cannot be reclaimed at once.
     pub fn used(&self) -> Reading<u64> {
         if let Some(scope) = &self.scope {
             return scope.used;
@@ -345,18 +331,18 @@ impl SystemSample {
         Ok(self.mem_total?.saturating_sub(self.available()?))
     }
 
-    /// Returns the pages of the ZFS cache; all of it where its headers are not told apart.
+    /// Returns the pages of the ZFS cache, or all of it if the size of its headers is unknown.
     pub fn arc(&self) -> Reading<u64> {
         let size = self.credible_arc()?;
         Ok(self.arc_data.map_or(size, |data| data.min(size)))
     }
 
-    /// Returns what the ZFS cache gives back when memory is needed: `size − c_min`.
+    /// Returns the reclaimable part of the ZFS cache: `size − c_min`.
     pub fn arc_reclaimable(&self) -> Reading<u64> {
         Ok(self.credible_arc()?.saturating_sub(self.arc_min?))
     }
 
-    /// Returns the size of the ZFS cache, which is not more than there is.
+    /// Returns the size of the ZFS cache, which cannot exceed the RAM.
     fn credible_arc(&self) -> Reading<u64> {
         let size = self.arc_size?;
         if size > self.mem_total? {
@@ -365,8 +351,7 @@ impl SystemSample {
         Ok(size)
     }
 
-    /// Returns the memory handed back to the hypervisor: `Balloon`, or before Linux 6.18 what was inflated and not
-    /// deflated since.
+    /// Returns the memory handed back to the hypervisor: `Balloon`, or before Linux 6.18 the pages inflated − deflated.
     pub fn ballooned(&self) -> Reading<u64> {
         let counted = || Ok(self.balloon_inflate?.saturating_sub(self.balloon_deflate?));
         self.balloon.or_else(|_| counted())
@@ -378,38 +363,34 @@ impl SystemSample {
     }
 }
 
-/// A zram device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zram {
-    /// `zram0`.
     pub name: Box<str>,
-    /// `orig_data_size` of `mm_stat`: the uncompressed size of the data stored.
+    /// `orig_data_size` of `mm_stat`: the uncompressed size of the stored data.
     pub stored: u64,
-    /// `mem_used_total` of `mm_stat`: the RAM it uses.
+    /// `mem_used_total` of `mm_stat`: the RAM used.
     pub compressed: u64,
-    /// `mem_limit` of `mm_stat`: the most RAM that it may use; `None` if it has no limit, or none is known.
+    /// `mem_limit` of `mm_stat`: the maximum RAM; `None` if it has no limit or an unknown one.
     pub limit: Option<u64>,
-    /// True if a swap area lies on it.
+    /// A swap area is on it.
     pub is_swap: bool,
 }
 
 /// A swap area: one line of `/proc/swaps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwapArea {
-    /// The path, raw: foreign bytes.
+    /// Raw: foreign bytes.
     pub path: Box<[u8]>,
     /// `file` or `partition`.
     pub kind: Box<str>,
-    /// Size in bytes.
+    /// In bytes, as `used` is.
     pub size: u64,
-    /// Used, in bytes.
     pub used: u64,
-    /// The kernel fills the area of the highest priority first.
+    /// The kernel fills the area with the highest priority first.
     pub priority: Reading<i32>,
 }
 
 impl SwapArea {
-    /// Returns true if the area lies on a zram device.
     pub fn on_zram(&self) -> bool {
         self.path
             .rsplit(|b| *b == b'/')
@@ -418,47 +399,45 @@ impl SwapArea {
     }
 }
 
-/// Memory pressure, in percent of the last ten seconds.
+/// Memory pressure: waiting time, in percent of the last 10 s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Psi {
-    /// Some task waited for memory.
+    /// At least one task waited.
     pub some_avg10: f32,
-    /// Every task waited for memory.
+    /// All tasks waited.
     pub full_avg10: f32,
 }
 
-/// Figures of the system beside those of [`SystemSample`].
+/// Figures of the system that only its account needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountingInputs {
     /// `/proc/zoneinfo`.
     pub zones: Reading<Zones>,
-    /// The zram devices, by name; empty if there is no such driver.
+    /// Sorted by name; empty without the driver.
     pub zram: Reading<Vec<ZramDevice>>,
-    /// Pools of huge pages, by size. `/sys/kernel/mm/hugepages`.
+    /// `/sys/kernel/mm/hugepages`, sorted by size.
     pub huge: Reading<Vec<HugePool>>,
-    /// The mode of transparent huge pages: `always`, `madvise` or `never`.
-    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
+    /// `/sys/kernel/mm/transparent_hugepage/enabled`: `always`, `madvise` or `never`.
     pub thp: Reading<Box<str>>,
-    /// Merged pages of equal content. `/sys/kernel/mm/ksm`.
+    /// `/sys/kernel/mm/ksm`.
     pub ksm: Reading<Ksm>,
-    /// True if zswap is enabled. `/sys/module/zswap/parameters/enabled`.
+    /// `/sys/module/zswap/parameters/enabled`.
     pub zswap_on: Reading<bool>,
-    /// The part of RAM that zswap may take, in percent. `/sys/module/zswap/parameters/max_pool_percent`.
+    /// `/sys/module/zswap/parameters/max_pool_percent`: the maximum share of the RAM.
     pub zswap_percent: Reading<u64>,
-    /// Pages of one repeated word that zswap holds, in bytes: they take no RAM. Debugfs, up to Linux 6.11.
+    /// Pages of one repeated word in zswap, in bytes. They take no RAM. Debugfs, up to Linux 6.11.
     pub zswap_same_filled: Reading<u64>,
     /// `/proc/pressure/memory`.
     pub pressure: Reading<Pressure>,
-    /// Memory of sockets. `/proc/net/sockstat`.
+    /// `/proc/net/sockstat`.
     pub sockets: Reading<Sockets>,
-    /// System V shared memory of zmtop's IPC namespace. `/proc/sysvipc/shm`.
+    /// `/proc/sysvipc/shm`, of zmtop's IPC namespace.
     pub sysv: Reading<SysvShm>,
-    /// File systems in memory of zmtop's mount namespace, by device. `/proc/self/mountinfo`.
+    /// File systems in memory in `/proc/self/mountinfo`, by device.
     pub mounts: Reading<Vec<MemoryMount>>,
 }
 
 impl AccountingInputs {
-    /// Creates inputs that are all unknown for one reason.
     pub const fn missing(why: Missing) -> Self {
         Self {
             zones: Err(why),
@@ -491,39 +470,35 @@ pub struct Zones {
 /// A zram device, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZramDevice {
-    /// `zram0`.
     pub name: Box<str>,
-    /// `disksize`: its capacity.
+    /// `disksize`: the capacity.
     pub size: Reading<u64>,
-    /// `orig_data_size`, field 1 of `mm_stat`: the uncompressed size of the data stored, without pages written
-    /// back to a disk.
+    /// `orig_data_size`, field 1 of `mm_stat`: the uncompressed size of the stored data, without pages written back to a
+    /// disk.
     pub stored: u64,
     /// `same_pages`, field 6: pages of one repeated word, which take no RAM. Unknown before Linux 4.11.
     pub same_filled: Reading<u64>,
-    /// `mem_limit`, field 4: the most RAM that it may use; 0 for no limit.
+    /// `mem_limit`, field 4: the maximum RAM; 0 for no limit.
     pub limit: Reading<u64>,
-    /// `mem_used_total`, field 3 of `mm_stat`: the RAM it uses.
+    /// `mem_used_total`, field 3: the RAM used.
     pub used: u64,
-    /// Field 1 of `bd_stat`: data that was written back to a disk and is there now. Unknown if the driver was
-    /// built without it.
+    /// Field 1 of `bd_stat`: data written back to a disk. Unknown if the driver was built without it.
     pub on_disk: Reading<u64>,
 }
 
 /// A pool of huge pages, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HugePool {
-    /// The size of a page.
+    /// The page size.
     pub page: u64,
-    /// The whole pool.
     pub total: u64,
-    /// The unused part of the pool.
     pub free: u64,
 }
 
 /// Memory that KSM merged, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ksm {
-    /// True if it is enabled: `run` is 1.
+    /// `run` is 1.
     pub on: bool,
     /// `pages_shared`: the pages that others were merged into.
     pub shared: u64,
@@ -534,9 +509,9 @@ pub struct Ksm {
 /// Time that tasks waited for memory, in percent of the last 10, 60 and 300 seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pressure {
-    /// Some task.
+    /// At least one task waited.
     pub some: [f32; 3],
-    /// Every task.
+    /// All tasks waited.
     pub full: [f32; 3],
 }
 
@@ -547,33 +522,31 @@ pub struct Sockets {
     pub tcp: u64,
     /// `mem` of `UDP`, of all network namespaces.
     pub udp: u64,
-    /// `memory` of `FRAG`: packets to be put together, of zmtop's network namespace.
+    /// `memory` of `FRAG`: packets to be reassembled, of zmtop's network namespace.
     pub fragments: u64,
 }
 
 /// System V shared memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SysvShm {
-    /// The number of segments.
     pub segments: u64,
-    /// `rss`: the part in RAM.
+    /// `rss`.
     pub resident: u64,
-    /// `swap`: the part that is swapped out.
+    /// `swap`.
     pub swapped: u64,
 }
 
-/// A file system in memory, such as `tmpfs`, wherever it is mounted.
+/// A file system in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryMount {
-    /// Its device number.
     pub device: u64,
-    /// The first place where it can be reached, raw: foreign bytes.
+    /// The first mount point that leads to it, raw: foreign bytes.
     pub path: Box<[u8]>,
     /// `tmpfs` or `devtmpfs`.
     pub kind: Box<str>,
-    /// Bytes that its files have, in RAM or in swap, deleted files that are open included. Unknown if it has no limit,
-    /// or if other mounts hide it.
+    /// Bytes of its files, in RAM or swap, including deleted files that are open. Unknown if it has no limit or other
+    /// mounts hide it.
     pub used: Reading<u64>,
-    /// The limit of its size, in bytes.
+    /// The maximum size, in bytes.
     pub size: Reading<u64>,
 }

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, fstat, fstatfs, makedev};
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
-use super::parse::{mount_lines, number, unescape_octal, words};
+use super::parse::{mount_lines, number, unescape_octal, words, words_after};
 use super::system::{self, MmStat};
 use crate::model::system::{AccountingInputs, HugePool, Ksm, Sockets, SysvShm, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
@@ -19,12 +19,12 @@ pub type InputUpdate = Box<dyn FnOnce(&mut AccountingInputs) + Send>;
 
 /// Defines the inputs: variant, field of the result, and read function.
 macro_rules! define_inputs {
-    ($($(#[$doc:meta])* $input:ident: $field:ident = $read:expr,)*) => {
+    ($($input:ident: $field:ident = $read:expr,)*) => {
         /// A file or a directory that only the account of the system needs. Each is read separately, so that a read
         /// that never returns affects its own figures only.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum AccountingFile {
-            $($(#[$doc])* $input,)*
+            $($input,)*
         }
 
         impl AccountingFile {
@@ -41,7 +41,6 @@ macro_rules! define_inputs {
                 }
             }
 
-            /// Returns the update for an input that could not be read.
             pub fn missing(self, why: Missing) -> InputUpdate {
                 match self {
                     $(Self::$input => Box::new(move |inputs| inputs.$field = Err(why)),)*
@@ -52,27 +51,16 @@ macro_rules! define_inputs {
 }
 
 define_inputs! {
-    /// `/proc/zoneinfo`.
     Zones: zones = |roots| zoneinfo(&read_file(&roots.proc, "zoneinfo")?),
-    /// `/sys/block/zram*`.
     Zram: zram = |roots| sys(roots).map(zram),
-    /// `/sys/kernel/mm/hugepages`.
     HugePages: huge = |roots| huge_pages(sys(roots)?),
-    /// `/sys/kernel/mm/transparent_hugepage/enabled`.
     Thp: thp = |roots| chosen(&read_file(sys(roots)?, "kernel/mm/transparent_hugepage/enabled")?),
-    /// `/sys/kernel/mm/ksm`.
     Ksm: ksm = |roots| ksm(sys(roots)?),
-    /// `/sys/module/zswap/parameters/enabled`.
     Zswap: zswap_on = |roots| switch(&read_file(sys(roots)?, "module/zswap/parameters/enabled")?),
-    /// `/sys/module/zswap/parameters/max_pool_percent`.
     ZswapPercent: zswap_percent = |roots| read_number(sys(roots)?, "module/zswap/parameters/max_pool_percent"),
-    /// `/sys/kernel/debug/zswap/same_filled_pages`.
     ZswapSame: zswap_same_filled = |roots| pages(read_number(sys(roots)?, "kernel/debug/zswap/same_filled_pages")?),
-    /// `/proc/pressure/memory`.
     Pressure: pressure = |roots| system::pressure(&read_file(&roots.proc, "pressure/memory")?),
-    /// `/proc/net/sockstat`.
     Sockets: sockets = |roots| sockets(&read_file(&roots.proc, "net/sockstat")?),
-    /// `/proc/sysvipc/shm`.
     Sysv: sysv = |roots| {
         let path = roots.proc.join("sysvipc/shm");
         let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
@@ -204,12 +192,11 @@ fn ksm(sys: &Path) -> Reading<Ksm> {
 /// Parses `sockstat`. Each line is a protocol and pairs of a name and a number; `mem` is in pages.
 pub fn sockets(bytes: &[u8]) -> Reading<Sockets> {
     let value = |protocol: &[u8], key: &[u8]| {
-        let mut lines = bytes.split(|b| *b == b'\n').map(words);
-        let mut line = lines
-            .find_map(|mut line| (line.next()? == protocol).then_some(line))
-            .ok_or(Missing::Malformed)?;
-        let number = line.find(|word| *word == key).and_then(|_| number(line.next()?));
-        number.ok_or(Missing::Malformed)
+        let value = words_after(bytes, protocol).and_then(|mut words| {
+            words.find(|word| *word == key)?;
+            number(words.next()?)
+        });
+        value.ok_or(Missing::Malformed)
     };
     Ok(Sockets {
         tcp: pages(value(b"TCP:", b"mem")?)?,
@@ -252,7 +239,6 @@ pub struct MemoryFs {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The mount point through which it was read.
     pub path: Box<[u8]>,
     /// Bytes in its files.
     pub used: Reading<u64>,

@@ -3,10 +3,12 @@
 pub mod figures;
 pub mod scope;
 
+use std::collections::HashMap;
+
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
-use super::parse::{mount_lines, unescape_octal};
+use super::parse::{MountLine, mount_lines, unescape_octal};
 use super::pids::{self, PidList};
 use crate::model::{Missing, Reading};
 
@@ -27,16 +29,12 @@ pub struct CgroupPath<'a> {
 /// unless that is the root. The unit is searched for in all hierarchies, since systemd may keep it only in its own.
 pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     let (mut memory, mut unified, mut systemd) = (None, None, None);
-    for line in bytes.split(|b| *b == b'\n') {
-        let mut parts = line.splitn(3, |b| *b == b':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
+    for (controllers, path) in hierarchies(bytes) {
         if controllers.is_empty() {
             unified = Some(path);
         } else if controllers == b"name=systemd" {
             systemd = Some(path);
-        } else if controllers.split(|b| *b == b',').any(|c| c == b"memory") {
+        } else if has_memory(controllers) {
             memory = Some(path);
         }
     }
@@ -56,18 +54,24 @@ pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
 
 /// Returns the path in the hierarchy of that version that has the memory controller.
 pub fn charged(bytes: &[u8], version: Version) -> Reading<&[u8]> {
-    bytes
-        .split(|b| *b == b'\n')
-        .find_map(|line| {
-            let mut parts = line.splitn(3, |b| *b == b':').skip(1);
-            let (controllers, path) = (parts.next()?, parts.next()?);
-            let found = match version {
-                Version::V1 => controllers.split(|b| *b == b',').any(|c| c == b"memory"),
-                Version::V2 => controllers.is_empty(),
-            };
-            found.then_some(path)
-        })
-        .ok_or(Missing::Unsupported)
+    let is_charged = |controllers: &[u8]| match version {
+        Version::V1 => has_memory(controllers),
+        Version::V2 => controllers.is_empty(),
+    };
+    let found = hierarchies(bytes).find(|(controllers, _)| is_charged(controllers));
+    found.map(|(_, path)| path).ok_or(Missing::Unsupported)
+}
+
+/// Returns the controllers and the path in each line.
+fn hierarchies(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    bytes.split(|b| *b == b'\n').filter_map(|line| {
+        let mut parts = line.splitn(3, |b| *b == b':').skip(1);
+        Some((parts.next()?, parts.next()?))
+    })
+}
+
+fn has_memory(controllers: &[u8]) -> bool {
+    controllers.split(|b| *b == b',').any(|name| name == b"memory")
 }
 
 /// Returns the components of a path from the innermost to the outermost.
@@ -138,7 +142,7 @@ fn is_id(name: &[u8]) -> bool {
 pub enum Version {
     /// One hierarchy for each controller.
     V1,
-    /// A single, unified hierarchy.
+    /// One unified hierarchy.
     V2,
 }
 
@@ -160,51 +164,77 @@ pub struct Mounts {
     pub above: Vec<Vec<u8>>,
 }
 
-/// Parses a `mountinfo`. Returns [`Missing::Unsupported`] if it has no mount of the memory controller, and
-/// [`Missing::OutOfView`] if all such mounts are of cgroups outside the cgroup namespace.
+/// Parses a `mountinfo`. Mounts that others hide do not count. Returns [`Missing::Unsupported`] if it has no mount of the
+/// memory controller, and [`Missing::OutOfView`] if all such mounts are hidden or of cgroups outside the cgroup namespace.
 pub fn mounts(mountinfo: &[u8]) -> Reading<Mounts> {
-    let (mut v1, mut v2) = (Found::default(), Found::default());
-    for line in mount_lines(mountinfo) {
-        let list = match line.kind {
-            b"cgroup2" => &mut v2,
-            b"cgroup" if line.options.split(|b| *b == b',').any(|o| o == b"memory") => &mut v1,
+    let none = |version| Mounts {
+        version,
+        usable: Vec::new(),
+        outer: Vec::new(),
+        above: Vec::new(),
+    };
+    let (mut v1, mut v2) = (none(Version::V1), none(Version::V2));
+    let (mut has_v1, mut has_v2) = (false, false);
+    let table = MountTable::new(mountinfo);
+    for (at, line) in table.lines.iter().enumerate() {
+        let (mounts, is_mounted) = match line.kind {
+            b"cgroup2" => (&mut v2, &mut has_v2),
+            b"cgroup" if has_memory(line.options) => (&mut v1, &mut has_v1),
             _ => continue,
         };
-        list.is_mounted = true;
+        *is_mounted = true;
+        if table.is_hidden(at) {
+            continue;
+        }
         let (root, point) = (unescape_octal(line.root), unescape_octal(line.point));
         if is_plain(&root) {
-            list.mounts.push(Mount { root, point });
+            mounts.usable.push(Mount { root, point });
         } else if let Some(levels) = levels_above(&root) {
-            list.outer.push((levels, point));
+            mounts.outer.push((levels, point));
         }
     }
     // If a v1 hierarchy is mounted, it has the controller even if its mounts cannot be used.
-    let (version, found) = if v1.is_mounted {
-        (Version::V1, v1)
-    } else {
-        (Version::V2, v2)
-    };
-    if found.mounts.is_empty() && found.outer.is_empty() {
-        return Err(if found.is_mounted {
-            Missing::OutOfView
-        } else {
-            Missing::Unsupported
-        });
+    let mounts = if has_v1 { v1 } else { v2 };
+    match mounts.usable.is_empty() && mounts.outer.is_empty() {
+        false => Ok(mounts),
+        true if has_v1 || has_v2 => Err(Missing::OutOfView),
+        true => Err(Missing::Unsupported),
     }
-    Ok(Mounts {
-        version,
-        usable: found.mounts,
-        outer: found.outer,
-        above: Vec::new(),
-    })
 }
 
-/// The mounts of one version of the hierarchy in a `mountinfo`.
-#[derive(Default)]
-struct Found {
-    is_mounted: bool,
-    mounts: Vec<Mount>,
-    outer: Vec<(usize, Vec<u8>)>,
+/// The lines of a `mountinfo`, and their indices by mount id.
+struct MountTable<'a> {
+    lines: Vec<MountLine<'a>>,
+    index: HashMap<&'a [u8], usize>,
+}
+
+impl<'a> MountTable<'a> {
+    fn new(mountinfo: &'a [u8]) -> Self {
+        let lines: Vec<_> = mount_lines(mountinfo).collect();
+        let index = lines.iter().enumerate().map(|(at, line)| (line.id, at)).collect();
+        Self { lines, index }
+    }
+
+    /// Returns true if the mount with this index cannot be reached by its mount point: another mount is on its root, or on
+    /// the way from one of its ancestors to the next.
+    fn is_hidden(&self, at: usize) -> bool {
+        let (lines, own) = (&self.lines, &self.lines[at]);
+        // A made-up list may have a loop.
+        let way: Vec<_> = std::iter::successors(Some(at), |at| self.index.get(lines[*at].parent).copied())
+            .take(lines.len())
+            .collect();
+        let mut others = lines.iter().enumerate().filter(|(other, _)| !way.contains(other));
+        others.any(|(other, over)| {
+            let is_on_root = over.parent == own.id && over.point == own.point;
+            is_on_root
+                || way.iter().any(|at| {
+                    let line = &lines[*at];
+                    // Of two mounts on one directory, the later one is on top.
+                    let is_on_top = over.point != line.point || other > *at;
+                    over.parent == line.parent && below(line.point, over.point).is_some() && is_on_top
+                })
+        })
+    }
 }
 
 /// Returns how many levels a root such as `/..` or `/../..` is above the root of the cgroup namespace.
@@ -369,13 +399,10 @@ fn each_id(file: &[u8], buf: &mut [u8], mut each: impl FnMut(u32)) -> Result<(),
     }
 }
 
-/// Maximum number of descendant cgroups that are listed.
+/// Maximum number of listed descendants.
 const MAX_CGROUPS: usize = 10_000;
 
 /// Lists the processes in the cgroup at `path` and its descendants, in zmtop's own pid namespace.
-///
-/// # Errors
-/// The cgroup does not exist or cannot be read.
 pub fn processes_below(mounts: &Mounts, path: &[u8], buf: &mut [u8]) -> Reading<PidList> {
     let mut directories = vec![mounts.directory(path).ok_or(Missing::OutOfView)?];
     let mut pids = Vec::new();
@@ -402,9 +429,6 @@ pub fn processes_below(mounts: &Mounts, path: &[u8], buf: &mut [u8]) -> Reading<
 }
 
 /// Lists the processes of a tree whose `/proc/<pid>/cgroup` names the cgroup at `path` or one below it.
-///
-/// # Errors
-/// The processes cannot be listed.
 pub fn processes_by_files(roots: &Roots, version: Version, path: &[u8], buf: &mut [u8]) -> Reading<PidList> {
     let proc = roots.proc.as_os_str().as_encoded_bytes();
     let is_in = |pid: &u32| {

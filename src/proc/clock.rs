@@ -30,7 +30,6 @@ pub fn since_boot() -> Duration {
     read(ClockId::Boottime)
 }
 
-/// Reads `CLOCK_THREAD_CPUTIME_ID` of the calling thread.
 pub fn thread_time() -> Duration {
     read(ClockId::ThreadCPUTime)
 }

@@ -71,13 +71,11 @@ pub struct DrmClient {
     pub device: Option<Box<[u8]>>,
     /// The number of the client: unique on its device or on the whole machine.
     pub client: Option<u64>,
-    /// Buffers in RAM.
     pub ram: Reading<u64>,
     /// Buffers in the device's own memory.
     pub vram: u64,
 }
 
-/// The buffers of a client in one region of memory.
 struct Region<'a> {
     name: &'a [u8],
     /// Resident bytes; the same under its older name; and all allocated bytes.
@@ -88,7 +86,6 @@ impl Region<'_> {
     /// The prefixes of the keys of [`Region::told`].
     const KEYS: [&'static [u8]; 3] = [b"drm-resident-", b"drm-memory-", b"drm-total-"];
 
-    /// Returns true if the region is part of the machine's RAM.
     fn is_ram(&self) -> bool {
         let digits = self.name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         let name = &self.name[..self.name.len() - digits];
@@ -142,17 +139,14 @@ pub fn drm(fdinfo: &[u8]) -> Option<DrmClient> {
     for region in &regions {
         let bytes = region.told.iter().find_map(|told| *told);
         let Some(bytes) = bytes else { continue };
+        // If all of the device's memory is its own, it uses no RAM.
+        if client.ram == Err(Missing::Unsupported) {
+            client.ram = Ok(0);
+        }
         if region.is_ram() {
-            let before = client
-                .ram
-                .or_else(|why| if why == Missing::Malformed { Err(why) } else { Ok(0) });
-            client.ram = before.and_then(|sum| Ok(sum.saturating_add(bytes?)));
+            client.ram = client.ram.and_then(|sum| Ok(sum.saturating_add(bytes?)));
         } else {
             client.vram = client.vram.saturating_add(bytes.unwrap_or(0));
-            // If all of the device's memory is its own, it uses no RAM.
-            client.ram = client
-                .ram
-                .or_else(|why| if why == Missing::Malformed { Err(why) } else { Ok(0) });
         }
     }
     Some(client)

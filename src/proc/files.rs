@@ -1,6 +1,5 @@
 //! Opens and reads files and directories, and says why one could not be read.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +35,6 @@ impl Roots {
         )
     }
 
-    /// Returns true if the tree is this machine's own `/proc`.
     pub fn is_own(&self) -> bool {
         self.proc == Path::new("/proc")
     }
@@ -82,10 +80,6 @@ pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
 pub fn open_dir(path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
-}
-
-pub fn open_name(dir: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
 /// Reads once, and repeats only if a signal interrupts. A file that the kernel writes as one record is then complete.
@@ -151,7 +145,6 @@ pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Er
     }
 }
 
-/// Reads the mount table of `self`.
 pub fn mountinfo(roots: &Roots) -> Result<Vec<u8>, Errno> {
     let path = roots.proc.join("self/mountinfo");
     slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MOUNTINFO)
@@ -166,7 +159,6 @@ pub fn numbers(dir: impl AsFd, name: &[u8], piece: usize, mut each: impl FnMut(u
     })
 }
 
-/// Parses a name that is a number.
 pub(crate) fn number(name: &[u8]) -> Option<u32> {
     // The kernel writes no leading zeros. In a made-up tree they would name the same process twice.
     let is_number = name.first().is_some_and(|b| *b != b'0') && name.iter().all(u8::is_ascii_digit);

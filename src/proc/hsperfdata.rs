@@ -74,9 +74,8 @@ pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     if prologue[..4] != MAGIC {
         return Err(Missing::Malformed);
     }
-    let order = match prologue[4] {
-        0 => Order::Big,
-        1 => Order::Little,
+    let is_big = match prologue[4] {
+        order @ (0 | 1) => order == 0,
         _ => return Err(Missing::Malformed),
     };
     if prologue[5] != MAJOR_VERSION {
@@ -86,44 +85,38 @@ pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     if prologue[7] != 1 {
         return Err(Missing::Pending);
     }
-    let word = |at| order.u32(bytes, at).ok_or(Missing::Malformed);
+    let word = |at| word(is_big, bytes, at).ok_or(Missing::Malformed);
     let (mut at, entries) = (word(24)?, word(28)?);
     let mut sums = Sums::default();
     for _ in 0..entries {
         let length = word(at)?;
         let entry = at.checked_add(length).and_then(|end| bytes.get(at..end));
         let entry = entry.filter(|entry| entry.len() >= ENTRY).ok_or(Missing::Malformed)?;
-        sums.add(order, entry).ok_or(Missing::Malformed)?;
+        sums.add(is_big, entry).ok_or(Missing::Malformed)?;
         at += length;
     }
     sums.finish()
 }
 
-#[derive(Clone, Copy)]
-enum Order {
-    Big,
-    Little,
+fn word(is_big: bool, bytes: &[u8], at: usize) -> Option<usize> {
+    let bytes = *bytes.get(at..)?.first_chunk()?;
+    let number = if is_big {
+        u32::from_be_bytes(bytes)
+    } else {
+        u32::from_le_bytes(bytes)
+    };
+    usize::try_from(number).ok()
 }
 
-impl Order {
-    fn u32(self, bytes: &[u8], at: usize) -> Option<usize> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        let number = match self {
-            Self::Big => u32::from_be_bytes(bytes),
-            Self::Little => u32::from_le_bytes(bytes),
-        };
-        usize::try_from(number).ok()
-    }
-
-    /// Reads an 8-byte number that is not negative.
-    fn long(self, bytes: &[u8], at: usize) -> Option<u64> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        let number = match self {
-            Self::Big => i64::from_be_bytes(bytes),
-            Self::Little => i64::from_le_bytes(bytes),
-        };
-        u64::try_from(number).ok()
-    }
+/// Reads an 8-byte number that is not negative.
+fn long(is_big: bool, bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = *bytes.get(at..)?.first_chunk()?;
+    let number = if is_big {
+        i64::from_be_bytes(bytes)
+    } else {
+        i64::from_le_bytes(bytes)
+    };
+    u64::try_from(number).ok()
 }
 
 #[derive(Default)]
@@ -139,13 +132,13 @@ struct Sums {
 
 impl Sums {
     /// Adds an entry, which has lengths and offsets, a name and a value. Returns `None` if it is malformed.
-    fn add(&mut self, order: Order, entry: &[u8]) -> Option<()> {
-        let name = entry.get(order.u32(entry, 4)?..)?;
+    fn add(&mut self, is_big: bool, entry: &[u8]) -> Option<()> {
+        let name = entry.get(word(is_big, entry, 4)?..)?;
         let name = &name[..name.iter().position(|b| *b == 0)?];
-        if order.u32(entry, 8)? != 0 || entry[12] != LONG {
+        if word(is_big, entry, 8)? != 0 || entry[12] != LONG {
             return Some(());
         }
-        let value = || order.long(entry, order.u32(entry, 16)?);
+        let value = || long(is_big, entry, word(is_big, entry, 16)?);
         let add = |sum: &mut Option<u64>| {
             *sum = Some(sum.unwrap_or(0).saturating_add(value()?));
             Some(())

@@ -14,12 +14,7 @@ const MAX_OFFSET: u64 = 1 << 20;
 /// lines; only the matching ones are kept.
 #[derive(Debug)]
 pub struct Lookup {
-    lines: LineBuffer<MAX_LINE>,
-    found: Found,
-}
-
-#[derive(Debug)]
-struct Found {
+    buffer: LineBuffer<MAX_LINE>,
     /// The addresses, ascending.
     addresses: Vec<u64>,
     /// For each address, the last symbol at or before it and after the previous address.
@@ -32,33 +27,28 @@ impl Lookup {
     pub fn new(mut addresses: Vec<u64>) -> Self {
         addresses.sort_unstable();
         Self {
-            lines: LineBuffer::default(),
-            found: Found {
-                nearest: vec![None; addresses.len()],
-                addresses,
-                visible: false,
-            },
+            buffer: LineBuffer::default(),
+            nearest: vec![None; addresses.len()],
+            addresses,
+            visible: false,
         }
     }
 
     pub fn feed(&mut self, piece: &[u8]) {
-        let found = &mut self.found;
-        self.lines.feed(piece, |line| {
-            found.line(line);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.feed(piece, |line| {
+            self.add_line(line);
         });
+        self.buffer = buffer;
     }
 
     /// Returns each address, ascending, with its function. Returns [`Missing::Denied`] if the kernel hides addresses. A
     /// last line without a newline is ignored, since it may be cut.
     pub fn finish(self) -> Reading<Vec<(u64, Option<Symbol>)>> {
-        let Found {
-            addresses,
-            mut nearest,
-            visible,
-        } = self.found;
-        if !visible {
+        if !self.visible {
             return Err(Missing::Denied);
         }
+        let mut nearest = self.nearest;
         // If several addresses are in one function, it was recorded only for the first.
         for at in 1..nearest.len() {
             if nearest[at].is_none() {
@@ -67,16 +57,14 @@ impl Lookup {
             }
         }
         let near = |address: u64, symbol: &Symbol| address - symbol.address < MAX_OFFSET;
-        let pairs = addresses.into_iter().zip(nearest);
+        let pairs = self.addresses.into_iter().zip(nearest);
         Ok(pairs
             .map(|(address, symbol)| (address, symbol.filter(|symbol| near(address, symbol))))
             .collect())
     }
-}
 
-impl Found {
     /// Adds a line, `ffffffff81000000 T name`, which `[module]` may follow.
-    fn line(&mut self, line: &[u8]) -> Option<()> {
+    fn add_line(&mut self, line: &[u8]) -> Option<()> {
         let mut words = words(line);
         let (digits, _kind, name) = (words.next()?, words.next()?, words.next()?);
         let address = u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;

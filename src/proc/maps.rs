@@ -16,7 +16,6 @@ const MAX_KEPT: usize = 4096;
 /// A file, memfd or shmem segment, and how much of it a process maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Major and minor number of its device.
     pub device: (u32, u32),
     pub inode: u64,
     /// True for a memfd, System V or POSIX shared memory, or shared anonymous memory.
@@ -45,13 +44,13 @@ impl Objects {
     }
 
     fn add_line(&mut self, line: &[u8]) {
-        let Some(head) = head(line).filter(|head| head.inode != 0) else {
+        let Some((head, name)) = head(line).filter(|(head, _)| head.inode != 0) else {
             return;
         };
         let object = Object {
             device: head.device,
             inode: head.inode,
-            is_shmem: is_shmem(head.name),
+            is_shmem: is_shmem(name),
             bytes: head.range.1 - head.range.0,
         };
         self.program.get_or_insert(object);
@@ -77,7 +76,6 @@ impl Objects {
         });
     }
 
-    /// Returns the mapped sizes of files and of shmem.
     pub fn sizes(&self) -> [u64; 2] {
         let size = |is_shmem| {
             let of_kind = self.all.iter().filter(|o| o.is_shmem == is_shmem);
@@ -146,7 +144,7 @@ impl Mapped {
     }
 
     fn add_line(&mut self, line: &[u8]) {
-        let Some(head) = head(line) else { return };
+        let Some((head, _)) = head(line) else { return };
         let (start, end) = head.range;
         if head.inode != 0 && head.device.0 == 0 {
             let sum = self.files.entry((head.device, head.inode)).or_default();
@@ -163,7 +161,6 @@ impl Mapped {
         self.files.get(&file).copied().unwrap_or(0)
     }
 
-    /// Returns how much of an address range is mapped.
     pub fn within(&self, (start, end): (u64, u64)) -> u64 {
         let first = self.ranges.partition_point(|range| range.1 <= start);
         let inside = self.ranges[first..].iter().take_while(|range| range.0 < end);

@@ -24,6 +24,12 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
 }
 
+/// Returns the words after `name` in the first line whose first word is `name`.
+pub(crate) fn words_after<'a>(text: &'a [u8], name: &[u8]) -> Option<impl Iterator<Item = &'a [u8]>> {
+    let mut lines = text.split(|b| *b == b'\n').map(words);
+    lines.find_map(|mut line| (line.next()? == name).then_some(line))
+}
+
 /// Decodes a path in which the kernel wrote blanks, newlines and backslashes as `\` and three octal digits.
 pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
@@ -44,11 +50,13 @@ pub(crate) fn unescape_octal(field: &[u8]) -> Vec<u8> {
 /// A line of a `mountinfo`: `id parent major:minor root point options [optional…] - type source super-options`
 /// (`Documentation/filesystems/proc.rst`, 3.5). Paths are escaped, see [`unescape_octal`].
 pub(crate) struct MountLine<'a> {
+    pub(crate) id: &'a [u8],
+    /// The id of the mount that has the mount point.
+    pub(crate) parent: &'a [u8],
     pub(crate) device: &'a [u8],
     pub(crate) root: &'a [u8],
     pub(crate) point: &'a [u8],
     pub(crate) kind: &'a [u8],
-    /// The super-options, or nothing.
     pub(crate) options: &'a [u8],
 }
 
@@ -56,9 +64,12 @@ pub(crate) struct MountLine<'a> {
 pub(crate) fn mount_lines(mountinfo: &[u8]) -> impl Iterator<Item = MountLine<'_>> {
     mountinfo.split(|b| *b == b'\n').filter_map(|line| {
         let mut fields = line.split(|b| *b == b' ');
-        let (device, root, point) = (fields.nth(2)?, fields.next()?, fields.next()?);
+        let (id, parent) = (fields.next()?, fields.next()?);
+        let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
         let mut rest = fields.skip_while(|f| *f != b"-").skip(1);
         Some(MountLine {
+            id,
+            parent,
             device,
             root,
             point,

@@ -16,11 +16,10 @@ use crate::model::Reading;
 const PIECE: usize = 32 << 10;
 const RANGE_PIECE: usize = 4 << 10;
 
-/// The pids listed in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PidList {
     pub range: RangeInclusive<u32>,
-    /// The pids of the processes, in order.
+    /// Ascending.
     pub pids: Vec<u32>,
     /// The difference between directory position and pid; `None` if it is not the same for all processes.
     pub base: Option<u64>,
@@ -39,7 +38,6 @@ impl PidList {
         }
     }
 
-    /// Returns true if the list covers all pids.
     pub fn is_whole(&self) -> bool {
         self.range == (0..=u32::MAX)
     }

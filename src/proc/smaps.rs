@@ -15,13 +15,11 @@ const MAX_LINE: usize = 96;
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     bytes: u64,
-    /// The number of mappings that have the figure.
     seen: u32,
 }
 
 macro_rules! define_sums {
     ($($(#[$doc:meta])* $figure:ident: $type:ty = $line:literal,)*) => {
-        /// The figures summed up so far.
         #[derive(Debug, Default)]
         struct Sums {
             $($figure: Sum,)*
@@ -29,7 +27,6 @@ macro_rules! define_sums {
         }
 
         impl Sums {
-            /// Returns the sum for a line's name.
             fn sum(&mut self, name: &[u8]) -> Option<&mut Sum> {
                 // This runs for every line of every process. The compiler turns the match into comparisons of lengths
                 // and bytes, which is faster than any table.
@@ -39,7 +36,6 @@ macro_rules! define_sums {
                 })
             }
 
-            /// Returns the figures over `mappings` mappings.
             fn memory(&self, mappings: u32) -> Reading<Memory> {
                 Ok(Memory {
                     $($figure: MemoryFigure::from_reading(self.$figure.reading(mappings))?,)*
@@ -52,6 +48,14 @@ macro_rules! define_sums {
 memory_figures!(define_sums);
 
 impl Sum {
+    /// Adds a value in kibibytes. Returns false if it is malformed, and then the sum is, too.
+    fn add(&mut self, value: &[u8]) -> bool {
+        let sum = kib(value).and_then(|bytes| self.bytes.checked_add(bytes));
+        self.bytes = sum.unwrap_or(self.bytes);
+        self.seen = sum.map_or(u32::MAX, |_| self.seen.saturating_add(1));
+        sum.is_some()
+    }
+
     /// Returns the sum if all of `mappings` mappings have the figure.
     const fn reading(self, mappings: u32) -> Reading<u64> {
         match self {
@@ -74,13 +78,8 @@ impl Sums {
         let Some(sum) = self.sum(&line[..colon]) else {
             return;
         };
-        match kib(&line[colon + 1..]).and_then(|bytes| sum.bytes.checked_add(bytes)) {
-            Some(bytes) => {
-                sum.bytes = bytes;
-                sum.seen = sum.seen.saturating_add(1);
-            }
-            None => self.malformed = true,
-        }
+        let is_valid = sum.add(&line[colon + 1..]);
+        self.malformed |= !is_valid;
     }
 
     /// Returns the figures over `mappings` mappings, by default over as many as were read.
@@ -154,72 +153,23 @@ pub const MAX_AREA_LINE: usize = 20 << 10;
 /// Maximum number of bytes kept of `VmFlags`. A kernel has about 40 flags of 3 bytes each.
 const MAX_FLAGS: usize = 256;
 
-/// The header line of an area: a line of `maps`.
+/// The header line of an area, a line of `maps`, without the name.
 #[derive(Debug)]
-pub(super) struct Head<N> {
+pub(super) struct Head {
     pub(super) range: (u64, u64),
     perms: [u8; 4],
     offset: u64,
     pub(super) device: (u32, u32),
     pub(super) inode: u64,
-    pub(super) name: N,
 }
 
-impl Head<&[u8]> {
-    fn keep(self) -> Head<Vec<u8>> {
-        let Self {
-            range,
-            perms,
-            offset,
-            device,
-            inode,
-            name,
-        } = self;
-        Head {
-            range,
-            perms,
-            offset,
-            device,
-            inode,
-            name: name.to_vec(),
-        }
-    }
-}
-
-/// A figure in kibibytes that occurs at most once in an area.
-#[derive(Clone, Copy, Debug, Default)]
-enum Once {
-    #[default]
-    Absent,
-    Bytes(u64),
-    Bad,
-}
-
-impl Once {
-    fn set(&mut self, value: &[u8]) {
-        *self = match (&self, kib(value)) {
-            (Self::Absent, Some(bytes)) => Self::Bytes(bytes),
-            _ => Self::Bad,
-        };
-    }
-
-    const fn reading(self) -> Reading<u64> {
-        match self {
-            Self::Absent => Err(Missing::Unsupported),
-            Self::Bytes(n) => Ok(n),
-            Self::Bad => Err(Missing::Malformed),
-        }
-    }
-}
-
-/// The figures of the area being read.
 #[derive(Debug, Default)]
 struct Body {
     sums: Sums,
-    size: Once,
-    locked: Once,
-    huge: Once,
-    referenced: Once,
+    size: Sum,
+    locked: Sum,
+    huge: Sum,
+    referenced: Sum,
     flags: Vec<u8>,
 }
 
@@ -243,7 +193,6 @@ pub struct Areas<F> {
 }
 
 impl<F: FnMut(Area)> Areas<F> {
-    /// Creates a reader that calls `each` with every area.
     pub fn new(each: F) -> Self {
         let parser = Parser {
             each,
@@ -277,7 +226,8 @@ impl<F: FnMut(Area)> Areas<F> {
 #[derive(Debug)]
 struct Parser<F> {
     each: F,
-    head: Option<Head<Vec<u8>>>,
+    /// The current area's header and name.
+    head: Option<(Head, Vec<u8>)>,
     body: Body,
     /// The previous area's name, kept because adjacent areas often map the same file.
     name: Option<(Vec<u8>, MappingName)>,
@@ -290,7 +240,7 @@ impl<F: FnMut(Area)> Parser<F> {
         if !line.first().is_some_and(u8::is_ascii_uppercase) {
             if !line.is_empty() {
                 self.give();
-                self.head = head(line).map(Head::keep);
+                self.head = head(line).map(|(head, name)| (head, name.to_vec()));
                 self.malformed |= self.head.is_none();
             }
             return;
@@ -301,10 +251,10 @@ impl<F: FnMut(Area)> Parser<F> {
         let value = &line[colon + 1..];
         let body = &mut self.body;
         match &line[..colon] {
-            b"Size" => body.size.set(value),
-            b"Locked" => body.locked.set(value),
-            b"AnonHugePages" => body.huge.set(value),
-            b"Referenced" => body.referenced.set(value),
+            b"Size" => _ = body.size.add(value),
+            b"Locked" => _ = body.locked.add(value),
+            b"AnonHugePages" => _ = body.huge.add(value),
+            b"Referenced" => _ = body.referenced.add(value),
             b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(MAX_FLAGS)].into(),
             _ => body.sums.add_line(line),
         }
@@ -313,15 +263,15 @@ impl<F: FnMut(Area)> Parser<F> {
     /// Passes on the area whose lines have all been read.
     fn give(&mut self) {
         let body = std::mem::take(&mut self.body);
-        let Some(head) = self.head.take() else { return };
+        let Some((head, written)) = self.head.take() else {
+            return;
+        };
         let hugetlb = parse::words(&body.flags).any(|flag| flag == b"ht");
         let name = match &self.name {
-            Some((written, name)) if *written == head.name && (name.kind == MappingKind::Hugetlb) == hugetlb => {
-                name.clone()
-            }
+            Some((last, name)) if *last == written && (name.kind == MappingKind::Hugetlb) == hugetlb => name.clone(),
             _ => {
-                let name = MappingName::parse(&head.name, hugetlb);
-                self.name = Some((head.name, name.clone()));
+                let name = MappingName::parse(&written, hugetlb);
+                self.name = Some((written, name.clone()));
                 name
             }
         };
@@ -335,20 +285,20 @@ impl<F: FnMut(Area)> Parser<F> {
             inode: head.inode,
             name,
             memory: body.sums.finish(Some(1)),
-            extent: body.size.reading().map_err(|_| Missing::Malformed).map(|size| Extent {
+            extent: body.size.reading(1).map_err(|_| Missing::Malformed).map(|size| Extent {
                 size,
-                locked: body.locked.reading(),
-                huge: body.huge.reading(),
-                referenced: body.referenced.reading(),
+                locked: body.locked.reading(1),
+                huge: body.huge.reading(1),
+                referenced: body.referenced.reading(1),
             }),
             flags: body.flags.into(),
         });
     }
 }
 
-/// Parses `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`; the name is everything
-/// after the blanks behind the inode.
-pub(super) fn head(line: &[u8]) -> Option<Head<&[u8]>> {
+/// Parses `55d0c8a00000-55d0c8a2e000 r--p 00000000 fd:01 1312      /usr/bin/worker`. The name is everything after the
+/// blanks that follow the inode.
+pub(super) fn head(line: &[u8]) -> Option<(Head, &[u8])> {
     let (range, rest) = word(line)?;
     let dash = range.iter().position(|b| *b == b'-')?;
     let (perms, rest) = word(rest)?;
@@ -359,7 +309,7 @@ pub(super) fn head(line: &[u8]) -> Option<Head<&[u8]>> {
     let range = (hex(&range[..dash])?, hex(&range[dash + 1..])?);
     let blank = rest.iter().take_while(|b| **b == b' ').count();
     (range.0 <= range.1).then_some(())?;
-    Some(Head {
+    let head = Head {
         range,
         perms: perms.try_into().ok().filter(|p: &[u8; 4]| p.is_ascii())?,
         offset: hex(offset)?,
@@ -368,8 +318,8 @@ pub(super) fn head(line: &[u8]) -> Option<Head<&[u8]>> {
             u32::try_from(hex(&device[colon + 1..])?).ok()?,
         ),
         inode: parse::number(inode)?,
-        name: &rest[blank..],
-    })
+    };
+    Some((head, &rest[blank..]))
 }
 
 /// Splits a line into its first word and the rest after one blank.

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use super::cgroup::{self, figures};
 use super::files::{self, Roots};
-use super::parse::{kib, number, unescape_octal, words};
+use super::parse::{kib, number, unescape_octal, words, words_after};
 use crate::model::system::{FigureSource, Pressure, Psi, SwapArea, Zram};
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 use crate::order;
 
-/// The machine: its figures and its identity.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub sample: SystemSample,
-    /// The host's name, raw.
+    /// Raw.
     pub host: Arc<[u8]>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Reading<Arc<str>>,
@@ -47,28 +46,18 @@ impl Default for Machine {
 /// The result of reading one file, to be applied to [`Machine`].
 pub type MachineUpdate = Box<dyn FnOnce(&mut Machine) + Send>;
 
-/// A file, or a few related files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SystemFile {
-    /// `/proc/meminfo`.
     Meminfo,
-    /// `/proc/vmstat`.
     Vmstat,
-    /// `/proc/spl/kstat/zfs/arcstats`.
     Arcstats,
-    /// `/proc/swaps`.
     Swaps,
     /// `/sys/block/zram*/mm_stat`.
     Zram,
-    /// `/proc/pressure/memory`.
     Pressure,
-    /// `/proc/uptime`.
     Uptime,
-    /// `/proc/loadavg`.
     Loadavg,
-    /// The host's name.
     Host,
-    /// `/proc/sys/kernel/random/boot_id`.
     BootId,
     /// `/proc/self/cgroup`, and the figures of that cgroup and those above it.
     Limit,
@@ -89,7 +78,6 @@ impl SystemFile {
         Self::Limit,
     ];
 
-    /// Returns the path relative to the proc tree.
     const fn path(self) -> &'static str {
         match self {
             Self::Meminfo => "meminfo",
@@ -151,7 +139,6 @@ impl SystemFile {
     }
 }
 
-/// Returns an update that sets `value`.
 fn update<T: Send + 'static>(value: T, set: fn(&mut Machine, T)) -> MachineUpdate {
     Box::new(move |machine| set(machine, value))
 }
@@ -213,7 +200,6 @@ pub(super) fn psi(pressure: Pressure) -> Psi {
 /// The lines of `vmstat` that [`PageEvents::taken`] sums up. Not every kernel has all of them.
 const TAKEN: [&str; 4] = ["pgsteal_anon", "pswpin", "pswpout", "thp_collapse_alloc"];
 
-/// The lines of a file as names and values.
 struct Lines<'a>(Vec<(&'a [u8], &'a [u8])>);
 
 impl<'a> Lines<'a> {
@@ -261,11 +247,9 @@ fn arcstats(bytes: Reading<&[u8]>) -> MachineUpdate {
     let value = |name: &str| {
         let bytes = bytes?;
         let end = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
-        let mut lines = bytes[..end].split(|b| *b == b'\n').map(words);
-        let mut line = lines
-            .find_map(|mut line| (line.next()? == name.as_bytes()).then_some(line))
-            .ok_or(Missing::Malformed)?;
-        line.nth(1).and_then(number).ok_or(Missing::Malformed)
+        let line = words_after(&bytes[..end], name.as_bytes());
+        line.and_then(|mut words| number(words.nth(1)?))
+            .ok_or(Missing::Malformed)
     };
     update_figures(|source| match source {
         FigureSource::Arcstats(names) => {
@@ -357,7 +341,6 @@ pub struct MmStat {
     pub used: u64,
     /// `mem_limit`, in bytes; 0 for none.
     pub limit: Reading<u64>,
-    /// `same_pages`, a count.
     pub same_pages: Reading<u64>,
 }
 
@@ -407,14 +390,4 @@ pub fn mm_stat(bytes: &[u8]) -> Option<MmStat> {
         limit: later(3),
         same_pages: later(5),
     })
-}
-
-/// Marks the zram devices that hold a swap area.
-pub fn mark_swap(sample: &mut SystemSample) {
-    let swaps = sample.swaps.as_deref().unwrap_or(&[]);
-    for device in &mut sample.zram {
-        device.is_swap = swaps
-            .iter()
-            .any(|area| area.path.rsplit(|b| *b == b'/').next() == Some(device.name.as_bytes()));
-    }
 }

@@ -33,14 +33,10 @@ pub fn lost(stats: &[u8]) -> Option<u64> {
     Some(figures.fold(0, u64::saturating_add))
 }
 
-/// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The offset in bytes.
     pub offset: usize,
-    /// The size in bytes.
     pub size: usize,
-    /// True if the value may be negative.
     pub signed: bool,
 }
 
@@ -59,7 +55,7 @@ impl Field {
 pub enum FormatError {
     #[error("has no field `{0}`")]
     Absent(&'static str),
-    /// It has a size that no number has, or an unsupported one.
+    /// The size is not supported.
     #[error("has a field `{0}` of {1} bytes, which is not understood")]
     Size(&'static str, usize),
     #[error("has no ID")]
@@ -91,7 +87,6 @@ impl Format {
         self.id.ok_or(FormatError::Id)
     }
 
-    /// Returns a numeric field.
     pub fn number(&self, name: &'static str) -> Result<Field, FormatError> {
         let field = self.any(name)?;
         match field.size {
@@ -100,7 +95,6 @@ impl Format {
         }
     }
 
-    /// Returns a field of any size.
     pub fn any(&self, name: &'static str) -> Result<Field, FormatError> {
         let found = self.fields.iter().find(|(known, _)| **known == *name.as_bytes());
         found.map(|(_, field)| *field).ok_or(FormatError::Absent(name))
@@ -140,7 +134,6 @@ pub const EVENTS: [(&str, bool); 6] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Alloc {
-        /// The return address of the call.
         site: u64,
         /// The address of the memory, or 0 if the allocation failed.
         pointer: u64,
@@ -156,7 +149,6 @@ pub enum Event {
     },
 }
 
-/// The fields of one kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Fields {
     Alloc {
@@ -303,7 +295,6 @@ impl PageLayout {
     }
 }
 
-/// The records that were lost before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
     None,
@@ -314,7 +305,6 @@ pub enum Missed {
 
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
-    /// The records that were lost before this page.
     pub missed: Missed,
     pub records: Records<'a>,
 }
@@ -331,7 +321,6 @@ pub struct Records<'a> {
 pub struct Record<'a> {
     /// The time it was written, by the buffer's clock.
     pub time: u64,
-    /// The event.
     pub payload: &'a [u8],
 }
 
@@ -350,7 +339,6 @@ const TIME_STAMP: u32 = 31;
 const TIME_TOP: u64 = 0xf8 << 56;
 
 impl<'a> Records<'a> {
-    /// Reads a 4-byte number.
     fn word(&mut self) -> Option<u32> {
         let (word, rest) = self.rest.split_first_chunk::<RECORD>()?;
         self.rest = rest;

@@ -1,4 +1,4 @@
-//! The inputs of the account of the system, and processes that were killed, in `zmtop/1`.
+//! The inputs of the system's account, and OOM kills, in `zmtop/1`.
 
 use std::time::SystemTime;
 
@@ -13,9 +13,7 @@ use crate::record::{bytes, string, time_text};
 use crate::schema::{self, Shape, described};
 use crate::text::lossless;
 
-/// A value, and its form in the schema.
 pub(super) trait Field: Sized {
-    /// Its form.
     type Json;
 
     fn shape() -> Shape;
@@ -82,7 +80,7 @@ impl Field for Box<[u8]> {
     }
 }
 
-/// A moment; one that is none is the beginning of time.
+/// An invalid time becomes the epoch.
 impl Field for SystemTime {
     type Json = String;
 
@@ -116,7 +114,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Defines the form of a struct: fields that are always there, and readings, the first of which is the main one.
+/// Defines the record of a struct: its plain fields, then its readings with the main one.
 macro_rules! define_record {
     ($record:ident: $model:ty { $($(#[doc = $help:literal])+ $field:ident: $type:ty $(= $shape:expr)?,)* }
      $(readings { $($(#[doc = $reading_help:literal])+ $reading:ident: $of:ty $(= $reading_shape:expr)?,)* } main $main:literal)?) => {
@@ -126,9 +124,9 @@ macro_rules! define_record {
                 $($(#[doc = $help])+ $field: <$type as Field>::Json = chosen([$($shape,)? <$type as Field>::shape()]),)*
                 $($($(#[doc = $reading_help])+
                 $reading: Option<<$of as Field>::Json> = chosen([$($reading_shape,)? <$of as Field>::shape()]).unread(),)*
-                /// The reasons of what is null here.
+                /// The reasons of nulls.
                 #[serde(default, skip_serializing_if = "Option::is_none")]
-                unread: Option<Unread> = unread().absent("where nothing is unknown"),)?
+                unread: Option<Unread> = unread().absent("if nothing is unknown"),)?
             }
         }
 
@@ -163,7 +161,7 @@ macro_rules! define_record {
     };
 }
 
-/// Returns the first shape: that of the field, or else that of its type.
+/// Returns the first shape: the field's own, or else its type's.
 fn chosen<const N: usize>(shapes: [Shape; N]) -> Shape {
     shapes.into_iter().next().unwrap_or_else(schema::text)
 }
@@ -171,37 +169,37 @@ fn chosen<const N: usize>(shapes: [Shape; N]) -> Shape {
 define_record!(Accounting: AccountingInputs {} readings {
     /// The zones of the RAM, from /proc/zoneinfo.
     zones: Zones,
-    /// zram devices, with what `mm_stat` and `bd_stat` say of them.
+    /// zram devices, from `mm_stat` and `bd_stat`.
     zram: Vec<ZramDevice>,
-    /// The pools of huge pages, by the size of the page.
+    /// The pools of huge pages, by page size.
     huge: Vec<HugePool>,
     /// The mode of transparent huge pages: `always`, `madvise` or `never`.
     thp: Box<str>,
     /// Kernel same-page merging.
     ksm: Ksm,
-    /// zswap is on.
+    /// zswap is enabled.
     zswap_on: bool,
-    /// The largest share of the RAM that zswap may take.
+    /// The maximum share of the RAM for zswap.
     zswap_percent: u64 = schema::percent(),
-    /// Pages in zswap that hold one value throughout, and take no room.
+    /// Pages of one repeated word in zswap. They take no RAM.
     zswap_same_filled: u64,
-    /// Pressure stall information of memory, whole.
+    /// All pressure stall information of memory.
     pressure: Pressure,
     /// Memory of sockets.
     sockets: Sockets,
-    /// Shared memory of System V.
+    /// System V shared memory.
     sysv: SysvShm,
-    /// File systems in memory, by device: tmpfs and devtmpfs.
+    /// File systems in memory: tmpfs and devtmpfs.
     mounts: Vec<MemoryMount>,
 } main "zones");
 
 define_record!(OomKillRecord: OomKill {
-    /// When the kill was seen.
+    /// When the kill was detected.
     time: SystemTime,
 } readings {
-    /// The process that was killed.
+    /// The killed process.
     victim: OomVictim,
-    /// When the kill was seen, on the monotonic clock, in milliseconds.
+    /// When the kill was detected, on the monotonic clock, in milliseconds.
     monotonic_ms: u64 = schema::number(),
 } main "victim");
 
@@ -210,61 +208,61 @@ define_record!(VictimRecord: OomVictim {
     pid: u32,
     /// Its short name.
     comm: Box<[u8]>,
-    /// Its resident memory when it was killed.
+    /// Its RSS when it was killed.
     rss: u64,
-    /// The limit of a cgroup was reached, and not that of the machine.
+    /// The limit of a cgroup was reached, not the machine's.
     by_cgroup: bool,
 });
 
 define_record!(ZonesRecord: Zones {
-    /// The RAM that the kernel knows of.
+    /// The RAM known to the kernel.
     present: u64,
-    /// The part given to the page allocator, which is `MemTotal`.
+    /// The part managed by the page allocator, which is `MemTotal`.
     managed: u64,
-    /// Free pages on the lists of each processor, which are not in `MemFree`.
+    /// Free pages on per-CPU lists, which are not in `MemFree`.
     free_lists: u64,
 });
 
 define_record!(ZramRecord: ZramDevice {
     /// The name, such as `zram0`.
     name: Box<str>,
-    /// The uncompressed size of what it stores.
+    /// The uncompressed size of the stored data.
     stored: u64,
-    /// The RAM that it takes.
+    /// The RAM used.
     used: u64,
 } readings {
     /// The size of the device.
     size: u64,
-    /// Pages that hold one value throughout, and take no room.
+    /// Pages of one repeated word. They take no RAM.
     same_filled: u64,
-    /// The limit on the RAM that it may take; 0 for none.
+    /// The maximum RAM; 0 for no limit.
     limit: u64,
-    /// What was written back to its backing device.
+    /// Data written back to its backing device.
     on_disk: u64,
 } main "size");
 
 define_record!(HugeRecord: HugePool {
     /// The size of a page.
     page: u64,
-    /// The pool.
+    /// The whole pool.
     total: u64,
-    /// What of it is free.
+    /// The free part.
     free: u64,
 });
 
 define_record!(KsmRecord: Ksm {
-    /// It runs.
+    /// It is enabled.
     on: bool,
-    /// What the merged pages take.
+    /// The RAM used by merged pages.
     shared: u64,
-    /// What merging saves.
+    /// The RAM saved by merging.
     saved: u64,
 });
 
 define_record!(PressureRecord: Pressure {
-    /// The shares of the last 10, 60 and 300 seconds in which some task waited for memory.
+    /// The shares of the last 10, 60 and 300 s in which at least one task waited for memory.
     some: [f32; 3],
-    /// The shares of the last 10, 60 and 300 seconds in which every task waited for memory.
+    /// The shares of the last 10, 60 and 300 s in which all tasks waited for memory.
     full: [f32; 3],
 });
 
@@ -273,29 +271,29 @@ define_record!(SocketsRecord: Sockets {
     tcp: u64,
     /// Buffers of UDP.
     udp: u64,
-    /// Fragments of IP packets that wait for the rest.
+    /// Fragments of IP packets to be reassembled.
     fragments: u64,
 });
 
 define_record!(SysvRecord: SysvShm {
     /// The number of segments.
     segments: u64 = schema::count(),
-    /// What of them is resident.
+    /// The resident part.
     resident: u64,
-    /// What of them is swapped out.
+    /// The swapped-out part.
     swapped: u64,
 });
 
 define_record!(MountRecord: MemoryMount {
-    /// The number of its device.
+    /// The device number.
     device: u64 = schema::id(),
-    /// Where it is mounted.
+    /// The mount point.
     path: Box<[u8]>,
     /// The type of the file system.
     kind: Box<str>,
 } readings {
-    /// What its files have, in RAM or in swap, deleted files that are open included.
+    /// Bytes of its files, in RAM or swap, including deleted files that are open.
     used: u64,
-    /// The limit of its size.
+    /// The maximum size.
     size: u64,
 } main "used");

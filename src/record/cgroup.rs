@@ -10,13 +10,12 @@ use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::schema::{self, Shape, described};
 
 macro_rules! define_cgroup {
-    ($($(#[doc = $help:literal])* $figure:ident: $type:ty = $file:literal,)*) => {
+    ($($(#[doc = $help:literal])* $figure:ident: $type:ty,)*) => {
         described! {
-            /// A cgroup as the schema has it.
             #[derive(Debug, Deserialize, Serialize)]
             pub(super) struct Cgroup {
                 $($(#[doc = $help])* $figure: Option<<$type as Value>::Json> = <$type as Value>::shape().unread(),)*
-                /// The reasons of what is null here.
+                /// The reasons of nulls.
                 unread: Option<Unread> = unread(),
             }
         }
@@ -46,7 +45,6 @@ cgroup_figures!(define_cgroup);
 
 /// A value of a cgroup's figure.
 pub(super) trait Value: Sized {
-    /// Its form in the schema.
     type Json;
 
     fn shape() -> Shape;

@@ -1,4 +1,4 @@
-//! Readings of few processes only, in `zmtop/1`.
+//! Readings of only a few processes, in `zmtop/1`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,32 +7,31 @@ use crate::model::{Identity, Missing, Reading};
 use crate::schema::described;
 
 described! {
-    /// The heap of a Java virtual machine as the schema has it. One that could not be read is left out.
     #[derive(Debug, Deserialize, Serialize)]
     pub(super) struct Jvm {
         /// The process.
         pid: u32 = id(),
-        /// When it started, in ticks since boot.
+        /// Start time in clock ticks since boot.
         starttime: u64 = id(),
-        /// The part in use, by what is alive and by what the next collection will find dead.
+        /// Live objects, and dead ones that were not collected yet.
         used: u64 = bytes(),
-        /// The part that the machine has committed.
+        /// Committed memory.
         capacity: u64 = bytes(),
-        /// The part in use of the old generation, which only a collection changes.
-        old: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// The part that the last full collection found alive; few collectors tell.
-        live: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// The size that the old generation may reach, by `-Xmx`.
-        old_max: Option<u64> = bytes().null("not published by the virtual machine"),
-        /// Collections so far.
+        /// Used memory of the old generation. Only collections change it.
+        old: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Live objects after the last full collection. Few collectors publish it.
+        live: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Maximum size of the old generation, by `-Xmx`.
+        old_max: Option<u64> = bytes().null("the virtual machine does not publish it"),
+        /// Number of collections.
         collections: u64 = count(),
-        /// Those that were not of the young generation alone; of a concurrent one its pauses.
+        /// Collections not limited to the young generation; pauses of a concurrent collector.
         old_collections: u64 = count(),
     }
 }
 
 impl Jvm {
-    /// Converts a heap; `None` where it could not be read.
+    /// Converts a heap. Returns `None` if it could not be read.
     pub(super) fn new(id: Identity, heap: Reading<JvmHeap>) -> Option<Self> {
         let heap = heap.ok()?;
         Some(Self {
@@ -48,7 +47,6 @@ impl Jvm {
         })
     }
 
-    /// Converts it back.
     pub(super) fn heap(self) -> (Identity, Reading<JvmHeap>) {
         let (pid, starttime) = (self.pid, self.starttime);
         let heap = JvmHeap {
@@ -65,12 +63,11 @@ impl Jvm {
 }
 
 described! {
-    /// The limit of a growing address space as the schema has it.
     #[derive(Debug, Deserialize, Serialize)]
     pub(super) struct AddressLimit {
         /// The process.
         pid: u32 = id(),
-        /// When it started, in ticks since boot.
+        /// Start time in clock ticks since boot.
         starttime: u64 = id(),
         /// The limit.
         bytes: u64 = bytes(),
@@ -78,7 +75,6 @@ described! {
 }
 
 impl AddressLimit {
-    /// Converts a limit.
     pub(super) const fn new(id: Identity, bytes: u64) -> Self {
         Self {
             pid: id.pid,
@@ -87,7 +83,6 @@ impl AddressLimit {
         }
     }
 
-    /// Converts it back.
     pub(super) const fn limit(self) -> (Identity, u64) {
         let (pid, starttime) = (self.pid, self.starttime);
         (Identity { pid, starttime }, self.bytes)

@@ -1,4 +1,4 @@
-//! Memory that a process holds through its descriptors, in `zmtop/1`.
+//! Memory held through descriptors, in `zmtop/1`.
 
 use std::borrow::Cow;
 
@@ -11,54 +11,52 @@ use crate::schema::described;
 use crate::text::lossless;
 
 described! {
-/// All that a process holds, as the schema has it. The figures are its parts, the objects are told whole; of more objects
-/// than are listed, `unlisted` is the number of the others. The figures are read back as they are, for those of objects that
-/// are not listed are in them.
+/// The figures are the process's parts, the objects are whole. The figures include unlisted objects, so they are read back
+/// and not summed up again.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct HeldRecord<'a> {
-    /// The parts of it together.
+    /// The sum of its parts in RAM.
     bytes: Option<u64> = bytes(),
-    /// The part of GPU buffers in RAM.
+    /// Its part of GPU buffers in RAM.
     gpu: Option<u64> = bytes(),
-    /// The part of GPU buffers in the memory of the graphics card, which is in no sum.
+    /// Its part of GPU buffers in the memory of the graphics card. In no sum.
     vram: Option<u64> = bytes(),
-    /// The part of dma-bufs.
+    /// Its part of dma-bufs.
     dmabuf: Option<u64> = bytes(),
-    /// The part of BPF maps and programs.
+    /// Its part of BPF maps and programs.
     bpf: Option<u64> = bytes(),
-    /// The part of memfds and unlinked files of tmpfs.
+    /// Its part of memfds and unlinked files on tmpfs.
     memfd: Option<u64> = bytes(),
-    /// The part of the rings of `io_uring`.
+    /// Its part of registered buffers of `io_uring`.
     uring: Option<u64> = bytes(),
-    /// The kinds of which some could not be read.
+    /// The kinds of which some objects could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    partial: Vec<Cow<'a, str>> = list(text()).absent("where all could be read"),
-    /// The objects, whole.
+    partial: Vec<Cow<'a, str>> = list(text()).absent("if all could be read"),
+    /// The objects, not divided by holders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    objects: Vec<ObjectRecord<'a>> = list(object(ObjectRecord::fields())).absent("where there are none"),
-    /// Objects that are not listed, beyond those that are.
+    objects: Vec<ObjectRecord<'a>> = list(object(ObjectRecord::fields())).absent("if there are none"),
+    /// Number of objects that are not listed.
     #[serde(default, skip_serializing_if = "is_none")]
-    unlisted: u64 = count().absent("where all are listed"),
+    unlisted: u64 = count().absent("if all are listed"),
 }
 }
 
 described! {
-/// An object as the schema has it.
 #[derive(Debug, Deserialize, Serialize)]
 struct ObjectRecord<'a> {
-    /// What it is: `gpu`, `dmabuf`, `bpf`, `memfd` or `uring`.
+    /// Its kind: `gpu`, `dmabuf`, `bpf`, `memfd` or `uring`.
     kind: Cow<'a, str> = text(),
     /// The name, such as the path of a file.
     name: Cow<'a, str> = foreign(),
     /// The size.
     bytes: Option<u64> = bytes().unread(),
-    /// What of it is in the memory of the graphics card.
+    /// The part in the memory of the graphics card.
     vram: Option<u64> = bytes(),
-    /// The processes that hold it.
+    /// Number of processes that hold it.
     holders: Option<u32> = count(),
-    /// The descriptors by which this process holds it.
+    /// Number of this process's descriptors for it.
     fds: Option<u32> = count(),
-    /// The reason of what is null here.
+    /// The reasons of nulls.
     unread: Option<Unread> = unread(),
 }
 }
@@ -69,7 +67,6 @@ const fn is_none(count: &u64) -> bool {
 }
 
 impl<'a> HeldRecord<'a> {
-    /// Makes the record.
     pub(super) fn new(held: &'a Held) -> Self {
         let of = |kind| Some(held.figures.of(kind));
         Self {
@@ -90,7 +87,7 @@ impl<'a> HeldRecord<'a> {
         }
     }
 
-    /// Converts it back. Objects of kinds that a later version may have are left out.
+    /// Converts it back. Skips objects of unknown kinds, which a later version may have.
     pub(super) fn held(self) -> Held {
         let objects = self.objects.into_iter().filter_map(ObjectRecord::object);
         let objects: Vec<_> = objects.take(Held::MAX_LISTED).collect();

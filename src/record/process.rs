@@ -20,20 +20,19 @@ const MEMORY: &str = "memory";
 
 /// Defines the record of a process.
 ///
-/// `counters` are fields of [`Stat`]. In `memory` a `figure` is a field of [`Memory`], and a `sum` one of its
-/// methods, written for the convenience of readers and not read back. All are named as in the model.
+/// `counters` are fields of [`Stat`]. In `memory` a `figure` is a field of [`Memory`]. A `sum` is one of its methods; it is
+/// written for other readers and not read back. All names are those of the model.
 macro_rules! define_process {
     (
         counters: $($(#[doc = $counter_help:literal])+ $counter:ident: $unit:expr;)*
         memory: $($(figure $figure:ident)? $($(#[doc = $sum_help:literal])+ sum $sum:ident)?,)*
     ) => {
         described! {
-            /// A process as the schema has it.
             #[derive(Debug, Deserialize, Serialize)]
             pub(super) struct Process<'a> {
                 /// Its pid.
                 pub(super) pid: u32 = id(),
-                /// When it started, in ticks since boot. With the pid it is the identity of the process.
+                /// Start time in clock ticks since boot. Together with the pid it identifies the process.
                 pub(super) starttime: u64 = id(),
                 /// The pid of its parent.
                 ppid: Option<u32> = id(),
@@ -41,63 +40,63 @@ macro_rules! define_process {
                 uid: Option<u32> = id().unread(),
                 /// The name of that user.
                 user: Option<Cow<'a, str>> = foreign().unread(),
-                /// Its short name, which it can set.
+                /// Its short name, which it may set.
                 comm: Option<Cow<'a, str>> = foreign(),
                 /// Its command line, with a NUL after each argument.
                 cmdline: Option<Cow<'a, str>> = foreign().unread(),
                 /// The path of its program.
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 exe: OnRequest<Cow<'a, str>> = foreign().unread().absent(ON_REQUEST),
-                /// The state of its program's file where it runs an older one.
-                replaced: Option<Cow<'a, str>> = one_of(["updated", "deleted"]).null("the file is in place, as far as is known"),
+                /// The state of its program's file if it was replaced.
+                replaced: Option<Cow<'a, str>> = one_of(["updated", "deleted"]).null("the file is in place, or unknown"),
                 /// Its systemd unit.
                 unit: Option<Cow<'a, str>> = foreign().null("it is in none"),
                 /// Its container.
                 container: Option<Cow<'a, str>> = foreign().null("it is in none"),
                 /// The path of its cgroup.
                 cgroup: Option<Cow<'a, str>> = foreign().unread(),
-                /// Its state, as the kernel has it: R, S, D, Z, T and so on.
+                /// Its state: R, S, D, Z, T and so on.
                 state: Option<Cow<'a, str>> = text(),
                 $($(#[doc = $counter_help])+ $counter: Option<u64> = $unit,)*
-                /// Resident memory by stat, which is cheap and less exact than `rss`.
+                /// RSS from `stat`: cheaper and less exact than `rss`.
                 stat_rss: Option<u64> = bytes(),
-                /// The kernel's flags of it (`PF_…`).
+                /// The kernel's flags (`PF_…`).
                 flags: Option<u64> = id(),
-                /// How many times it was seen to have executed another program.
+                /// The number of observed execs.
                 exec: Option<u32> = count(),
-                /// The pid of the process whose address space it shares, and whose memory is counted once.
+                /// The pid of the process whose address space it shares. Sums count the memory once.
                 shares_mm: Option<u32> = id().null("it shares none"),
                 $($(#[doc = "A figure of [`Memory`]."] $figure: Option<u64> = bytes().unread(),)? $($(#[doc = $sum_help])+ $sum: Option<u64> = bytes().unread(),)?)*
-                /// The bound on the error of `pss` and `swap_pss` together.
+                /// Upper bound on the error of `pss` and `swap_pss` together.
                 pss_error: Option<u64> = bytes().unread(),
-                /// Time since the walk that the figures of memory start from, which is the age of the figures of huge pages.
+                /// Time since the last walk, from which the memory figures are updated. Figures of huge pages are that old.
                 age_s: Option<f64> = seconds().unread(),
-                /// CPU time of that walk.
+                /// CPU time of the walk.
                 walk_s: Option<f64> = seconds().unread(),
-                /// `pss_error` is more than 1 % and more than 1 MiB, or the machine was too busy to answer in time.
+                /// `pss_error` is more than 1 % and more than 1 MiB, or the process's counters were not read in time.
                 stale: Option<bool> = switch(),
-                /// Private writable memory that it has asked for (`VmData`), touched or not.
+                /// Private writable address space (`VmData`), touched or not.
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 data: OnRequest<u64> = bytes().unread().absent(ON_REQUEST),
-                /// How soon the kernel would kill it for lack of memory, from 0 to 2000.
+                /// `oom_score`, from 0 to 2000. The kernel kills the process with the highest one first.
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 oom_score: OnRequest<u32> = id().unread().absent(ON_REQUEST),
-                /// Its anonymous memory by status, which everyone may read.
+                /// Anonymous memory from `status`, which every user may read.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 rss_anon: Option<u64> = bytes().absent(WHERE_DENIED),
-                /// What of it is swapped out by status, which everyone may read.
+                /// Swapped-out anonymous memory from `status`, which every user may read.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 vm_swap: Option<u64> = bytes().absent(WHERE_DENIED),
-                /// What it holds through its descriptors, in nobody's PSS.
+                /// Memory held through its descriptors, which is in no PSS.
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 held: OnRequest<HeldRecord<'a>> = object(HeldRecord::fields()).unread().absent(ON_REQUEST),
-                /// The reasons of what is null here; `memory` stands for all figures of memory.
+                /// The reasons of nulls. `memory` stands for all memory figures.
                 unread: Option<Unread> = unread(),
             }
         }
 
         impl<'a> Process<'a> {
-            /// Makes the record of a sample in a snapshot taken at `now`.
+            /// Creates the record of a sample in a snapshot taken at `now`.
             pub(super) fn new(sample: &'a ProcessSample, now: Duration) -> Self {
                 let mut missing = MissingFields::default();
                 let (stat, facts) = (&sample.stat, &*sample.facts);
@@ -144,7 +143,7 @@ macro_rules! define_process {
                 }
             }
 
-            /// Returns the counters of `stat`; 0 where they are absent.
+            /// Returns the counters of `stat`; absent ones are 0.
             fn counters(&self) -> Stat {
                 Stat {
                     $($counter: self.$counter.unwrap_or(0),)*
@@ -153,7 +152,7 @@ macro_rules! define_process {
                 }
             }
 
-            /// Returns the memory of the walk, if every figure is there that all kernels give.
+            /// Returns the memory of the walk if it has all figures that every kernel writes.
             fn memory(&self) -> Reading<Memory> {
                 let reasons = Reasons(self.unread.as_ref());
                 Ok(Memory {
@@ -165,14 +164,14 @@ macro_rules! define_process {
     };
 }
 
-/// Where a field is absent that costs a read of its own.
+/// When a field is absent that needs a read of its own.
 const ON_REQUEST: &str = "until a column, filter or panel asks for it";
-/// Where the counters are absent that everyone may read.
-const WHERE_DENIED: &str = "unless its memory may not be read";
+/// When the counters are absent that every user may read.
+const WHERE_DENIED: &str = "unless reading its memory is denied";
 
 define_process! {
     counters:
-        /// Its threads.
+        /// Number of threads.
         threads: count();
         /// Page faults that needed no disk.
         minflt: count();
@@ -189,9 +188,9 @@ define_process! {
         figure pss_file,
         figure pss_shmem,
         figure pss_dirty,
-        /// The unique set, which would be freed if it ended: `private_clean` + `private_dirty`.
+        /// The unique set, which is freed if the process ends: `private_clean` + `private_dirty`.
         sum uss,
-        /// Pages that others map too, whole: `shared_clean` + `shared_dirty`.
+        /// Shared pages, not divided by sharers: `shared_clean` + `shared_dirty`.
         sum shared,
         figure private_clean,
         figure private_dirty,
@@ -206,7 +205,7 @@ define_process! {
 }
 
 impl Process<'_> {
-    /// Returns the fields; the meanings of figures are those of the model.
+    /// Returns the fields, with the model's descriptions of figures.
     pub(super) fn documented() -> Vec<schema::Field> {
         let mut fields = Self::fields();
         for field in &mut fields {
@@ -219,7 +218,7 @@ impl Process<'_> {
     }
 }
 
-/// A field that is left out of the record while it was not read.
+/// A field that is absent until it was read.
 #[derive(Debug, Default)]
 enum OnRequest<T> {
     #[default]
@@ -262,8 +261,7 @@ impl<T> OnRequest<T> {
     }
 }
 
-/// Converts a record into a sample. Its walk has an age in place of a time until [`set_walk_time`], and the
-/// process whose address space it shares is known by its pid alone.
+/// Converts a record into a sample. Until [`set_walk_time`], the time of its walk is an age, and `shares_mm` has only a pid.
 impl From<Process<'_>> for ProcessSample {
     fn from(record: Process<'_>) -> Self {
         let reasons = Reasons(record.unread.as_ref());
@@ -315,13 +313,12 @@ impl From<Process<'_>> for ProcessSample {
     }
 }
 
-/// Returns what a process holds, where anybody asked.
 fn held(sample: &ProcessSample) -> Reading<&Held> {
     let held = sample.held.as_deref().ok_or(Missing::Pending)?;
     held.as_ref().map_err(|why| *why)
 }
 
-/// Replaces the age of a sample's walk by its time.
+/// Replaces the age of a sample's walk with its time.
 pub(super) fn set_walk_time(sample: &mut ProcessSample, now: Duration) {
     if let Ok(walk) = &mut sample.walk {
         walk.at = now.saturating_sub(walk.at);

@@ -1,4 +1,4 @@
-//! Reading a snapshot from `zmtop/1`.
+//! Reads a snapshot from `zmtop/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::record::unread::{Reasons, Unread};
 use crate::record::{Cost, MAX_PROCESSES, Tick, bytes, seconds, string};
 use crate::text;
 
-/// An error for a text that is not a snapshot. Its message is safe to print.
+/// The reason why a text is not a snapshot. Its message is safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// JSON of another kind.
@@ -31,16 +31,15 @@ pub enum RecordError {
     /// A later major version.
     #[error("its schema is {0}, which is newer than this zmtop: it reads zmtop/1")]
     Newer(String),
-    /// Not JSON, or a field that is not what the schema says.
+    /// Not JSON, or a field with a value that the schema does not allow.
     #[error("{what}{}", in_column(*column))]
     Malformed {
         /// The line in the text, from 1.
         line: usize,
         /// The byte in the line, from 1; 0 for its end.
         column: usize,
-        /// A description of what is wrong.
         what: String,
-        /// The text ends too early.
+        /// The text is incomplete.
         cut: bool,
     },
 }
@@ -52,25 +51,20 @@ fn in_column(column: usize) -> String {
     }
 }
 
-/// A snapshot as it was read, not yet placed on a clock.
+/// A snapshot that is not placed on a clock yet.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     snapshot: Snapshot,
-    monotonic: Option<Duration>,
+    /// Its monotonic time on the machine that wrote it.
+    pub monotonic: Option<Duration>,
 }
 
 impl Recorded {
-    /// Returns its wall-clock time.
     pub const fn time(&self) -> SystemTime {
         self.snapshot.time
     }
 
-    /// Returns its monotonic time on the machine that wrote it, if it has one.
-    pub const fn monotonic(&self) -> Option<Duration> {
-        self.monotonic
-    }
-
-    /// Returns the snapshot, placed at this time of the reader's monotonic clock.
+    /// Places the snapshot at this time of the reader's monotonic clock.
     pub fn at(mut self, monotonic: Duration, tick: u64) -> Snapshot {
         self.snapshot.monotonic = monotonic;
         self.snapshot.tick = tick;
@@ -133,7 +127,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// The processes, converted into samples as they come, so that they are not all held twice.
+/// The processes, converted one at a time so that they are not all in memory twice.
 struct Processes(Vec<ProcessSample>);
 
 impl<'de> Deserialize<'de> for Processes {
@@ -159,7 +153,7 @@ impl<'de> Visitor<'de> for Rows {
             }
             rows.push(process.into());
         }
-        // Another writer may have sorted them otherwise or repeated some.
+        // Another writer may have sorted them differently or repeated some.
         rows.sort_by_key(|row| row.id);
         rows.dedup_by_key(|row| row.id);
         let known: Vec<Identity> = rows.iter().map(|row| row.id).collect();
@@ -173,10 +167,6 @@ impl<'de> Visitor<'de> for Rows {
     }
 }
 
-/// Reads one snapshot.
-///
-/// # Errors
-/// [`RecordError`].
 pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
     let json = json.trim_ascii_end();
     let fields: Fields<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
@@ -219,10 +209,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
     })
 }
 
-/// Reads the wall-clock time of a snapshot alone, which is cheaper than reading all of it.
-///
-/// # Errors
-/// [`RecordError`].
+/// Reads only the wall-clock time of a snapshot, which is cheaper.
 pub fn time_of(json: &[u8]) -> Result<SystemTime, RecordError> {
     let json = json.trim_ascii_end();
     let head: Head<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
@@ -242,7 +229,7 @@ fn check_schema(schema: Option<&str>) -> Result<(), RecordError> {
     }
 }
 
-/// Explains why a text could not be read: perhaps it is of another version, which need not have these fields.
+/// Explains why a text could not be read. It may be of another version, which may lack these fields.
 fn error(json: &[u8], error: &serde_json::Error) -> RecordError {
     if let Ok(named) = serde_json::from_slice::<Named<'_>>(json)
         && let Err(other) = check_schema(named.schema.as_deref())

@@ -17,7 +17,6 @@ use crate::text::lossless;
 macro_rules! define_system {
     ($($(#[doc = $help:literal])* $figure:ident: $source:expr,)*) => {
         described! {
-            /// The system as the schema has it: its figures are named as in the model.
             #[derive(Debug, Default, Deserialize, Serialize)]
             pub(super) struct System<'a> {
                 $($(#[doc = $help])* $figure: Option<u64> = shape_of(stringify!($figure)).unread(),)*
@@ -33,12 +32,12 @@ macro_rules! define_system {
                 uptime_s: Option<f64> = seconds().unread(),
                 /// The load averages of 1, 5 and 15 minutes.
                 loadavg: Option<[Option<f32>; 3]> = list(number()).unread(),
-                /// The cgroup with the lowest limit among zmtop's own and those above it; its own where none has a limit.
+                /// The cgroup with the lowest limit among zmtop's own and its ancestors; its own if none has a limit.
                 limit: Option<Cgroup> = object(Cgroup::fields()),
-                /// The cgroup whose figures take the place of the machine's.
+                /// The cgroup whose figures replace the machine's.
                 #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-                scope: Option<ScopeRecord<'a>> = object(ScopeRecord::fields()).absent("the figures are those of the machine"),
-                /// The reasons of what is null here.
+                scope: Option<ScopeRecord<'a>> = object(ScopeRecord::fields()).absent("if the figures are the machine's"),
+                /// The reasons of nulls.
                 unread: Option<Unread> = unread(),
             }
         }
@@ -76,7 +75,8 @@ macro_rules! define_system {
                 };
                 let loads = |[one, five, fifteen]: [Option<f32>; 3]| Some([one?, five?, fifteen?]);
                 let areas = |swaps: Vec<Area<'_>>| swaps.into_iter().map(SwapArea::from).collect();
-                Self {
+                let is_old = record.zram.iter().flatten().any(|device| device.is_swap.is_none());
+                let mut sample = Self {
                     $($figure: reasons.reading(stringify!($figure), record.$figure),)*
                     zram: record.zram.into_iter().flatten().map(Zram::from).collect(),
                     swaps: reasons.reading("swaps", record.swaps.map(areas)),
@@ -87,7 +87,11 @@ macro_rules! define_system {
                         .limit
                         .map_or_else(|| CgroupFigures::missing(reasons.reason("limit")), CgroupFigures::from),
                     scope: record.scope.map(|scope| Box::new(scope.into())),
+                };
+                if is_old {
+                    sample.mark_swap();
                 }
+                sample
             }
         }
     };
@@ -98,15 +102,14 @@ system_figures!(define_system);
 macro_rules! define_scope {
     ($($(#[doc = $help:literal])* $figure:ident: $type:ty,)*) => {
         described! {
-            /// The cgroup whose figures take the place of the machine's.
             #[derive(Debug, Deserialize, Serialize)]
             struct ScopeRecord<'a> {
-                /// `container`, or `cgroup` for one that was named by `--cgroup`.
+                /// `container`, or `cgroup` if chosen by `--cgroup`.
                 kind: Cow<'a, str> = text(),
                 /// The path of the cgroup.
                 path: Cow<'a, str> = foreign(),
                 $($(#[doc = $help])* $figure: Option<<$type as Value>::Json> = <$type as Value>::shape().unread(),)*
-                /// The reasons of what is null here.
+                /// The reasons of nulls.
                 unread: Option<Unread> = unread(),
             }
         }
@@ -115,7 +118,7 @@ macro_rules! define_scope {
             fn from(scope: &'a Scope) -> Self {
                 let mut missing = MissingFields::default();
                 Self {
-                    kind: scope.kind.name().into(),
+                    kind: scope.kind.id().into(),
                     path: lossless(&scope.path),
                     $($figure: missing.value(stringify!($figure), scope.$figure).map(Value::to_json),)*
                     unread: missing.into_unread("current"),
@@ -126,9 +129,8 @@ macro_rules! define_scope {
         impl From<ScopeRecord<'_>> for Scope {
             fn from(record: ScopeRecord<'_>) -> Self {
                 let reasons = Reasons(record.unread.as_ref());
-                let kind = ScopeKind::ALL.into_iter().find(|kind| kind.name() == record.kind);
                 Self {
-                    kind: kind.unwrap_or(ScopeKind::Chosen),
+                    kind: ScopeKind::from_id(&record.kind).unwrap_or(ScopeKind::Chosen),
                     path: bytes(&record.path).into(),
                     $($figure: reasons.reading(stringify!($figure), record.$figure).and_then(Value::from_json),)*
                 }
@@ -153,28 +155,27 @@ fn shape_of(figure: &str) -> Shape {
 described! {
     #[derive(Debug, Deserialize, Serialize)]
     struct Pressure {
-        /// The share of the last ten seconds in which some task waited for memory.
+        /// The share of the last 10 s in which at least one task waited for memory.
         some_avg10: Option<f32> = percent(),
-        /// The share of the last ten seconds in which every task waited for memory.
+        /// The share of the last 10 s in which all tasks waited for memory.
         full_avg10: Option<f32> = percent(),
     }
 }
 
 described! {
-    /// A zram device.
     #[derive(Debug, Deserialize, Serialize)]
     struct Device<'a> {
         /// The name, such as `zram0`.
         name: Cow<'a, str> = foreign(),
-        /// The uncompressed size of what it stores.
+        /// The uncompressed size of the stored data.
         stored: u64 = bytes(),
-        /// The RAM that it takes.
+        /// The RAM used.
         compressed: u64 = bytes(),
-        /// `stored / compressed`, for the convenience of readers.
+        /// `stored / compressed`.
         ratio: Option<f64> = number().null("it stores nothing"),
-        /// A swap area lies on it.
+        /// A swap area is on it.
         is_swap: Option<bool> = switch(),
-        /// The RAM that it may take.
+        /// The maximum RAM.
         limit: Option<u64> = bytes().null("it has no limit"),
     }
 }
@@ -213,13 +214,13 @@ described! {
         kind: Cow<'a, str> = foreign(),
         /// The size.
         size: u64 = bytes(),
-        /// What of it is used.
+        /// The used part.
         used: u64 = bytes(),
-        /// The kernel fills the area of the highest priority first.
+        /// The kernel fills the area with the highest priority first.
         priority: Option<i32> = id().unread(),
-        /// The reason of what is null here.
+        /// The reasons of nulls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unread: Option<Unread> = unread().absent("where nothing is unknown"),
+        unread: Option<Unread> = unread().absent("if nothing is unknown"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The reasons why fields are null.
+//! The reasons of null fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,18 +16,18 @@ pub(super) enum Unread {
     Fields(Vec<(Cow<'static, str>, Missing)>),
 }
 
-/// Collects the fields that are missing while an object is written.
+/// Collects the missing fields of an object that is being written.
 #[derive(Debug, Default)]
 pub(super) struct MissingFields(Vec<(&'static str, Missing)>);
 
 impl MissingFields {
-    /// Returns the value of a field, or records why there is none.
+    /// Returns the value of a field, or records the reason why it is missing.
     pub(super) fn value<T>(&mut self, field: &'static str, reading: Reading<T>) -> Option<T> {
         reading.map_err(|why| self.0.push((field, why))).ok()
     }
 
-    /// Returns `None` if nothing is missing, and one reason if the `principal` field is missing and all other
-    /// missing fields have the same reason.
+    /// Returns `None` if nothing is missing, and one reason if the `principal` field is missing and all other missing fields
+    /// have the same reason.
     pub(super) fn into_unread(self, principal: &str) -> Option<Unread> {
         let main = self.0.iter().find(|(field, _)| *field == principal);
         match main {
@@ -40,12 +40,11 @@ impl MissingFields {
     }
 }
 
-/// Turns the nulls of an object that was read into readings with their reasons.
+/// Converts the nulls of an object into readings with reasons.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reasons<'a>(pub(super) Option<&'a Unread>);
 
 impl Reasons<'_> {
-    /// Returns the value of a field, or why it is missing.
     pub(super) fn reading<T>(self, field: &str, value: Option<T>) -> Reading<T> {
         value.ok_or_else(|| self.reason(field))
     }
@@ -55,7 +54,7 @@ impl Reasons<'_> {
         self.reading(field, text.map(|text| from_lossless(&text).into()))
     }
 
-    /// Returns why a field is missing: the reason in `unread`, or else that it is not offered.
+    /// Returns the reason in `unread`, by default "not offered".
     pub(super) fn reason(self, field: &str) -> Missing {
         match self.0 {
             None => Missing::Unsupported,
@@ -85,10 +84,10 @@ impl<'de> Deserialize<'de> for Unread {
 
 struct UnreadVisitor;
 
-/// The number of fields whose reasons are kept: more than any object has.
+/// Maximum number of reasons: more than any object has fields.
 const MAX_FIELDS: usize = 128;
 
-/// Parses a reason. A later version may know more of them.
+/// Parses a reason. A later version may have others.
 fn parse(text: &str) -> Missing {
     Missing::parse(text).unwrap_or(Missing::Unsupported)
 }

@@ -1,4 +1,4 @@
-//! Writing a snapshot as `zmtop/1`.
+//! Writes a snapshot as `zmtop/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,12 +27,12 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Returns a record of the whole snapshot.
+    /// Creates a record of the whole snapshot.
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self::selected(snapshot, snapshot.rows().iter().collect())
     }
 
-    /// Returns a record with only these of the snapshot's processes, in this order, and their totals.
+    /// Creates a record with only these processes, in this order, and their totals.
     pub const fn selected(snapshot: &'a Snapshot, rows: Vec<&'a ProcessSample>) -> Self {
         Self { snapshot, rows }
     }
@@ -45,48 +45,47 @@ described! {
         schema: &'static str = text(),
         /// When the snapshot was taken.
         time: String = time(),
-        /// The same on the monotonic clock.
+        /// The same time on the monotonic clock.
         monotonic_s: f64 = seconds(),
         /// The name of the host.
         host: Cow<'a, str> = foreign(),
-        /// The id of the boot: identities of processes hold within one boot.
+        /// The id of the boot. Identities of processes are valid within one boot.
         boot_id: Option<Cow<'a, str>> = text().unread(),
-        /// Time from one snapshot to the next; 0 for a single one.
+        /// The configured interval; 0 for a single snapshot.
         interval_s: f64 = seconds(),
-        /// Time that taking the snapshot took.
+        /// Time needed to take the snapshot.
         took_s: f64 = seconds(),
-        /// What the sampler did in this tick.
+        /// Statistics of the sampler in this tick.
         sampling: Tick = object(Tick::fields()),
-        /// What zmtop itself costs.
+        /// The cost of zmtop itself.
         own as "self": Option<Cost> = object(Cost::fields()).unread(),
         /// The machine.
         system: System<'a> = object(System::fields()),
-        /// What is read seldom for the account of the RAM.
+        /// Inputs of the account of the RAM, which are read seldom.
         #[serde(skip_serializing_if = "Option::is_none")]
         accounting: Option<Accounting> = object(Accounting::fields()).absent("until it is read"),
-        /// The last processes that the kernel killed for lack of memory.
+        /// The last OOM kills.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("where there are none"),
+        oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("if there are none"),
         /// The figures of cgroups, by their paths.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
-            map(object(Cgroup::fields())).absent("where none is read: columns of cgroups and groups of them ask for it"),
+            map(object(Cgroup::fields())).absent("unless a column or grouping by cgroup requests them"),
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("where none is read"),
-        /// The limits of address spaces (`RLIMIT_AS`) that grow.
+        jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),
+        /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("where there are none"),
-        /// The processes, in the order asked for.
+        address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
+        /// The processes, in the requested order.
         processes: Option<Processes<'a>> = list(object(Process::documented())).unread(),
-        /// Sums over these processes, for the convenience of readers; partial if some are unreadable.
+        /// Sums over these processes; partial if some are unreadable.
         totals: TotalsRecord = object(TotalsRecord::fields()),
-        /// The reasons of what is null here.
+        /// The reasons of nulls.
         unread: Option<Unread> = unread(),
     }
 }
 
-/// Returns what a snapshot consists of.
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
@@ -107,19 +106,18 @@ impl Serialize for Processes<'_> {
 }
 
 described! {
-    /// Sums over the recorded processes, for the convenience of readers; partial if some are unreadable.
     #[derive(Serialize)]
     struct TotalsRecord {
-        /// Processes.
+        /// Number of processes.
         processes: usize = count(),
-        /// Those whose memory could not be read; the sums are too small by theirs.
+        /// Number of processes whose memory could not be read. The sums lack them.
         unreadable: usize = count(),
         /// Sum of `pss`.
         pss: Option<u64> = bytes().null("no memory could be read"),
         /// Sum of `swap`.
         swap: Option<u64> = bytes().null("no memory could be read"),
         /// Sum of `swap_pss`.
-        swap_pss: Option<u64> = bytes().null("not known of every process"),
+        swap_pss: Option<u64> = bytes().null("unknown for some process"),
     }
 }
 
@@ -140,7 +138,7 @@ impl TotalsRecord {
     }
 }
 
-/// Returns true if anything was read.
+/// Returns true if any input was read.
 fn is_read(inputs: &AccountingInputs) -> bool {
     let nothing = [Missing::Pending, Missing::Unsupported].map(AccountingInputs::missing);
     !nothing.contains(inputs)

@@ -314,7 +314,7 @@ impl Scanner {
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
-        let system = self.system.sample(&running);
+        let system = self.system.sample(&self.accounting, &running);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
             _ => Arc::default(),

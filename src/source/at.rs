@@ -1,4 +1,4 @@
-//! The moment of a file that is meant, as typed by the user.
+//! Parses the moment of a file that the user typed, and resolves it.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,30 +7,23 @@ use jiff::{Timestamp, ToSpan, civil};
 
 use crate::{text, units};
 
-/// A moment as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
     /// RFC 3339: `2026-11-20T23:51:00Z`.
     Moment(Timestamp),
-    /// By the local clock: `2026-11-20 23:51`, with or without seconds, or the day alone, which is its
-    /// midnight.
+    /// Local time: `2026-11-20 23:51`, with or without seconds, or a day, which means its midnight.
     Local(civil::DateTime),
-    /// By the local clock, the last time before the file's end that it said so: `23:51`.
+    /// Local time of the day, the last one before the file's end: `23:51`.
     Clock(civil::Time),
-    /// That long before the file's last snapshot: `-10m`.
+    /// Time before the file's last snapshot: `-10m`.
     Before(Duration),
 }
 
-/// A typed text that is no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no time; write 2026-11-20T23:51:00Z, 2026-11-20 23:51, 23:51 or -10m")]
 pub struct AtError(String);
 
 impl At {
-    /// Parses what was typed.
-    ///
-    /// # Errors
-    /// It is none of these forms.
     pub fn parse(typed: &str) -> Result<Self, AtError> {
         let wrong = || AtError(text::safe_prefix(typed.as_bytes(), 40).into_owned());
         let typed = typed.trim();
@@ -48,20 +41,19 @@ impl At {
         typed.parse().map(Self::Local).or_else(|_| clock()).map_err(|_| wrong())
     }
 
-    /// Returns true if the file's last time must be known: [`crate::source::span`] finds it, but not of standard
-    /// input.
+    /// Returns true if the file's last time must be known. [`crate::source::span`] finds it, except on standard input.
     pub const fn needs_last(&self) -> bool {
         matches!(self, Self::Clock(_) | Self::Before(_))
     }
 
-    /// Returns the moment in a file that ends at `last`, by this machine's time zone; the snapshot meant is the
-    /// last one not after it.
+    /// Returns the moment in a file that ends at `last`, in this machine's time zone. The last snapshot not after it is
+    /// meant.
     pub fn resolve(&self, last: SystemTime) -> SystemTime {
         self.resolve_in(last, &TimeZone::system())
     }
 
-    /// Returns the moment in this time zone. A local time that the clock jumped over is that much later; of one
-    /// that came twice it is the first.
+    /// Returns the moment in this time zone. A local time that was skipped counts as that much later; of a repeated one,
+    /// the first counts.
     pub fn resolve_in(&self, last: SystemTime, zone: &TimeZone) -> SystemTime {
         let local = |time: civil::DateTime| {
             let found = time.to_zoned(zone.clone()).map(|zoned| zoned.timestamp());

@@ -8,67 +8,57 @@ use crate::text;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}{fault}")]
 pub struct SourceError {
-    /// The file's name, safe to print.
+    /// The file, safe to print.
     pub name: String,
-    /// The fault.
     pub fault: Fault,
 }
 
-/// A kind of fault. As text it goes on after the file's name.
+/// A kind of fault. Its text continues the file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It cannot be opened or read: the kernel's reason, or zstd's.
+    /// It cannot be opened or read: the reason of the kernel or of zstd.
     Unreadable(String),
-    /// It is neither a regular file nor standard input, but a directory, a FIFO, …
+    /// It is a directory, a FIFO, …
     Kind(&'static str),
-    /// There is nothing in it.
     Empty,
-    /// Lines that are passed over, from 1, and what is wrong with the first.
+    /// The skipped lines, from 1, and the fault of the first.
     Damaged {
-        /// The first line.
         first: u64,
-        /// The last line.
         last: u64,
-        /// The fault of the first.
         what: String,
     },
-    /// It ends in the middle of a snapshot in this line, as when its writer was killed; what came before stands.
+    /// It ends within a snapshot, in this line, because its writer was killed. Everything before is used.
     Cut(u64),
-    /// It is compressed, and damaged in a way that hides all that follows.
+    /// Its compressed data is damaged after this line, so that the rest cannot be read: zstd's reason.
     Corrupt {
-        /// The last whole line.
         line: u64,
-        /// zstd's reason.
         why: String,
     },
-    /// It was written by a later version.
+    /// From this line on it was written by a later version.
     Refused {
-        /// The first such line.
         line: u64,
-        /// The version.
         what: String,
     },
 }
 
 impl SourceError {
-    /// Returns true if nothing comes after it.
+    /// Returns true if no snapshot follows.
     pub const fn ends(&self) -> bool {
         self.fault.ends()
     }
 
-    /// Returns true if the file is good up to here and merely lacks its end.
+    /// Returns true if the file only lacks its end.
     pub const fn is_cut(&self) -> bool {
         matches!(self.fault, Fault::Cut(_))
     }
 }
 
 impl Fault {
-    /// Returns true if nothing comes after it.
+    /// Returns true if no snapshot follows.
     pub const fn ends(&self) -> bool {
         !matches!(self, Self::Damaged { .. })
     }
 
-    /// Returns it as an error of the file of that name.
     pub(super) fn of(self, name: &str) -> SourceError {
         SourceError {
             name: name.to_owned(),
@@ -76,7 +66,6 @@ impl Fault {
         }
     }
 
-    /// Returns the fault of a file that cannot be read.
     pub(super) fn unreadable(error: &io::Error) -> Self {
         Self::Unreadable(reason(error))
     }
@@ -97,7 +86,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Returns the reason alone, without the "(os error N)".
+/// Returns the reason without the "(os error N)".
 pub(super) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -1,60 +1,51 @@
-//! Cuts a stream of bytes into JSON objects.
+//! Splits a stream of bytes into JSON objects.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use crate::source::error::{Fault, reason};
 
-/// The longest text of one snapshot, in bytes: far more than a hundred thousand processes take.
+/// The longest text of one snapshot, in bytes: far more than 100,000 processes need.
 pub const LONGEST: usize = 256 << 20;
 
-/// The beginning of an object that zmtop wrote: where a line begins so, the one before it has ended, whole or not.
+/// The beginning of an object that zmtop wrote. If a line begins with it, the previous object has ended, complete or not.
 pub(super) const BEGINNING: &[u8] = b"{\"schema\"";
 
 /// The bytes from one object's beginning to its end.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) text: &'a [u8],
-    /// The line it begins in, from 1.
+    /// The first line, from 1.
     pub(super) line: u64,
-    /// The line it ends in.
+    /// The last line.
     pub(super) end: u64,
-    /// The stream ends in it.
+    /// The stream ends within it.
     pub(super) last: bool,
-    /// There is more of it than may be; `text` is not all.
+    /// It is longer than allowed; `text` is incomplete.
     pub(super) too_long: bool,
 }
 
-/// A stream of objects, each on one line (NDJSON) or over several. One ends where its brackets close, and
-/// where a line begins as zmtop's objects begin. Where others wrote them, the first that is whole and stands
-/// on one line says that each does, so that a damaged one ends with its line.
+/// A stream of objects, each on one line (NDJSON) or over several. An object ends where its brackets close, or before a
+/// line that begins as zmtop's objects do. For other writers, the first complete object on one line shows that every
+/// object is on one line, so that a damaged one ends with its line.
 pub(super) struct Frames {
     input: Box<dyn BufRead + Send>,
     compressed: bool,
     buffer: Vec<u8>,
-    /// The longest length of a frame.
-    longest: usize,
+    /// The maximum length of a frame.
+    pub(super) longest: usize,
     /// The last line read.
     line: u64,
-    /// Each object stands on one line.
+    /// Each object is on one line.
     is_by_line: bool,
-    /// The last frame shows that each object stands on one line, if it is whole.
+    /// If the last frame is complete, it shows that each object is on one line.
     is_evidence: bool,
     /// Bytes at the end of the buffer that belong to the next frame.
     next_len: usize,
-    /// There was nothing but blanks.
-    is_empty: bool,
+    /// Only blanks were read so far.
+    pub(super) is_empty: bool,
 }
 
-impl std::fmt::Debug for Frames {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Frames")
-            .field("line", &self.line)
-            .field("is_by_line", &self.is_by_line)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The way in which a line came out of the stream.
+/// The result of reading a line.
 enum Line {
     Whole,
     TooLong,
@@ -76,34 +67,15 @@ impl Frames {
         }
     }
 
-    /// Returns true if there was nothing in it at all.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.is_empty
-    }
-
-    /// Sets the longest length of a frame.
-    pub(super) const fn set_longest(&mut self, bytes: usize) {
-        self.longest = bytes;
-    }
-
-    /// Returns the longest length of a frame.
-    pub(super) const fn longest(&self) -> usize {
-        self.longest
-    }
-
-    /// Confirms that the last frame was a whole object.
+    /// Records that the last frame was a complete object.
     pub(super) const fn confirm(&mut self) {
         self.is_by_line |= self.is_evidence;
     }
 
-    /// Returns the next frame, or `None` at the end.
-    ///
-    /// # Errors
-    /// The stream cannot be read further.
     pub(super) fn next(&mut self) -> Result<Option<Frame<'_>>, Fault> {
         let held = std::mem::take(&mut self.next_len);
         self.buffer.drain(..self.buffer.len() - held);
-        // One line of 256 MiB is no reason to hold as much for ever.
+        // Do not keep the memory of a long line.
         if self.buffer.capacity() > 4 << 20 && held == 0 {
             self.buffer.shrink_to(1 << 20);
         }
@@ -126,7 +98,6 @@ impl Frames {
                 self.next_len = line.len();
                 break;
             }
-            // Where each line is an object, nobody asks where it ends.
             if !self.is_by_line {
                 scan.feed(line);
             }
@@ -143,7 +114,7 @@ impl Frames {
         }))
     }
 
-    /// Appends one line to the buffer, but no more than the longest frame may have.
+    /// Appends one line to the buffer, up to the maximum length of a frame.
     fn read_line(&mut self) -> io::Result<Line> {
         let before = self.buffer.len();
         let room = (self.longest - before.min(self.longest)) as u64 + 1;
@@ -160,7 +131,6 @@ impl Frames {
         Ok(Line::TooLong)
     }
 
-    /// Reads to the end of the line and keeps nothing of it.
     fn skip_line(&mut self) -> io::Result<()> {
         loop {
             let chunk = self.input.fill_buf()?;
@@ -185,13 +155,13 @@ impl Frames {
     }
 }
 
-/// A search for the end of an object, by its brackets.
+/// Finds the end of an object by its brackets.
 #[derive(Debug, Default)]
 struct Scan {
     depth: u32,
     in_string: bool,
     escaped: bool,
-    /// Its last bracket has closed, or it cannot be JSON.
+    /// The last bracket is closed, or the text cannot be JSON.
     ended: bool,
 }
 
@@ -200,7 +170,7 @@ impl Scan {
         for b in bytes {
             match (self.in_string, b) {
                 _ if self.escaped => self.escaped = false,
-                // A string does not go over a line.
+                // No string has a newline.
                 (true, b'\n') => self.ended = true,
                 (true, b'\\') => self.escaped = true,
                 (_, b'"') => self.in_string = !self.in_string,
@@ -212,7 +182,7 @@ impl Scan {
                 _ => {}
             }
         }
-        // What begins with no bracket is no object.
+        // Text that begins without a bracket is no object.
         self.ended |= self.depth == 0 && !bytes.is_empty();
     }
 }

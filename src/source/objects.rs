@@ -1,29 +1,26 @@
-//! Reads the objects of a file, and passes over what is damaged.
+//! Parses the objects of a file, and skips damaged ones.
 
 use super::error::Fault;
 use super::frames::{self, Frame, Frames};
 use crate::record::RecordError;
 
-/// The objects of a file, each read by one function of `record`. Frames in a row that could not be read are one
-/// fault, which comes before the object after them.
-#[derive(Debug)]
+/// The objects of a file, each parsed by `read`. Consecutive damaged frames are one fault, which precedes the next object.
 pub(super) struct Objects<T> {
-    frames: Frames,
+    pub(super) frames: Frames,
     read: fn(&[u8]) -> Result<T, RecordError>,
-    /// Damage that may go on in the next frame.
+    /// Damage that may continue in the next frame.
     damage: Option<Fault>,
-    /// The object that came after that damage.
+    /// The object after the damage.
     next: Option<T>,
-    /// The file has ended; a fault that ended it comes last.
     is_at_end: bool,
+    /// The fault that ended the file, which comes last.
     end: Option<Fault>,
 }
 
-/// The content of a frame.
 enum Parsed<T> {
     Whole(T),
     Damaged(Fault),
-    /// An object that was cut short, and another that begins in the same line.
+    /// An incomplete object, and another that begins in the same line.
     Resumed(Fault, T),
     End(Option<Fault>),
 }
@@ -38,11 +35,6 @@ impl<T> Objects<T> {
             is_at_end: false,
             end: None,
         }
-    }
-
-    /// Sets the longest text of one object, in bytes.
-    pub(super) const fn set_longest(&mut self, bytes: usize) {
-        self.frames.set_longest(bytes);
     }
 
     fn add_damage(&mut self, damage: Fault) {
@@ -61,7 +53,7 @@ impl<T> Iterator for Objects<T> {
             return Some(Ok(object));
         }
         while !self.is_at_end {
-            let longest = self.frames.longest();
+            let longest = self.frames.longest;
             let parsed = match self.frames.next() {
                 Ok(Some(frame)) => parse(&frame, longest, self.read),
                 Ok(None) => Parsed::End(None),
@@ -82,7 +74,7 @@ impl<T> Iterator for Objects<T> {
                 }
                 Parsed::End(fault) => {
                     self.is_at_end = true;
-                    self.end = fault.or_else(|| self.frames.is_empty().then_some(Fault::Empty));
+                    self.end = fault.or_else(|| self.frames.is_empty.then_some(Fault::Empty));
                     break;
                 }
             };
@@ -96,7 +88,6 @@ impl<T> Iterator for Objects<T> {
     }
 }
 
-/// Reads what a frame holds.
 fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, RecordError>) -> Parsed<T> {
     let damaged = |first, what| Fault::Damaged {
         first,
@@ -122,8 +113,7 @@ fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, Reco
     }
 }
 
-/// Returns the object that was written after a writer was killed in the middle of a line: no string in JSON can
-/// look like its beginning.
+/// Returns the object that follows an incomplete one whose writer was killed. No JSON string can contain its beginning.
 fn last_object(text: &[u8]) -> Option<&[u8]> {
     let at = text
         .windows(frames::BEGINNING.len())

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::history::History;
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
@@ -50,10 +51,16 @@ impl TrackedProcess {
         Some(diff(&first.totals, &last.totals))
     }
 
-    /// Returns the time from the first reading to the last, and the time of the last.
-    pub fn span(&self) -> Option<(Duration, Duration)> {
+    /// Returns how long the growth took, and how long ago the last reading was.
+    pub fn span(&self, history: &History) -> Option<(Duration, Duration)> {
+        let (_, last) = self.readings.as_ref()?;
+        Some((self.took(history)?, history.elapsed_since(last.at)))
+    }
+
+    /// Returns the time from the first reading to the last.
+    fn took(&self, history: &History) -> Option<Duration> {
         let (first, last) = self.readings.as_ref()?;
-        Some((last.at.saturating_sub(first.at), last.at))
+        Some(history.suspends().elapsed(first.at, last.at))
     }
 }
 
@@ -70,13 +77,14 @@ impl GrowthTracker {
     /// Returns the time of the last reading of a process on the snapshots' clock.
     pub fn read_at(&self, id: Identity) -> Option<Duration> {
         let process = self.find(id)?;
-        process.span().map(|(_, last)| last).or(process.failed_at)
+        let last = process.readings.as_ref().map(|(_, last)| last.at);
+        last.or(process.failed_at)
     }
 
     /// Returns the mapping that grew most, and the time of its growth.
-    pub fn fastest(&self, id: Identity) -> Option<(&MappingGrowth, Duration)> {
+    pub fn fastest(&self, id: Identity, history: &History) -> Option<(&MappingGrowth, Duration)> {
         let process = self.find(id)?;
-        Some((process.fastest.as_ref()?, process.span()?.0))
+        Some((process.fastest.as_ref()?, process.took(history)?))
     }
 
     pub fn clear(&mut self) {

@@ -71,7 +71,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn a_signal_reaches_the_pinned_process() {
     let mut child = Own::sleep();
     let pinned = child.pin().unwrap();
-    assert_eq!(pinned.id(), child.id());
+    assert_eq!(pinned.id, child.id());
     pinned.signal(Signal::STOP).unwrap();
     let pid = child.0.id();
     let state = || zmtop::proc::pid::stat(&stat(pid), 4096).unwrap().stat.state;

@@ -90,7 +90,7 @@ described_object! {
 
     fn scope, scope_fields(scope: &Scope) -> Object<'_> {
         /// `container`, or `cgroup` for one that was named by `--cgroup`.
-        "kind": text() => scope.kind.name(),
+        "kind": text() => scope.kind.id(),
         /// The path of the cgroup.
         "path": foreign() => Node::bytes(&scope.path),
         /// The lowest limit of the cgroup and its parents.

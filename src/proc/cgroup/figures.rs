@@ -3,15 +3,16 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::{Mounts, Version, charged, each_id};
-use crate::model::cgroup::cgroup_figures;
+use super::{Mounts, Version, above, charged, each_id};
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
-use crate::proc::parse::{number, words};
+use crate::proc::parse::{number, words, words_after};
 
 /// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
 /// fits into 63 bits, for pages of up to 64 KiB.
 pub(super) const NO_LIMIT: u64 = 0x7fff_ffff_ffff_0000;
+/// `memory.stat` has about 2 KiB.
+pub(super) const MAX_STAT: usize = 16 << 10;
 
 /// Reads the mount points of the memory controller, as `self` sees them. In a captured tree, only mounts within its own
 /// sysfs count. If only cgroups above zmtop's cgroup namespace are mounted (`unshare --cgroup`), searches them for the
@@ -45,22 +46,24 @@ fn resolved(mounts: Mounts) -> Mounts {
     })
 }
 
-macro_rules! define_reading {
-    ($($(#[$doc:meta])* $figure:ident: $type:ty = $file:literal,)*) => {
-        /// Reads the figures of a cgroup of the unified hierarchy.
-        fn read_v2(dir: &OwnedFd) -> CgroupFigures {
-            CgroupFigures {
-                $($figure: <$type as Value>::read(dir, $file),)*
-            }
-        }
+/// Reads the figures of a cgroup of the unified hierarchy.
+fn read_v2(dir: &OwnedFd) -> CgroupFigures {
+    let read_limit = |name| match read_file(dir, name, limit) {
+        // Among cgroups with the controller, only the root lacks the file.
+        Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
+        other => other,
     };
+    CgroupFigures {
+        current: read_file(dir, b"memory.current", figure),
+        swap: read_file(dir, b"memory.swap.current", figure),
+        limit: read_limit(b"memory.max"),
+        swap_limit: read_limit(b"memory.swap.max"),
+    }
 }
 
-cgroup_figures!(define_reading);
-
 fn read_v1(dir: &OwnedFd) -> CgroupFigures {
-    let current = u64::read(dir, b"memory.usage_in_bytes");
-    let both = u64::read(dir, b"memory.memsw.usage_in_bytes");
+    let current = read_file(dir, b"memory.usage_in_bytes", figure);
+    let both = read_file(dir, b"memory.memsw.usage_in_bytes", figure);
     let limit_of_both = match read_file(dir, b"memory.memsw.limit_in_bytes", limit) {
         // The kernel does not account swap.
         Err(Missing::Unsupported) => Ok(None),
@@ -75,25 +78,76 @@ fn read_v1(dir: &OwnedFd) -> CgroupFigures {
     }
 }
 
-/// Reads the figures of the cgroup at `path`, with its own limits only. At the root of a cgroup namespace, the visible
-/// limits above it count too.
+/// Reads the figures of the cgroup at `path`, with its own limits only. If no path leads to its parent, as at the root of
+/// a cgroup namespace, the limits above it count too, as far as they are known.
 pub fn read(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
     let Some(directory) = mounts.directory(path) else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
-    let own = read_directory(mounts.version, &directory);
-    let outer = if path == b"/" { &mounts.above[..] } else { &[] };
-    outer.iter().fold(own, |figures, directory| {
-        figures.below(&read_directory(mounts.version, directory))
-    })
+    if above(path).is_some_and(|parent| mounts.directory(parent).is_some()) {
+        return read_directory(mounts.version, &directory);
+    }
+    let levels = read_levels(mounts, path);
+    let all = levels.into_iter().reduce(|own, above| own.below(&above));
+    all.unwrap_or(CgroupFigures::missing(Missing::OutOfView))
+}
+
+/// Reads the figures of the cgroup at `path` and of its visible ancestors, innermost first, each with its own limits. The
+/// limits of the outermost one include those above it that are not visible.
+fn read_levels(mounts: &Mounts, path: &[u8]) -> Vec<CgroupFigures> {
+    let directories = mounts.levels(path);
+    let read = |directory: &Vec<u8>| read_directory(mounts.version, directory);
+    let mut levels: Vec<_> = directories.iter().map(read).collect();
+    if let (Some(figures), Some(directory)) = (levels.last_mut(), directories.last()) {
+        add_hidden_limits(mounts.version, directory, figures);
+    }
+    levels
+}
+
+/// Adds the limits above the outermost visible cgroup. In v1 its `memory.stat` has the lowest ones. In v2 they are
+/// unknown, unless it is the root, which has no file of a limit.
+fn add_hidden_limits(version: Version, directory: &[u8], figures: &mut CgroupFigures) {
+    let Ok(dir) = open_directory(directory) else { return };
+    match version {
+        Version::V1 => {
+            let mut buf = vec![0; MAX_STAT];
+            let stat = slurp(&dir, b"memory.stat", &mut buf).unwrap_or_default();
+            let lowest = |key| value(stat, key).map(|bytes| Some(bytes).filter(|bytes| *bytes < NO_LIMIT));
+            let (limit, both) = (
+                lowest(b"hierarchical_memory_limit"),
+                lowest(b"hierarchical_memsw_limit"),
+            );
+            figures.limit = limit.or(figures.limit);
+            figures.swap_limit = swap_limit(both, limit).or(figures.swap_limit);
+        }
+        Version::V2 => {
+            for (limit, file) in [
+                (&mut figures.limit, &b"memory.max"[..]),
+                (&mut figures.swap_limit, b"memory.swap.max"),
+            ] {
+                if *limit == Ok(None) && files::open_at(&dir, file).is_ok() {
+                    *limit = Err(Missing::OutOfView);
+                }
+            }
+        }
+    }
+}
+
+/// Parses the value of `key` in a file of lines `key value`.
+pub(super) fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
+    let mut words = words_after(text, key).ok_or(Missing::Unsupported)?;
+    figure(words.next().ok_or(Missing::Malformed)?)
 }
 
 /// Reads the figures of the cgroup in this directory, with its own limits only.
-pub(super) fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
-    match open_directory(directory) {
-        Ok(dir) if version == Version::V1 => read_v1(&dir),
-        Ok(dir) => read_v2(&dir),
-        Err(why) => CgroupFigures::missing(why),
+fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
+    open_directory(directory).map_or_else(CgroupFigures::missing, |dir| read_opened(version, &dir))
+}
+
+pub(super) fn read_opened(version: Version, dir: &OwnedFd) -> CgroupFigures {
+    match version {
+        Version::V1 => read_v1(dir),
+        Version::V2 => read_v2(dir),
     }
 }
 
@@ -105,33 +159,18 @@ pub(super) fn open_directory(directory: &[u8]) -> Reading<OwnedFd> {
     })
 }
 
-/// A value read from a file of the memory controller.
-trait Value: Sized {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self>;
-}
-
-impl Value for u64 {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self> {
-        read_file(dir, name, figure)
-    }
-}
-
-impl Value for Option<u64> {
-    fn read(dir: &OwnedFd, name: &[u8]) -> Reading<Self> {
-        match read_file(dir, name, limit) {
-            // Among cgroups with the controller, only the root lacks the file.
-            Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
-            other => other,
-        }
-    }
-}
-
 /// Returns true if a cgroup of the unified hierarchy has the memory controller.
 fn has_memory(dir: &OwnedFd) -> bool {
     let mut buf = [0; 256];
     let fd = files::open_at(dir, b"cgroup.controllers");
     fd.and_then(|fd| files::read_record(fd, &mut buf))
         .is_ok_and(|len| words(&buf[..len]).any(|word| word == b"memory"))
+}
+
+/// Reads a file that not every kernel has.
+pub(super) fn slurp<'a>(dir: &OwnedFd, name: &[u8], buf: &'a mut [u8]) -> Reading<&'a [u8]> {
+    let len = files::open_at(dir, name).and_then(|fd| files::read_all(fd, buf));
+    Ok(&buf[..len.map_err(files::optional_reason)?])
 }
 
 pub(super) fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Reading<T>) -> Reading<T> {
@@ -144,8 +183,7 @@ pub(super) fn read_file<T>(dir: &OwnedFd, name: &[u8], parse: fn(&[u8]) -> Readi
 /// Reads the figures of the cgroup with the lowest limit, from the cgroup at `path` up to the root. If none has a
 /// limit, returns the figures of the cgroup at `path`.
 pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
-    let levels = mounts.levels(path);
-    let mut all = levels.iter().map(|directory| read_directory(mounts.version, directory));
+    let mut all = read_levels(mounts, path).into_iter();
     let Some(own) = all.next() else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
@@ -153,7 +191,8 @@ pub fn tightest(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
         let is_less = match (above.limit, found.limit) {
             (Ok(Some(above)), Ok(Some(least))) => above < least,
             // A cgroup without the controller is charged to its parent.
-            (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) => true,
+            // Hidden cgroups may have a limit.
+            (Ok(Some(_)), _) | (Ok(None), Err(Missing::Unsupported)) | (Err(Missing::OutOfView), Ok(None)) => true,
             _ => false,
         };
         if is_less { above } else { found }

@@ -2,19 +2,18 @@
 //! figures.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::figures::{self, open_directory, read_directory, read_file};
+use super::figures::{self, MAX_STAT, open_directory, read_file, read_opened, slurp, value};
 use super::{Mounts, Version, above, charged, is_below};
+use crate::account::headroom::swap_adds;
 use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeKind};
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
 use crate::proc::pids::PidList;
 use crate::proc::system;
-
-/// `memory.stat` has about 2 KiB.
-const MAX_STAT: usize = 16 << 10;
 
 /// A cgroup that stands in for the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +23,6 @@ pub struct Place {
     mounts: Arc<Mounts>,
 }
 
-/// The raw figures of the cgroup.
 #[derive(Clone, Debug)]
 pub struct ScopeReading {
     pub place: Place,
@@ -52,10 +50,8 @@ struct Stat {
 }
 
 impl Place {
-    /// Returns the cgroup that the user chose, given by its path or its directory.
-    ///
-    /// # Errors
-    /// No cgroup of the memory controller is visible there.
+    /// Returns the cgroup that the user chose by its path or its directory. Fails if no cgroup of the memory controller is
+    /// visible there.
     pub fn chosen(mounts: Arc<Mounts>, path: &[u8]) -> Reading<Self> {
         let by_directory = mounts.path(path).filter(|_| files::open_dir(path).is_ok());
         let path = by_directory.unwrap_or_else(|| {
@@ -76,8 +72,8 @@ impl Place {
     }
 
     /// Returns the cgroup of the container that zmtop runs in: the innermost one that holds both zmtop and the pid
-    /// namespace's first process. Returns `None` if the tree shows the processes of the whole machine, or if no limit
-    /// is visible.
+    /// namespace's first process. Returns `None` if the tree shows the processes of the whole machine, or if its charge
+    /// or its limit is not visible.
     pub fn of_container(roots: &Roots) -> Option<Self> {
         if !is_container(roots) {
             return None;
@@ -98,6 +94,8 @@ impl Place {
             mounts: Arc::clone(&mounts),
         };
         let reading = place.read();
+        // Only a limit above it may be visible, but the cgroup itself may not.
+        reading.levels.first()?.figures.current.ok()?;
         let is_limited = reading.effective().is_ok_and(|limit| limit.is_some())
             || reading
                 .levels
@@ -107,9 +105,6 @@ impl Place {
     }
 
     /// Lists the processes of the tree that are in the cgroup.
-    ///
-    /// # Errors
-    /// The processes cannot be listed.
     pub fn processes(&self, roots: &Roots, has_own_pids: bool, buf: &mut [u8]) -> Reading<PidList> {
         if has_own_pids {
             super::processes_below(&self.mounts, &self.path, buf)
@@ -121,43 +116,31 @@ impl Place {
     /// Reads the memory files of the cgroup and of its ancestors that limit it.
     pub fn read(&self) -> ScopeReading {
         let version = self.mounts.version;
-        let levels = self.mounts.levels(&self.path);
-        let own = levels.first().ok_or(Missing::OutOfView);
-        let stat = own.map_or_else(
-            |why| Stat {
-                version,
-                values: Err(why),
-            },
-            |dir| Stat::read(version, dir),
-        );
-        let dir = own.and_then(|dir| open_directory(dir));
-        let file = |name: &[u8], parse: fn(&[u8]) -> Reading<u64>| match &dir {
-            Ok(dir) => {
-                let mut buf = [0; 1024];
-                let fd = files::open_at(dir, name).map_err(files::optional_reason)?;
-                let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
-                parse(&buf[..len])
+        let directories = self.mounts.levels(&self.path);
+        let own = directories.first().ok_or(Missing::OutOfView);
+        let dir = own.and_then(|own| open_directory(own));
+        let stat = Stat::read(version, &dir);
+        let mut buf = [0; 1024];
+        let mut file = |name: &[u8]| slurp(dir.as_ref().map_err(|why| *why)?, name, &mut buf).map(<[u8]>::to_vec);
+        let (kernel_total, events) = match version {
+            Version::V1 => {
+                let kernel = file(b"memory.kmem.usage_in_bytes");
+                (
+                    kernel.and_then(|text| figures::figure(text.trim_ascii())),
+                    &b"memory.oom_control"[..],
+                )
             }
-            Err(why) => Err(*why),
+            Version::V2 => (stat.get(b"kernel"), &b"memory.events"[..]),
         };
-        let kernel_total = match version {
-            Version::V1 => file(b"memory.kmem.usage_in_bytes", |text| figures::figure(text.trim_ascii())),
-            Version::V2 => stat.get(b"kernel"),
-        };
-        let oom_kill = match version {
-            Version::V1 => file(b"memory.oom_control", |text| value(text, b"oom_kill")),
-            Version::V2 => file(b"memory.events", |text| value(text, b"oom_kill")),
-        };
-        let mut buf = [0; 256];
-        let pressure = dir.as_ref().map_err(|why| *why).and_then(|dir| {
-            let fd = files::open_at(dir, b"memory.pressure").map_err(files::optional_reason)?;
-            let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
-            system::pressure(&buf[..len])
-        });
+        let oom_kill = file(events).and_then(|text| value(&text, b"oom_kill"));
+        let pressure = file(b"memory.pressure").and_then(|text| system::pressure(&text));
         let level = |(at, directory): (usize, &Vec<u8>)| {
-            let figures = read_directory(version, directory);
-            let high = match (version, open_directory(directory)) {
-                (Version::V2, Ok(dir)) => read_file(&dir, b"memory.high", figures::limit).or(Ok(None)),
+            let dir = open_directory(directory);
+            let figures = dir
+                .as_ref()
+                .map_or_else(|why| CgroupFigures::missing(*why), |dir| read_opened(version, dir));
+            let high = match (version, &dir) {
+                (Version::V2, Ok(dir)) => read_file(dir, b"memory.high", figures::limit).or(Ok(None)),
                 _ => Ok(None),
             };
             let limits = [figures.limit, figures.swap_limit, high];
@@ -169,13 +152,13 @@ impl Place {
                 high,
                 reclaimable: match at {
                     0 => stat.reclaimable(),
-                    _ => Stat::read(version, directory).reclaimable(),
+                    _ => Stat::read(version, &dir).reclaimable(),
                 },
             })
         };
         ScopeReading {
             place: self.clone(),
-            levels: levels.iter().enumerate().filter_map(level).collect(),
+            levels: directories.iter().enumerate().filter_map(level).collect(),
             told_limit: stat
                 .get(b"hierarchical_memory_limit")
                 .ok()
@@ -207,24 +190,16 @@ fn is_container(roots: &Roots) -> bool {
     }
 }
 
-fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
-    let mut lines = text.split(|b| *b == b'\n').map(words);
-    let line = lines.find_map(|mut line| (line.next()? == key).then_some(line));
-    number(line.ok_or(Missing::Unsupported)?.next().ok_or(Missing::Malformed)?).ok_or(Missing::Malformed)
-}
-
 impl Stat {
-    fn read(version: Version, directory: &[u8]) -> Self {
-        let read = || {
-            let dir = open_directory(directory)?;
-            let fd = files::open_at(&dir, b"memory.stat").map_err(files::optional_reason)?;
-            let mut buf = vec![0; MAX_STAT];
-            let len = files::read_all(fd, &mut buf).map_err(files::optional_reason)?;
-            Ok(Self::parse(&buf[..len]))
-        };
+    fn read(version: Version, dir: &Reading<OwnedFd>) -> Self {
+        let mut buf = vec![0; MAX_STAT];
+        let bytes = dir
+            .as_ref()
+            .map_err(|why| *why)
+            .and_then(|dir| slurp(dir, b"memory.stat", &mut buf));
         Self {
             version,
-            values: read(),
+            values: bytes.map(Self::parse),
         }
     }
 
@@ -302,7 +277,6 @@ impl Level {
         least([self.limit(), self.high].into_iter())
     }
 
-    /// Returns the memory that cannot be reclaimed.
     fn used(&self) -> Reading<u64> {
         less(self.figures.current, self.reclaimable)
     }
@@ -334,7 +308,6 @@ impl ScopeReading {
         }
     }
 
-    /// Returns the lowest limit that applies to the cgroup.
     fn effective(&self) -> Reading<Option<u64>> {
         least(self.levels.iter().map(Level::limit).chain([Ok(self.told_limit)]))
     }
@@ -343,8 +316,7 @@ impl ScopeReading {
         self.stat.values.as_ref().err().copied().unwrap_or(Missing::OutOfView)
     }
 
-    /// Returns the limits and figures that only a cgroup has.
-    fn scope(&self, host: &SystemSample) -> Scope {
+    fn scope(&self, host: &SystemSample, inputs: &AccountingInputs) -> Scope {
         let Place { kind, path, .. } = &self.place;
         let Some(own) = self.levels.first() else {
             return Scope::missing(*kind, Arc::clone(path), self.fault());
@@ -366,7 +338,7 @@ impl ScopeReading {
         let swap = least(levels().map(|level| Level::beside(level.figures.swap_limit, level.figures.swap)));
         let host_swap = host.swap_free.unwrap_or(0);
         let swap = swap.ok().flatten().map_or(host_swap, |left| left.min(host_swap));
-        let host_left = host.available().map(|available| available.saturating_add(host_swap));
+        let host_left = swap_adds(host, inputs).and_then(|added| Ok(host.available()?.saturating_add(added)));
         Scope {
             kind: *kind,
             path: Arc::clone(path),
@@ -407,8 +379,8 @@ impl ScopeReading {
 
     /// Returns the system's figures with the cgroup's in place of the machine's. Figures that no cgroup has are
     /// missing. Returns `None` for a container without a limit, since its memory is the machine's.
-    pub fn narrow(&self, host: &SystemSample) -> Option<SystemSample> {
-        let scope = self.scope(host);
+    pub fn narrow(&self, host: &SystemSample, inputs: &AccountingInputs) -> Option<SystemSample> {
+        let scope = self.scope(host, inputs);
         let ceiling = scope.ceiling();
         if scope.kind == ScopeKind::Container && ceiling == Ok(None) {
             return None;

@@ -24,7 +24,7 @@ pub(crate) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a 
     let len = target
         .open(proc, name)
         .and_then(|fd| files::read_all(fd, buf))
-        .map_err(|e| absent(e, target, proc))?;
+        .map_err(|e| absent_file(e, name, target, proc))?;
     check_same(process, proc)?;
     Ok(&buf[..len])
 }
@@ -39,6 +39,16 @@ pub(crate) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
 pub(crate) fn absent(errno: Errno, target: &Target, proc: &Path) -> Missing {
     match files::reason(errno) {
         Missing::Gone if target.stat(proc, &mut [0; 1024]).is_ok() => Missing::Unsupported,
+        other => other,
+    }
+}
+
+/// Returns why the file `name` could not be read. If a capture lacks it, the capture has the reason.
+fn absent_file(errno: Errno, name: &[u8], target: &Target, proc: &Path) -> Missing {
+    match absent(errno, target, proc) {
+        Missing::Unsupported => target
+            .captured_reason(proc, &[name], &mut [0; 1024])
+            .unwrap_or(Missing::Unsupported),
         other => other,
     }
 }
@@ -190,7 +200,7 @@ fn link<'a>(process: &ProcessRef, proc: &Path, buf: &'a mut [u8]) -> Reading<(u6
         .map_err(|e| match e {
             // A plain file in a copied tree.
             Errno::INVAL => Missing::Unsupported,
-            other => absent(other, target, proc),
+            other => absent_file(other, b"exe", target, proc),
         })?;
     check_same(process, proc)?;
     let text = &buf[..len];

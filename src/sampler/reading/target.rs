@@ -268,6 +268,26 @@ impl Target {
             .is_ok_and(|len| pid::stat(&buf[..len], 1).is_ok_and(|g| g.starttime == starttime))
     }
 
+    /// Returns why a capture lacks the first of these files of the process, by its file `unread`: a line for each file that
+    /// could not be read, such as `smaps_rollup: Permission denied`. No procfs has that file.
+    pub(crate) fn captured_reason(&self, proc: &Path, names: &[&[u8]], buf: &mut [u8]) -> Option<Missing> {
+        if self.is_bound() {
+            return None;
+        }
+        let fd = self.open(proc, b"unread").ok()?;
+        let len = files::read_all(fd, buf).ok()?;
+        let mut lines = buf[..len].split(|b| *b == b'\n');
+        lines.find_map(|line| {
+            let (name, why) = line.split_at(line.iter().position(|b| *b == b':')?);
+            match why[1..].trim_ascii() {
+                _ if !names.contains(&name) => None,
+                b"Permission denied" | b"Operation not permitted" => Some(Missing::Denied),
+                b"No such process" | b"No such file or directory" => Some(Missing::Gone),
+                _ => None,
+            }
+        })
+    }
+
     pub(crate) fn open(&self, proc: &Path, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.at(proc, name, |dir, name| files::open_at(dir, name))
     }

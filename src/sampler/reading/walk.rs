@@ -162,29 +162,15 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
         Ok((started, ..)) if started != starttime => Missing::Gone,
         Ok((_, stat, _)) => match stat.lacks_memory() {
             Some(reason) => reason,
-            None if why == Errno::NOENT => captured_reason(target, proc, buf).unwrap_or(Missing::Unsupported),
+            None if why == Errno::NOENT => target
+                .captured_reason(proc, &[b"smaps_rollup", b"smaps"], buf)
+                .unwrap_or(Missing::Unsupported),
             // The process is exiting and has already released its memory.
             None => Missing::Gone,
         },
         Err(Missing::Malformed) => Missing::Malformed,
         Err(_) => Missing::Gone,
     }
-}
-
-/// Returns why a capture lacks the memory of a process, by its file `unread`: a line for each file that could not be read,
-/// `smaps_rollup: Permission denied`. No procfs has it.
-fn captured_reason(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Missing> {
-    let fd = target.open(proc, b"unread").ok()?;
-    let len = files::read_all(fd, buf).ok()?;
-    let mut lines = buf[..len].split(|b| *b == b'\n');
-    lines.find_map(|line| {
-        let (name, why) = line.split_at(line.iter().position(|b| *b == b':')?);
-        match (name, why[1..].trim_ascii()) {
-            (b"smaps_rollup" | b"smaps", b"Permission denied" | b"Operation not permitted") => Some(Missing::Denied),
-            (b"smaps_rollup" | b"smaps", b"No such process" | b"No such file or directory") => Some(Missing::Gone),
-            _ => None,
-        }
-    })
 }
 
 /// Reads every area of the process behind `target`, which must have started at `starttime`, if given. Also returns

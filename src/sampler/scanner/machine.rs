@@ -14,7 +14,7 @@ use crate::proc::accounting::{self, AccountingFile, MemoryFs};
 use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
 use crate::proc::kernel::kills;
-use crate::proc::system::{self, Machine, MachineUpdate, SystemFile};
+use crate::proc::system::{Machine, MachineUpdate, SystemFile};
 use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
 use crate::sampler::reading::counters::SwapUse;
 
@@ -155,7 +155,7 @@ impl SystemFiles {
 
     /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read is late are
     /// reported as timed out.
-    pub(super) fn sample(&mut self, running: &RunningReads) -> SystemSample {
+    pub(super) fn sample(&mut self, accounting: &Accounting, running: &RunningReads) -> SystemSample {
         if let Some((uptime, then)) = self.uptime {
             let since = clock::since_boot().saturating_sub(then);
             self.machine.sample.uptime = Ok(uptime + since.as_secs_f64());
@@ -165,12 +165,15 @@ impl SystemFiles {
                 file.parse(Err(Missing::TimedOut))(&mut self.machine);
             }
         }
-        system::mark_swap(&mut self.machine.sample);
+        self.machine.sample.mark_swap();
         let host = &self.machine.sample;
         if self.scope_turns.is_reading && running.is_late(JobKey::Scope) {
             self.scope = self.scope.as_ref().map(ScopeReading::late);
         }
-        let narrow = self.scope.as_ref().and_then(|scope| scope.narrow(host));
+        let narrow = self
+            .scope
+            .as_ref()
+            .and_then(|scope| scope.narrow(host, &accounting.inputs));
         narrow.unwrap_or_else(|| host.clone())
     }
 }

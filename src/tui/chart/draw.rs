@@ -170,7 +170,7 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
         span: chart.span(),
         is_cut: scale.base > 0,
     };
-    let mut events = common(app, snapshot);
+    let mut events = common(app);
     events.extend(own(app, charted));
     draw_time_axis(app, snapshot, axis, &events, below, buf);
 }
@@ -269,12 +269,10 @@ impl ChartEvent {
 }
 
 /// Returns the events on all charts: the user's mark, alerts that fired, and suspends, which take no room.
-pub(in crate::tui) fn common(app: &App, snapshot: &Snapshot) -> Vec<ChartEvent> {
+pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
     let theme = &app.config.theme;
-    let mark = app.data.marks.current().map(|mark| {
-        let at = snapshot.monotonic.saturating_sub(mark.age(snapshot));
-        ChartEvent::new(at, "b", "mark", theme.title)
-    });
+    let mark = app.data.marks.current();
+    let mark = mark.map(|mark| ChartEvent::new(mark.at(), "b", "mark", theme.title));
     let fired = app.engine.alerts.events().iter();
     let fired = fired.filter(|event| event.transition == Transition::Fired);
     let alerts = fired.map(|event| {

@@ -21,7 +21,7 @@ use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_
 use crate::{order, units};
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
-    heading(app, snapshot, sample).draw(area, buf);
+    heading(app, sample).draw(area, buf);
     // The facts get at most half of the room; the chart and the lists share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.engine.history.get(sample.id);
@@ -30,13 +30,13 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     if let Some(rest) = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf) {
         let rest = draw_held(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
-            draw_growth(app, snapshot, sample, rest, buf);
+            draw_growth(app, sample, rest, buf);
         }
     }
 }
 
 /// Returns the line that names the process.
-fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine {
+fn heading(app: &App, sample: &ProcessSample) -> StatusLine {
     let theme = &app.config.theme;
     let facts = &sample.facts;
     let mut line = StatusLine::default();
@@ -47,7 +47,7 @@ fn heading(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLine
     };
     line.text(90, title, theme.heading_sorted);
     if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_new(sample)) {
-        let age = units::span(mark.age(snapshot));
+        let age = units::span(app.engine.history.elapsed_since(mark.at()));
         let text = format!("  started since the mark {age} ago: counted from 0");
         line.text(40, text, theme.heading);
     }
@@ -408,11 +408,11 @@ pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
 type MappingColumn<'a> = (&'static str, u16, Align, &'a dyn Fn(&MappingGrowth) -> (String, Style));
 
 /// Draws a line about the time of the growth, the titles, and as many mappings as there is room for.
-fn draw_growth(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+fn draw_growth(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let tracked = app.data.growth.get(sample);
     let mappings = tracked.and_then(TrackedProcess::growth);
-    growth_heading(app, snapshot, sample, tracked, mappings.as_deref()).draw(area, buf);
+    growth_heading(app, sample, tracked, mappings.as_deref()).draw(area, buf);
     // Titles need room for a mapping.
     let Some(mappings) = mappings.filter(|_| area.height > 2) else {
         return;
@@ -490,7 +490,6 @@ fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
 /// Returns the line about the time of the growth, its sum and the age of the figures, or the reason why nothing is known.
 fn growth_heading(
     app: &App,
-    snapshot: &Snapshot,
     sample: &ProcessSample,
     tracked: Option<&TrackedProcess>,
     mappings: Option<&[MappingGrowth]>,
@@ -498,10 +497,10 @@ fn growth_heading(
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let error = tracked.and_then(|t| t.error);
-    let span = tracked.and_then(|t| Some((t, t.span()?)));
+    let span = tracked.and_then(|t| Some((t, t.span(&app.engine.history)?)));
     match (mappings, span) {
-        (Some(mappings), Some((tracked, (duration, last)))) => {
-            let age = units::span(snapshot.monotonic.saturating_sub(last));
+        (Some(mappings), Some((tracked, (duration, age)))) => {
+            let age = units::span(age);
             if duration.is_zero() {
                 line.text(90, " what it maps", theme.text);
                 line.text(50, "  ·  what grew shows with the next reading", theme.dim);

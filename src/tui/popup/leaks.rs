@@ -209,7 +209,7 @@ const fn min_width(priority: Priority) -> usize {
 /// Returns the mapping of a suspect that grew most, and how long that took, if it is known.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
-    app.data.growth.fastest(id)
+    app.data.growth.fastest(id, &app.engine.history)
 }
 
 /// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M of [heap] untouched for 10m`.

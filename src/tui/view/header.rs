@@ -137,10 +137,10 @@ fn title(app: &App) -> StatusLine {
             (_, 1) => String::new(),
             (at, all) => format!(" {at}/{all}"),
         };
-        let age = units::span(mark.age(snapshot));
+        let age = units::span(app.engine.history.elapsed_since(mark.at()));
         line.text_right(74, format!(" mark{which} {age} ago "), theme.title);
     }
-    add_scope(app, snapshot, &mut line);
+    add_scope(app, &mut line);
     if let Some(user) = &app.query.user {
         line.text_right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
     }
@@ -167,10 +167,10 @@ fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
 }
 
 /// Adds the scope, unless it is all processes: `by unit`, `command postgres`, `mappings 12s old`.
-fn add_scope(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
+fn add_scope(app: &App, line: &mut StatusLine) {
     let theme = &app.config.theme;
     if let Some(scan) = app.data.mappings.as_ref().filter(|_| app.query.shows_mappings()) {
-        let age = units::span(snapshot.monotonic.saturating_sub(scan.at));
+        let age = units::span(app.engine.history.elapsed_since(scan.at));
         line.text_right(77, format!(" mappings {age} old "), theme.warning);
     } else if let Some(by) = app.query.scope.grouped_by() {
         line.text_right(58, format!(" by {} ", by.id()), theme.title);
@@ -395,6 +395,7 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     draw_machine(app, snapshot, Rect { width: left, ..area }, buf);
     let right = Rect::new(area.x + left, area.y, area.width - left, area.height);
     let since = history.trend().since.unwrap_or(snapshot.monotonic);
+    // Suspends take no room in the chart.
     let ago = snapshot.monotonic.saturating_sub(since);
     let figure = match history {
         history if history.shows_counted() => "RSS",
@@ -473,7 +474,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
         span: chart.span(),
         is_cut: false,
     };
-    draw_time_axis(app, snapshot, axis, &common(app, snapshot), below, buf);
+    draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
 // The limit that is reached soonest.
@@ -501,7 +502,7 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let left = units::bytes(forecast.left, app.screen.units);
     let pace = units::pace(forecast.pace);
     line.text(40, format!(": {left} left, falling by {pace}"), theme.dim);
-    let long = units::span(snapshot.monotonic.saturating_sub(forecast.since));
+    let long = units::span(app.engine.history.elapsed_since(forecast.since));
     line.text(30, format!(" for at least {long}"), theme.dim);
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
@@ -512,7 +513,8 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
                 RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), width),
             };
             line.text(80, format!("  {name} +{}", units::pace(*pace)), theme.warning);
-            if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id)) {
+            let history = &app.engine.history;
+            if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id, history)) {
                 let text = format!("  mostly {}", mapping_growth(app, fastest, 30));
                 line.text(50, text, theme.text);
             }

@@ -131,6 +131,27 @@ fn a_gap_is_no_hold() {
 }
 
 #[test]
+fn a_suspend_counts_in_how_long_it_fired() {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 3, 0)]);
+    let asleep = |evaluator: &mut Evaluator, mib: u64, asleep: f64| {
+        let mut made = snapshot(Duration::ZERO, vec![process_with(7, mib)]);
+        made.system.uptime = Ok(evaluator.at + 1.0 + 5000.0 + asleep);
+        evaluator.evaluate(1.0, made)
+    };
+    for _ in 0..3 {
+        assert_eq!(outline(&asleep(&mut evaluator, 200, 0.0)), "");
+    }
+    assert_eq!(outline(&asleep(&mut evaluator, 200, 0.0)), "fired");
+    // Nothing was seen in that hour, so it does not count for the hold of a rule, but the alert was on.
+    assert_eq!(outline(&asleep(&mut evaluator, 200, 3600.0)), "");
+    let over = asleep(&mut evaluator, 5, 3600.0).remove(0);
+    assert_eq!(
+        (outline(std::slice::from_ref(&over)).as_str(), over.lasted.as_secs()),
+        ("over", 3602)
+    );
+}
+
+#[test]
 fn a_slow_machine_still_comes_to_the_end_of_a_hold() {
     // Asked for every second, looked at every five: each step counts for two.
     let mut evaluator = Evaluator::new([rule("process", "pss>100M", 10, 0)]);

@@ -20,7 +20,7 @@ fn written(snapshot: &Snapshot) -> Vec<u8> {
 #[track_caller]
 fn read(json: &[u8]) -> Snapshot {
     let recorded = record::read(json).unwrap();
-    let monotonic = recorded.monotonic().unwrap_or(Duration::from_secs(100));
+    let monotonic = recorded.monotonic.unwrap_or(Duration::from_secs(100));
     recorded.at(monotonic, 1)
 }
 
@@ -89,6 +89,23 @@ fn the_least_that_is_read() {
 }
 
 /// A walk is whole or unknown: half of one would show zeros.
+#[test]
+fn a_device_of_an_old_record_is_swap_if_its_areas_say_so_or_are_unknown() {
+    let area = |path: &str| json!([{"path": path, "kind": "partition", "size": 9000, "used": 10, "priority": 5}]);
+    let device = json!({"name": "zram0", "stored": 10, "compressed": 5});
+    for (swaps, total, is_swap) in [
+        (area("/dev/zram0"), 9000, true),
+        (area("/dev/sda1"), 9000, false),
+        (json!(null), 9000, true),
+        (json!(null), 0, false),
+    ] {
+        let system = json!({"mem_total": 1, "swap_total": total, "swaps": swaps, "zram": [device]});
+        let record = json!({"schema": "zmtop/1", "time": "2026-11-20T23:51:00Z", "system": system, "processes": []});
+        let snapshot = read(record.to_string().as_bytes());
+        assert_eq!(snapshot.system.zram[0].is_swap, is_swap, "{record}");
+    }
+}
+
 #[test]
 fn half_a_walk_is_none() {
     let mut whole: serde_json::Value = serde_json::from_slice(&written(&small())).unwrap();
@@ -180,7 +197,7 @@ fn a_huge_number_is_malformed_not_a_panic() {
     ] {
         let text = format!(r#"{{"schema":"zmtop/1","time":"2026-11-20T23:51:00Z","{field}":{value}}}"#);
         if let Ok(recorded) = record::read(text.as_bytes()) {
-            let monotonic = recorded.monotonic().unwrap_or_default();
+            let monotonic = recorded.monotonic.unwrap_or_default();
             told(&recorded.at(monotonic, 1));
         }
     }
@@ -230,7 +247,7 @@ fn a_number_beyond_all_bounds_in_any_place_does_no_harm() {
         let mut state = zmtop::engine::State::default();
         for (at, snapshot) in [
             read(&written(&small())),
-            recorded.clone().at(recorded.monotonic().unwrap_or_default(), 2),
+            recorded.clone().at(recorded.monotonic.unwrap_or_default(), 2),
         ]
         .into_iter()
         .enumerate()

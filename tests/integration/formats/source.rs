@@ -131,7 +131,7 @@ fn zstd_is_known_by_its_content() {
 #[test]
 fn what_is_no_file_is_refused() {
     let dir = TempDir::new().unwrap();
-    let open = |path: &Path| Source::open(path).unwrap_err().to_string();
+    let open = |path: &Path| Source::open(path).err().unwrap().to_string();
     let shown = |name: &str| dir.path().join(name).display().to_string();
     assert_eq!(
         open(&dir.path().join("none")),
@@ -153,7 +153,7 @@ fn what_is_no_file_is_refused() {
         format!("{} is a directory, {not}", dir.path().display())
     );
     assert_eq!(open(Path::new("/dev/null")), format!("/dev/null is a device, {not}"));
-    let error = Source::open(&dir.path().join("\u{1b}[2J")).unwrap_err();
+    let error = Source::open(&dir.path().join("\u{1b}[2J")).err().unwrap();
     assert!(!error.to_string().contains('\u{1b}') && error.ends());
     gives(b"", &[], &["F is empty"]);
     gives(b" \n\n", &[], &["F is empty"]);

@@ -205,6 +205,22 @@ fn swap_that_takes_memory_adds_what_it_saves() {
 }
 
 #[test]
+fn swap_of_unknown_areas_is_on_a_zram_device_if_there_is_one() {
+    let unused = || {
+        let mut devices = zram(1200, 400, None);
+        devices[0].is_swap = false;
+        devices
+    };
+    for (devices, added) in [(zram(1200, 400, None), 1866), (unused(), 2800), (vec![], 2800)] {
+        let room = with_swap(2800, &[], |snap| {
+            snap.system.swaps = Err(Missing::Denied);
+            snap.system.zram = devices;
+        });
+        assert_eq!(room, 1000 + added);
+    }
+}
+
+#[test]
 fn what_zswap_may_still_take_is_not_left() {
     // Enabled, its percentage, its pool and what is in it; of 1500 MiB of free swap on a disk so much counts.
     let unknown = Err(Missing::Pending);

@@ -277,6 +277,136 @@ fn limits_and_parts_of_v1() {
 }
 
 #[test]
+fn a_container_whose_own_cgroup_is_hidden_shows_the_machine() {
+    // Its cgroup is mounted at the place of one above it, whose path then leads to the limit of another.
+    let tree = container("35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree.process(1).cgroup("0::/elsewhere/in\n").write();
+    namespaced(&tree, "pid:[4026532999]");
+    tree.system("self/cgroup", "0::/elsewhere/in\n");
+    tree.write("sys/fs/cgroup/memory.max", format!("{}\n", 300 * MIB));
+    tree.write("sys/fs/cgroup/memory.current", format!("{}\n", 20 * MIB));
+    let snapshot = taken(&tree);
+    assert!(snapshot.system.scope.is_none());
+    assert_eq!(snapshot.system.mem_total, Ok(24_649_920 << 10));
+}
+
+#[test]
+fn hidden_limits_are_no_freedom() {
+    let (none, mib) = ("9223372036854771712\n", |mib: u64| format!("{}\n", mib * MIB));
+    let stat = |limit: u64| format!("rss 1\nhierarchical_memory_limit {limit}\nhierarchical_memsw_limit {limit}\n");
+    let v1 = |limit: String, lowest: u64| {
+        vec![
+            ("memory/memory.usage_in_bytes", mib(9)),
+            ("memory/memory.limit_in_bytes", limit),
+            ("memory/memory.stat", stat(lowest)),
+            ("memory/in/memory.usage_in_bytes", mib(5)),
+            ("memory/in/memory.limit_in_bytes", none.into()),
+            ("memory/in/memory.stat", stat(lowest)),
+        ]
+    };
+    let v2 = |limit: Option<&str>, inner: &str| {
+        let mut files = vec![
+            ("cgroup.controllers", "memory\n".into()),
+            ("in/cgroup.controllers", "memory\n".into()),
+            ("in/memory.max", inner.into()),
+            ("in/memory.swap.max", "max\n".into()),
+        ];
+        files.extend(limit.map(|limit| ("memory.max", limit.into())));
+        files
+    };
+    let namespace = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    let unlimited: u64 = 0x7fff_ffff_ffff_f000;
+    let hidden = Err(Missing::OutOfView);
+    for (mountinfo, path, files, expected) in [
+        // The root of the namespace, or of what is mounted, has no limit, and one above it has.
+        (
+            namespace,
+            "4:memory:/\n",
+            v1(none.into(), 300 * MIB),
+            Ok(Some(300 * MIB)),
+        ),
+        (
+            namespace,
+            "4:memory:/in\n",
+            v1(none.into(), 300 * MIB),
+            Ok(Some(300 * MIB)),
+        ),
+        (namespace, "4:memory:/\n", v1(mib(500), 300 * MIB), Ok(Some(300 * MIB))),
+        (namespace, "4:memory:/\n", v1(none.into(), unlimited), Ok(None)),
+        // v2 does not say whether there is one above, unless it is the root itself.
+        (V2, "0::/\n", v2(Some("max\n"), "max\n"), hidden),
+        (V2, "0::/in\n", v2(Some("max\n"), "max\n"), hidden),
+        (V2, "0::/in\n", v2(Some("max\n"), "7340032\n"), Ok(Some(7 * MIB))),
+        (V2, "0::/\n", v2(Some("9437184\n"), "max\n"), Ok(Some(9 * MIB))),
+        (V2, "0::/\n", v2(None, "max\n"), Ok(None)),
+        (V2, "0::/in\n", v2(None, "max\n"), Ok(None)),
+    ] {
+        let tree = ProcTree::new();
+        tree.process(7).cgroup(path).write();
+        tree.system("self/mountinfo", mountinfo);
+        tree.system("self/cgroup", path);
+        for (file, content) in &files {
+            tree.write(&format!("sys/fs/cgroup/{file}"), content);
+        }
+        let mut scanner = Scanner::new(&tree.options());
+        scanner.set_needs(Needs::CGROUP_FIGURES);
+        let snapshot = block_on(scanner.full());
+        let of = snapshot.rows()[0].facts.cgroup.as_deref().unwrap();
+        assert_eq!(snapshot.cgroups[of].limit, expected, "{path} {files:?}");
+        assert_eq!(snapshot.system.limit.limit, expected, "{path} {files:?}");
+        let (_, out, _) = tree.zmtop("ps --by cgroup --columns cg_limit,cgroup --no-header --no-totals");
+        let shown = match expected {
+            Ok(Some(limit)) => format!("{}", limit / MIB),
+            Ok(None) => "max".into(),
+            Err(_) => "-".into(),
+        };
+        assert!(out.trim_start().starts_with(&shown), "{path} {files:?}: {out}");
+    }
+}
+
+#[test]
+fn swap_of_the_host_on_zram_adds_what_it_saves() {
+    let tree = container(V2);
+    // Limits beyond what the host has left.
+    for file in [
+        "pod/memory.max",
+        "pod/memory.high",
+        "pod/app/memory.high",
+        "pod/app/memory.swap.max",
+    ] {
+        tree.write(&format!("sys/fs/cgroup/{file}"), "max\n");
+    }
+    tree.write("sys/fs/cgroup/pod/app/memory.max", format!("{}\n", 7000 * MIB));
+    let meminfo = |available: u64, swap: u64| {
+        format!(
+            "MemTotal: {} kB\nMemFree: 1000 kB\nMemAvailable: {} kB\nAnonPages: {} kB\nSwapTotal: {swap} kB\nSwapFree: {swap} kB\n",
+            8000 << 10,
+            available << 10,
+            3000 << 10,
+            swap = swap << 10,
+        )
+    };
+    tree.system("meminfo", meminfo(1000, 4000));
+    tree.system(
+        "swaps",
+        format!(
+            "Filename Type Size Used Priority\n/dev/zram0 partition {} 0 100\n",
+            4000 << 10
+        ),
+    );
+    tree.write("sys/block/zram0/mm_stat", "0 0 0 0 0 0 0 0 0\n");
+    let scope = taken(&tree).system.scope.clone().unwrap();
+    // Half of it, at two to one.
+    assert_eq!(scope.left, Ok(3000 * MIB));
+    // What the areas are is not known, but there is a zram device.
+    std::fs::remove_file(tree.root().join("swaps")).unwrap();
+    assert_eq!(taken(&tree).system.scope.clone().unwrap().left, Ok(3000 * MIB));
+    // There is none: the swap is on a disk.
+    std::fs::remove_dir_all(tree.path("sys/block/zram0")).unwrap();
+    assert_eq!(taken(&tree).system.scope.clone().unwrap().left, Ok(5000 * MIB));
+}
+
+#[test]
 fn outside_of_a_pid_namespace_the_machine_is_shown() {
     let machine = |tree: &ProcTree| {
         let snapshot = taken(tree);

@@ -132,3 +132,73 @@ fn a_capture_says_why_memory_is_missing() {
         }
     }
 }
+
+#[test]
+fn a_capture_says_why_facts_are_missing() {
+    let sleeper = Sleeper(
+        Command::new("sleep")
+            .arg("7019.75")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let pid = sleeper.0.id();
+    for (said, unread) in [
+        ("Permission denied", "permission denied"),
+        ("No such process", "process ended"),
+        ("Input/output error", "not offered by this kernel"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("captured");
+        let script = format!(
+            "cat() {{ case $1 in */cmdline|*/cgroup|*/status) echo \"cat: can't open '$1': {said}\" >&2; return 1;; esac; \
+             command cat \"$@\"; }}; \
+             readlink() {{ if [ $# = 2 ]; then echo \"readlink: $2: {said}\" >&2; fi; return 1; }}; {}",
+            CAPTURE.replace("[0-9]*", &pid.to_string())
+        );
+        let shell = Command::new("sh")
+            .arg("-c")
+            .arg(script)
+            .env("d", &place)
+            .stderr(Stdio::null())
+            .status();
+        assert!(shell.unwrap().success());
+        let done = Command::new(ZMTOP)
+            .args(["ps", "--format", "json", "--proc-root"])
+            .arg(place.join("proc"))
+            .env("HOME", "/nonexistent")
+            .output()
+            .unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        let reasons = &json["processes"][0]["unread"];
+        for fact in ["cmdline", "cgroup", "uid", "user", "exe"] {
+            assert_eq!(reasons[fact], unread, "{fact}: {json:#}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_thread_has_no_program_in_a_capture() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("captured");
+    // Of a kernel thread, and of a process that has ended, the kernel says the same of the link.
+    let is_kernel_thread = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.split(' ').nth(1) == Some("2"))
+    };
+    let Some(pid) = (3..200).find(is_kernel_thread) else {
+        return crate::support::cannot("there is no kernel thread here");
+    };
+    let script = CAPTURE.replace("[0-9]*", &pid.to_string());
+    let shell = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .env("d", &place)
+        .stderr(Stdio::null())
+        .status();
+    assert!(shell.unwrap().success());
+    let unread = std::fs::read_to_string(place.join(format!("proc/{pid}/unread"))).unwrap_or_default();
+    assert!(!unread.contains("exe: No such file"), "{unread}");
+}

@@ -69,6 +69,56 @@ fn a_mount_that_cannot_be_used_is_none() {
 }
 
 #[test]
+fn a_mount_under_another_is_not_seen() {
+    // Each line is mounted on the mount named by the second number.
+    let root = "1 0 0:1 / / rw - ext4 /dev/a rw\n";
+    let sys = "2 1 0:2 / /sys rw - sysfs sysfs rw\n";
+    let tmpfs = "3 2 0:3 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n";
+    let whole = "4 3 0:4 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    let machine = [root, sys, tmpfs, whole];
+    // A cgroup of it, over the whole of it, or in a new tmpfs over all.
+    let bound = "5 4 0:4 /out/in /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    let fresh = "6 3 0:6 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n";
+    let within = "7 6 0:4 /out/in /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+    let beside = "8 3 0:8 / /sys/fs/cgroup/mem rw - tmpfs tmpfs rw\n";
+    let below = "9 4 0:9 / /sys/fs/cgroup/memory/out rw - tmpfs tmpfs rw\n";
+    // Another sysfs, in which nothing is mounted; and the v2 hierarchy twice on one directory of a mount that is not listed.
+    let bare = "10 1 0:2 / /sys rw - sysfs sysfs rw\n";
+    let again = "30 22 0:26 /user /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    let memory = Some("/sys/fs/cgroup/memory");
+    let seen = |extra: &[&str], path: &str| {
+        let text = [&machine[..], extra].concat().concat();
+        parse(text.as_bytes()).map(|mounts| directory(&mounts, path))
+    };
+    for (extra, path, expected) in [
+        (&[][..], "/out/in", Ok(Some("/sys/fs/cgroup/memory/out/in"))),
+        (&[bound], "/out/in", Ok(memory)),
+        (&[bound], "/out", Ok(None)),
+        (&[fresh], "/out/in", Err(Missing::OutOfView)),
+        (&[fresh, within], "/out/in", Ok(memory)),
+        (&[fresh, within], "/", Ok(None)),
+        // Whichever is listed first.
+        (&[within, fresh], "/out/in", Ok(memory)),
+        (&[beside, below], "/", Ok(memory)),
+        (&[bare], "/out/in", Err(Missing::OutOfView)),
+    ] {
+        let found = seen(extra, path);
+        assert_eq!(
+            found.as_ref().map(Option::as_deref),
+            expected.as_ref().copied(),
+            "{extra:?} {path}"
+        );
+    }
+    assert_eq!(
+        directory(&mounts(&[V2, again]), "/user/a").as_deref(),
+        Some("/sys/fs/cgroup/a")
+    );
+    // A loop, which no kernel writes.
+    let looped = "1 2 0:26 / /a rw - cgroup2 cgroup2 rw\n2 1 0:27 / /b rw - tmpfs tmpfs rw\n";
+    assert_eq!(directory(&mounts(&[looped]), "/x").as_deref(), Some("/a/x"));
+}
+
+#[test]
 fn blanks_in_paths_are_written_in_octal() {
     let line = "29 22 0:26 /a\\040b /mnt/c\\011d\\134e\\9 rw - cgroup2 none rw\n";
     let mounts = mounts(&[line]);
@@ -146,9 +196,12 @@ fn the_least_limit_on_the_way_up_holds() {
         (Ok(Some(4)), Ok(Some(3)), Ok(Some(3))),
         (Ok(Some(4)), Err(Missing::Denied), Err(Missing::Denied)),
         (Err(Missing::TimedOut), Ok(Some(3)), Err(Missing::TimedOut)),
+        // Its own limit holds, though one that is hidden may be lower.
+        (Ok(Some(4)), Err(Missing::OutOfView), Ok(Some(4))),
+        (none, Err(Missing::OutOfView), Err(Missing::OutOfView)),
     ] {
-        let got = figures(mine, above).below(&figures(above, mine));
+        let got = figures(mine, mine).below(&figures(above, above));
         assert_eq!((got.limit, got.current, got.swap), (expected, Ok(5), Ok(6)));
-        assert_eq!(got.swap_limit.ok(), expected.ok(), "{mine:?} {above:?}");
+        assert_eq!(got.swap_limit, expected, "{mine:?} {above:?}");
     }
 }

@@ -1,5 +1,9 @@
 //! Keys that set marks and go between them.
 
+use std::time::Duration;
+
+use zmtop::units;
+
 use crate::support::rows::{MIB, process};
 use crate::support::session::{Session, busy};
 
@@ -95,4 +99,41 @@ fn a_column_that_was_chosen_stays_where_it_is() {
     assert_eq!(columns(&session), chosen);
     session.tick(5, busy(5));
     assert!(session.line("orders idle").contains("-100M"));
+}
+
+#[test]
+fn a_suspend_counts_in_what_is_said_of_the_past() {
+    let mut session = Session::new(200, 50);
+    // The machine has been up for longer than it has run.
+    let tick = |session: &mut Session, step: u64, asleep: u64| {
+        session.tick_with(5, busy(step), |made| {
+            made.system.uptime = Ok(made.monotonic.as_secs_f64() + (9000 + asleep) as f64);
+        });
+    };
+    for step in 0..=24 {
+        tick(&mut session, step, 0);
+    }
+    session.keys("b");
+    tick(&mut session, 25, 3600);
+    let hour = units::span(Duration::from_secs(3605));
+    assert!(
+        session.picture().contains(&format!("mark {hour} ago")),
+        "{}",
+        session.picture()
+    );
+    let since = session
+        .app
+        .engine
+        .history
+        .dangers()
+        .first()
+        .map(|danger| danger.forecast.since);
+    if let Some(since) = since {
+        let long = units::span(session.app.engine.history.elapsed_since(since));
+        assert!(
+            session.picture().contains(&format!("for at least {long}")),
+            "{}",
+            session.picture()
+        );
+    }
 }
