@@ -171,7 +171,7 @@ fn past_fires_of_many_take_no_room_from_what_fires() {
     // All clear, and others fire: of the first at most half of the room is still taken.
     evaluator.advance(1.0, rows(50, 1));
     let both = [rows(50, 1), rows(200, 20_000)].concat();
-    for _ in 0..90 {
+    for _ in 0..60 {
         evaluator.advance(1.0, both.clone());
     }
     assert!(evaluator.alerts.firing() >= 5000, "{}", evaluator.alerts.firing());

@@ -353,7 +353,7 @@ fn no_damage_is_harmful() {
 fn it_is_bounded_and_what_counts_is_kept() {
     let mut history = History::new(WINDOW);
     let mut last = at(0, Vec::new());
-    for second in (0..300).step_by(2) {
+    for second in (0..300).step_by(3) {
         let all = (1..=3000_u32).map(|pid| match pid {
             1500 => one(pid, 100.0 + second as f64),
             2999 | 3000 => one(pid, 5.0),

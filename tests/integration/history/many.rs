@@ -115,7 +115,7 @@ fn without_past(history: &History) -> (usize, usize) {
 
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
-    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 3000);
+    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 2000);
     assert_eq!(without, (0, 0), "all of them have a past");
 }
 
@@ -140,7 +140,7 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
             max_memory: 256 << 20,
             ..HistoryConfig::with_window(WINDOW)
         },
-        12_000,
+        8_000,
     );
     assert_eq!(without, (0, 0));
     assert!(longest > Duration::ZERO, "there was time for all: this shows nothing");

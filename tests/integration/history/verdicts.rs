@@ -7,6 +7,7 @@ use zmtop::history::{History, HistoryConfig};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
+use crate::support::long;
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 const KIB: u64 = 1024;
@@ -232,7 +233,7 @@ fn it_keeps_within_its_memory_and_finds_the_leak_all_the_same() {
         ..HistoryConfig::with_window(WINDOW)
     });
     let mut most = 0;
-    for second in 0..3000 {
+    for second in 0..if long() { 3000 } else { 2000 } {
         let all = (1..=200).map(|pid| one(pid, second, if pid == 150 { 20 } else { 0 }));
         history.push(&at(second, all.collect()));
         if second % 5 == 0 {

@@ -39,7 +39,7 @@ fn the_help_is_searched_as_it_is_typed_and_step_by_step() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? /").types("OOM_");
     let line = session.line("oom_score_adj");
-    assert!(line.contains("which process"), "{line}");
+    assert!(line.contains("preference"), "{line}");
     assert!(
         footer(&mut session).starts_with("Search  OOM_  1 of "),
         "{}",

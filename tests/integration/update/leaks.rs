@@ -49,8 +49,8 @@ fn machine(second: u64) -> Vec<ProcessSample> {
 
 fn leaking(width: u16, height: u16, until: u64) -> Session {
     let mut session = Session::new(width, height);
-    for second in (0..until).step_by(2) {
-        session.tick_with(2, machine(second), |snap| {
+    for second in (0..until).step_by(4) {
+        session.tick_with(4, machine(second), |snap| {
             snap.system.uptime = Ok(1_000_000.0 + second as f64);
         });
     }
@@ -176,7 +176,7 @@ fn a_program_and_one_that_ended() {
     session.keys("L End Enter");
     assert!(session.app.screen.message.as_ref().unwrap().text.contains("has ended"));
     session.keys("L");
-    assert!(session.line("node").contains("ended 98s ago"), "{}", session.picture());
+    assert!(session.line("node").contains("ended 96s ago"), "{}", session.picture());
     assert!(session.line("(12 processes)").contains("worker"));
     // The titles stand above the entries: a click on them does nothing, one on an entry goes to that one.
     let row_of = |picture: &str, text: &str| {
