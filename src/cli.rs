@@ -32,9 +32,9 @@ use crate::text;
 #[command(
     name = "zmtop",
     version,
-    about = "The memory each process really costs, live: PSS, USS, RSS and swap",
-    after_help = "Exit codes: 0 done, 1 a check found something or nothing was picked, 2 usage or config error, 3 the \
-                  data could not be read, 4 output could not be written, 128 + N ended by signal N."
+    about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
+    after_help = "Exit codes: 0 success, 1 a check was positive or nothing was picked, 2 usage or config error, 3 data \
+                  unreadable, 4 output not writable, 128 + N ended by signal N."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -47,29 +47,29 @@ pub struct Cli {
 pub enum Command {
     /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
-    /// Account for the system's memory: RAM, swap, compressed memory, and what uses the RAM
+    /// Print a breakdown of the system's memory: RAM, swap and compressed memory
     Mem(MemArgs),
     /// Print the mappings of processes, summed by name
     Maps(MapsArgs),
-    /// Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds
+    /// Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds
     Held(HeldArgs),
-    /// Find leaking processes, live or in a recording: since when, how fast, how certain
+    /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),
     /// Export the memory of groups and of the machine to Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Serve(serve::ServeArgs),
-    /// Monitor many hosts at once, from what zmtop serve exports to Prometheus
+    /// Monitor many hosts from the metrics of zmtop serve in Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Fleet(Box<fleet::FleetArgs>),
-    /// Report the kernel's own memory
+    /// Report kernel memory
     Kernel(KernelArgs),
     /// Show or check the configuration
     Config(ConfigArgs),
-    /// Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema
+    /// Print a JSON Schema of zmtop's JSON output: each field, its unit, and when it is null
     Schema(SchemaArgs),
-    /// Write shell completions
+    /// Generate shell completions
     Completions(CompletionsArgs),
-    /// Write the manual page; zmtop man | man -l - shows it
+    /// Print the manual page; view it with zmtop man | man -l -
     Man,
 }
 

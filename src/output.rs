@@ -32,12 +32,12 @@ use crate::units::Units;
 /// A format that every report can be written in: one file with its writer, and one arm of [`write`](fn@write).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Human-readable.
     #[default]
     Table,
-    /// A single object. Without --columns that of processes is a snapshot, which --from reads.
+    /// One object. `ps` without --columns writes a snapshot that --from can read.
     Json,
-    /// The same on one line; with --every one line each time.
+    /// One object per line; with --every, one per interval.
     Ndjson,
     /// RFC 4180, safe for spreadsheets.
     Csv,

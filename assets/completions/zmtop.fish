@@ -26,7 +26,7 @@ end
 
 complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only rows that match the filter' -r
-complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, cgroup or family; process lists processes individually' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, cgroup or family; `process` disables grouping' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
@@ -127,7 +127,7 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_needs_command" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -s r -l reverse -d 'Reverse the order'
@@ -136,21 +136,21 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -l ascii -d 'Draw the screen i
 complete -c zmtop -n "__fish_zmtop_needs_command" -l no-mouse -d 'Leave the mouse to the terminal'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l tree -d 'Start in tree view'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
-complete -c zmtop -n "__fish_zmtop_needs_command" -l pick -d 'Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in kill $(zmtop --pick); exit code 1 if none was picked'
+complete -c zmtop -n "__fish_zmtop_needs_command" -l pick -d 'Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_needs_command" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_needs_command" -s V -l version -d 'Print version'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, compressed memory, and what uses the RAM'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the mappings of processes, summed by name'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording: since when, how fast, how certain'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Monitor many hosts at once, from what zmtop serve exports to Prometheus'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "kernel" -d 'Report the kernel\'s own memory'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "kernel" -d 'Report kernel memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Write shell completions'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Generate shell completions'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum by command, user, unit, container, cgroup, family or mapping' -r -f -a "command\t''
 user\t''
@@ -242,14 +242,14 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
@@ -260,7 +260,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l percent -d 'Print byt
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw bars for the sort column'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Omit the header line'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Omit the row of totals'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the sum of the sort column, in bytes unless --units is given'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the total of the --sort column, in bytes unless --units is given'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: also list rows that did not change'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -268,12 +268,12 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
@@ -310,9 +310,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -334,17 +334,17 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth shows after 2 minutes, a leak after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C ends early and reports' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show which memory this process, by pid or name, does not touch during the watch, as leaked memory is never touched: clears the referenced bits of its pages, waits, and reads them' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched, because leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
 user\t''
@@ -353,21 +353,21 @@ container\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Report at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report everything that could be judged, not only what grows'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all rows with enough data, not only growing ones'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -381,9 +381,9 @@ unit\t''
 container\t''
 cgroup\t''
 family\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export the N largest and all growing groups individually; sum the rest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export the N largest and all growing groups individually; combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
@@ -495,13 +495,13 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by comm
 host\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s f -l filter -d 'Show only rows that match the filter, such as host:web footprint>1G' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l cgroup -d 'Show only the processes of this cgroup, with its memory and limit in place of the machine\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ascii -d 'Draw the screen in ASCII: no lines, blocks, arrows or Greek letters'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l no-mouse -d 'Leave the mouse to the terminal'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l tree -d 'Start in tree view'
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in kill $(zmtop --pick); exit code 1 if none was picked'
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -528,16 +528,16 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l for -d 'Trace for this long: 100ms to 24h (default 5s). Ctrl-C ends early and reports' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l for -d 'Trace for this long: 100ms to 24h (default 5s). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l by -d 'Sum by call site or by function' -r -f -a "command\t''
 user\t''
 unit\t''
@@ -627,9 +627,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -719,9 +719,9 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'For people'
-json\t'A single object. Without --columns that of processes is a snapshot, which --from reads'
-ndjson\t'The same on one line; with --every one line each time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -732,25 +732,25 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "check" -d 'Report every fault in the settings, the keymap and the theme'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "path" -d 'Print the path of the settings'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "default" -d 'Print the shipped settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "path" -d 'Print the path of the settings file'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "default" -d 'Print the default settings with explanations'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report every fault in the settings, the keymap and the theme'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the path of the settings'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the shipped settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the path of the settings file'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the default settings with explanations'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -s h -l help -d 'Print help'
@@ -759,22 +759,22 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Account for the system\'s memory: RAM, swap, compressed memory, and what uses the RAM'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print what processes hold through their descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording: since when, how fast, how certain'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts at once, from what zmtop serve exports to Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Report the kernel\'s own memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Report kernel memory'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "schema" -d 'Describe the JSON that zmtop writes: every field, its unit and what null means, as a JSON Schema'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "completions" -d 'Write shell completions'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "man" -d 'Write the manual page; zmtop man | man -l - shows it'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "completions" -d 'Generate shell completions'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Report every fault in the settings, the keymap and the theme'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print the path of the settings'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print the shipped settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print the path of the settings file'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print the default settings with explanations'

@@ -41,7 +41,7 @@ pub struct ServeArgs {
     /// Export groups by command, user, unit, container, cgroup or family (default command)
     #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
-    /// Export the N largest and all growing groups individually; sum the rest
+    /// Export the N largest and all growing groups individually; combine the rest
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub top: u32,
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)

@@ -84,7 +84,7 @@ pub struct SourceArgs {
     /// Read snapshots from FILE, json or ndjson, plain or zstd; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["proc_root", "cgroup"])]
     pub from: Option<PathBuf>,
-    /// With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m before the end
+    /// With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
     #[arg(long, value_name = "TIME", requires = "from", allow_hyphen_values = true)]
     pub at: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct PathArgs {
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupArgs {
-    /// Show only the processes of this cgroup, with its memory and limit in place of the machine's
+    /// Restrict to the processes of this cgroup, and use its memory and limit instead of the machine's
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
 }

@@ -97,7 +97,7 @@ pub static COLUMNS: &[Entry] = &[
          4.3).",
     ),
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("What it costs the machine, in RAM or in swap. Formula: PSS + SwapPss."),
+        .help("Its total memory, in RAM and in swap. Formula: PSS + SwapPss."),
     Entry::bytes("dirty", "DIRTY", |r| memory(r, |m| Ok(m.dirty())))
         .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps."),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty))

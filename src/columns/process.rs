@@ -65,8 +65,8 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
         .help(
-            "Swapped-out memory, whole, shared memory included. Kernel: Swap in smaps_rollup; if that cannot be read, \
-             VmSwap in status, which excludes shared memory.",
+            "Swapped-out memory, including shared memory, not divided among sharers. Kernel: Swap in smaps_rollup; if that \
+             cannot be read, VmSwap in status, which excludes shared memory.",
         )
         .metric("zmtop_swap_bytes")
         .priority(Priority::High),
@@ -82,7 +82,7 @@ pub static COLUMNS: &[Entry] = &[
     .needs(OVER_TIME),
     Entry::bytes("uss", "USS", |r| after_pss(r, |m| Ok(m.uss())))
         .help(
-            "Unique set size: pages that no other process maps, freed at once if it ended. Formula: Private_Clean + \
+            "Unique set size: pages that no other process maps, freed when this process exits. Formula: Private_Clean + \
              Private_Dirty of smaps_rollup.",
         )
         .metric("zmtop_uss_bytes"),
@@ -95,7 +95,7 @@ pub static COLUMNS: &[Entry] = &[
         (None, _) => after_pss(r, |m| Ok(m.rss)),
     })
         .help(
-            "Resident set size: every resident page, whole, so shared pages count once in each process. Kernel: Rss in \
+            "Resident set size: all resident pages; shared pages count fully in each process. Kernel: Rss in \
              smaps_rollup, read together with PSS; if that cannot be read, field 24 of stat.",
         )
         .metric("zmtop_rss_bytes")
@@ -134,7 +134,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
         change(r, |c| c.growth, Value::Growth)
     })
-    .help("Slope of the footprint over five minutes, by least squares; 0 where flat. Filter: growth>1M/min.")
+    .help("Slope of the footprint over five minutes, by least squares; 0 if flat. Filter: growth>1M/min.")
     .additive(true)
     .priority(Priority::Low)
     .needs(OVER_TIME),
@@ -145,7 +145,7 @@ pub static COLUMNS: &[Entry] = &[
         )
         .metric("zmtop_swap_pss_bytes"),
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("What the process costs the machine, in RAM or in swap. Formula: PSS + SwapPss.")
+        .help("The total memory of the process, in RAM and in swap. Formula: PSS + SwapPss.")
     .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
         "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 when they are read, more as the process, or \
@@ -175,16 +175,16 @@ pub static COLUMNS: &[Entry] = &[
         .help("The shared-memory and tmpfs part of PSS. Kernel: Pss_Shmem in smaps_rollup (Linux 5.4).")
     .metric("zmtop_pss_shmem_bytes"),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty)).help(
-        "The dirty part of PSS: must be written somewhere before it can be freed. Kernel: Pss_Dirty in smaps_rollup \
+        "The dirty part of PSS: pages that must be written back before they can be freed. Kernel: Pss_Dirty in smaps_rollup \
          (Linux 6.0).",
     ),
     Entry::bytes("dirty", "DIRTY", |r| match r.snapshot.fleet {
         Some(_) => Value::Missing(Missing::NotExported),
         None => memory(r, |m| Ok(m.dirty())),
     })
-        .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps_rollup."),
+        .help("Dirty pages, not divided among sharers. Formula: Private_Dirty + Shared_Dirty of smaps_rollup."),
     Entry::bytes("shared", "SHARED", |r| after_pss(r, |m| Ok(m.shared())))
-        .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps_rollup."),
+        .help("Pages also mapped by other processes, not divided among sharers. Formula: Shared_Clean + Shared_Dirty of smaps_rollup."),
     Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
         "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of \
          smaps_rollup (Linux 4.4).",
@@ -218,7 +218,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .timed()
-    .help("Change of HELD over the time that ΔPSS is taken over (ui.delta). Formula: HELD now − HELD then.")
+    .help("Change of HELD over the same period as ΔPSS (ui.delta). Formula: HELD now − HELD then.")
     .needs(HELD_OVER_TIME),
     Entry::figure("held_trend", "HTREND", Unit::Trend, 16, |r| {
         over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
@@ -252,7 +252,7 @@ pub static COLUMNS: &[Entry] = &[
     .needs(HELD_OVER_TIME.and(Needs::MARK)),
     Entry::bytes("gpu", "GPU", |r| held(r, Some(HeldKind::Gpu), |f| f.of(HeldKind::Gpu)))
         .help(
-            "Buffers of graphics and compute devices in RAM, by the drivers' own count; a client that several \
+            "Buffers of graphics and compute devices in RAM, as reported by the drivers; a client that several \
              processes hold is divided among them, and a buffer that two clients share counts in both. Kernel: \
              drm-resident-memory, -system, -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are \
              missing.",
@@ -261,7 +261,7 @@ pub static COLUMNS: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("vram", "VRAM", |r| held(r, Some(HeldKind::Gpu), |f| f.vram))
         .help(
-            "Buffers in the own memory of a graphics or compute device, which is neither RAM nor in HELD. Kernel: the \
+            "Buffers in device memory (VRAM), which is neither RAM nor in HELD. Kernel: the \
              other regions of drm-resident-* in fdinfo.",
         )
         .metric("zmtop_held_vram_bytes")
@@ -430,7 +430,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
         rate(r, |c| c.minflt, Value::PerSecond)
     })
-    .help("Minor faults a second: pages provided without waiting. Field 10 of stat.")
+    .help("Minor faults a second: resolved without I/O. Field 10 of stat.")
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
@@ -465,7 +465,7 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "How likely the kernel is to kill it when memory runs out, 0 to 2000. Kernel: oom_score; read only while this \
+        "Score by which the kernel chooses a process to kill when memory is exhausted, 0 to 2000. Kernel: oom_score; read only while this \
          column is shown.",
     )
     .applies_to(AppliesTo::Processes)
@@ -634,22 +634,21 @@ pub static COLUMNS: &[Entry] = &[
     // Hot and cold memory, of processes that the user asked for.
     Entry::bytes("hot", "HOT", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.hot))))
         .help(
-            "The working set: resident pages, whole, that the process touched since c was pressed on it; COLDFOR says \
-             how long ago. A huge page counts whole. Kernel: Referenced in smaps, after clear_refs.",
+            "The working set: resident pages that the process touched since c was pressed (COLDFOR ago). A huge page counts \
+             in full. Kernel: Referenced in smaps, after clear_refs.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
-            "Resident pages, whole, that the process did not touch since c was pressed on it; other processes may \
-             have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+            "Resident pages that the process did not touch since c was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes),
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
-    .help("How long COLD was not touched: from c to the last read. Formula: time since clear_refs was written.")
+    .help("Time from `c` to the last read of the referenced bits. Formula: time since clear_refs was written.")
     .applies_to(AppliesTo::Processes),
 ];
 

@@ -16,7 +16,7 @@ use crate::config::{Config, Env, Settings, settings};
 pub struct ConfigArgs {
     #[command(subcommand)]
     pub action: ConfigAction,
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it; may stand before a command, too
+    /// Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
@@ -25,11 +25,11 @@ pub struct ConfigArgs {
 pub enum ConfigAction {
     /// Print the settings in force, and which differ from the defaults
     Show,
-    /// Report every fault in the settings, the keymap and the theme
+    /// Report all errors in the settings, the keymap and the theme
     Check,
-    /// Print the path of the settings
+    /// Print the path of the settings file
     Path,
-    /// Print the shipped settings with explanations
+    /// Print the default settings with explanations
     Default,
 }
 

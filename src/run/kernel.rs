@@ -45,7 +45,7 @@ pub enum KernelPart {
     after_help = "Only root may read the caches. Other users get only their sums from meminfo, with exit code 3."
 )]
 pub struct SlabArgs {
-    /// List and sum only rows that match: words of the name, size>10M, 'use<50', /re/, ! not, | or
+    /// List and sum only rows that match: words of the name, size>10M, 'use<50', /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[command(flatten)]
@@ -57,10 +57,10 @@ pub struct SlabArgs {
     after_help = "Requires root and a mounted tracefs. Uses its own trace instance and leaves other traces alone. If a requirement is missing, it is reported with exit code 3."
 )]
 pub struct CallersArgs {
-    /// List and sum only rows that match: words of the name, wasted>10M, 'frag>50', /re/, ! not, | or
+    /// List and sum only rows that match: words of the name, wasted>10M, 'frag>50', /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Trace for this long: 100ms to 24h (default 5s). Ctrl-C ends early and reports
+    /// Trace for this long: 100ms to 24h (default 5s). Ctrl-C stops early and prints the report
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
     /// Sum by call site or by function
@@ -84,7 +84,7 @@ pub enum CallersBy {
     after_help = "Requires Linux 6.10 or later, with memory allocation profiling built in and enabled. Otherwise the command explains how to enable it, with exit code 3."
 )]
 pub struct SitesArgs {
-    /// List and sum only rows that match: words of function, file or module, size>10M, /re/, ! not, | or
+    /// List and sum only rows that match: words of function, file or module, size>10M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[command(flatten)]

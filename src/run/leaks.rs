@@ -53,18 +53,18 @@ const REST: u32 = 50;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct LeaksArgs {
-    /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! not, | or
+    /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[arg(
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth shows after 2 minutes, a leak after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C ends early and reports"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
     )]
     pub time: Option<String>,
-    /// Show which memory this process, by pid or name, does not touch during the watch, as leaked memory is never
-    /// touched: clears the referenced bits of its pages, waits, and reads them
+    /// Show the memory that a process (pid or name) does not touch while watched, because leaked memory is never touched.
+    /// Clears the referenced bits of its pages, waits, and reads them
     #[arg(long, value_name = "PROCESS",
         conflicts_with_all = ["filter", "interval", "by", "all", "check", "from", "cgroup"])]
     pub prove: Option<ProcessArg>,
@@ -74,7 +74,7 @@ pub struct LeaksArgs {
     /// Report groups by command, user, unit, container, cgroup or family instead
     #[arg(long, value_name = "WHAT", value_parser = by)]
     pub by: Option<GroupBy>,
-    /// Report everything that could be judged, not only what grows
+    /// Report all rows with enough data, not only growing ones
     #[arg(long)]
     pub all: bool,
     /// Exit with code 1 if anything leaks

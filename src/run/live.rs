@@ -22,7 +22,7 @@ pub struct MonitorArgs {
     /// Show only rows that match the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
-    /// Group by command, user, unit, container, cgroup or family; process lists processes individually
+    /// Group by command, user, unit, container, cgroup or family; `process` disables grouping
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct MonitorArgs {
     /// Change nothing: send no signals, set no niceness, run no alert programs
     #[arg(long)]
     pub readonly: bool,
-    /// Let Enter pick: print the pids of the selected process or of all tagged ones on standard output and quit, as in
+    /// Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in
     /// kill $(zmtop --pick); exit code 1 if none was picked
     #[arg(long)]
     pub pick: bool,

@@ -43,7 +43,7 @@ const WIDE: usize = 100;
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct PsArgs {
-    /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! not, | or
+    /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     /// Sum by command, user, unit, container, cgroup, family or mapping
@@ -72,10 +72,10 @@ pub struct PsArgs {
     /// Omit the row of totals
     #[arg(long)]
     pub no_totals: bool,
-    /// Print only the sum of the sort column, in bytes unless --units is given
+    /// Print only the total of the --sort column, in bytes unless --units is given
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
-    /// Repeat at this interval and print what changed: in seconds or as 250ms, 2s, 1m (100ms to 1h)
+    /// Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub every: Option<String>,
     /// Stop after N tables

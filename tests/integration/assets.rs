@@ -89,7 +89,7 @@ fn the_manual_page_has_all_of_it() {
         "--pick",
         "config.toml",
         "NO_COLOR",
-        "4 output could not be written",
+        "4 output not writable",
         "--every <TIME>",
         "--areas",
     ] {

@@ -55,6 +55,21 @@ impl Running {
         (Self(child), out)
     }
 
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Stops it, and waits until it is.
+    fn stop(&self) {
+        self.signal(Signal::STOP);
+        let stat = format!("/proc/{}/stat", self.0.id());
+        let start = Instant::now();
+        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+            assert!(start.elapsed() < PATIENCE, "it is not stopped");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn code(&mut self) -> Option<i32> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -127,9 +142,12 @@ fn first_the_whole_table_then_what_changed() {
         line
     };
     while !next().contains("2 processes") {}
+    // Stopped, so that the next table sees all of the changes, however slow this test is.
+    child.stop();
     tree.process(7).ppid(1).comm("cat").pss_kb(9000).write();
     tree.remove(1);
     tree.process(9).comm("new").pss_kb(500).write();
+    child.signal(Signal::CONT);
     while !next().is_empty() {}
     assert_eq!(child.code(), Some(0));
     let text = lines.concat();
