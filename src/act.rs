@@ -163,6 +163,9 @@ pub enum ActError {
     Zombie,
     #[error("the process has ended, and another has its pid now")]
     PidReused,
+    /// The row has no start time, because its `stat` was not read yet.
+    #[error("it is not read yet: try again")]
+    Unread,
     /// EPERM or EACCES.
     #[error("permission denied")]
     Denied,
@@ -196,6 +199,7 @@ impl ActError {
             Self::OwnProcess => "is zmtop itself",
             Self::KernelThread => "of the kernel",
             Self::Gone | Self::Zombie | Self::PidReused => "ended",
+            Self::Unread => "not read yet",
             Self::Denied => "denied",
             Self::Unsupported | Self::NoReferencedBits => "unsupported",
             Self::OutOfRange(..) => "out of range",

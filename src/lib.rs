@@ -1,47 +1,47 @@
 //! zmtop, a top-like terminal monitor for Linux memory.
 //!
-//! This page is for contributors: the [words](#glossary), the [layers](#layers) of the code, the way of
-//! [a snapshot](#from-the-kernel-to-a-cell) and of [a key](#from-a-key-to-a-cell) through it, and [how to add](#how-to-add)
-//! to it. Users begin with the README; longer pages for them are in [`manual`].
+//! This page is for contributors. It explains the [words](#glossary), the [layers](#layers) of the code, the path of
+//! [a snapshot](#from-the-kernel-to-a-cell) and of [a key](#from-a-key-to-a-cell) through them, and [how to add](#how-to-add)
+//! features. Users should start with the README and the longer pages in [`manual`].
 //!
 //! # Glossary
 //!
 //! | word | meaning |
 //! | --- | --- |
 //! | PSS, USS, RSS, swap, `SwapPss` | as `Documentation/filesystems/proc.rst` of the kernel defines them. USS is `Private_Clean + Private_Dirty` |
-//! | footprint | PSS + `SwapPss`: what a process costs the machine, in RAM or in swap. Trends are judged on it |
+//! | footprint | PSS + `SwapPss`: the total memory of a process, in RAM and in swap. Verdicts are based on it |
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
-//! | glance | one read of `/proc/PID/stat`: cheap, and tells whether a walk would show anything new |
-//! | age | the time since a shown figure was walked |
-//! | tolerance | the error of a PSS that nobody minds: 1 % of it, or 1 MiB; a change below it is not coloured |
-//! | new, due, idle | of a process: never walked; its figure may be wrong by more than is tolerated; the rest, as [`sampler::policy::plan`] defines them |
-//! | expensive | of a process: one walk takes more than 20 ms of CPU time |
-//! | budget, token bucket | the share of a core that walks may use; it fills with time and is emptied by walks |
-//! | focus | the processes on the screen or tagged, which are walked sooner |
+//! | glance | one read of `/proc/PID/stat`: cheap, and shows whether a walk could find anything new |
+//! | age | the time since the walk that a figure is based on |
+//! | tolerance | the error of a PSS that is tolerated: 1 % of it or 1 MiB, whichever is larger. Smaller changes are not coloured |
+//! | new, due, idle | states of a process: never walked; possibly wrong by more than the tolerance; neither. See [`sampler::policy::plan`] |
+//! | expensive | a process whose walk takes more than 20 ms of CPU time |
+//! | budget, token bucket | the share of a core that walks may use; it accumulates over time and walks spend it |
+//! | focus | the visible and tagged processes, which are walked first |
 //! | tick, snapshot | one round of the sampler, and the raw readings it publishes |
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
-//! | row, row key | one line of a table, and what identifies it from tick to tick: a process's identity or a group's key |
+//! | row, row key | one line of a table, and its stable identifier: a process's identity or a group's key |
 //! | group | processes summed by program, user, unit, container, cgroup or family; or mappings summed by name |
 //! | family | a daemon and its descendants, below an init, a supervisor, a shell or a container's first process |
-//! | equal siblings | processes of one parent, user and cgroup that run the same command, but for numbers in it; on the screen three or more are folded into one row, [`query::Folds`] |
+//! | equal siblings | processes with the same parent, user and cgroup whose command lines differ only in numbers. The screen folds three or more into one row: [`query::Folds`] |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
-//! | history, series | the past of all rows, and of one: footprints at five resolutions, coarser with age |
+//! | history, series | the recorded values of all rows, and of one row: footprints at five resolutions, coarser with age |
 //! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |
-//! | horizon, floor | a length of time that is judged; the lowest value in a part of it |
-//! | judgement, verdict | what [`trend::judge`] says of a series; its one word: leaking, growing, warming, steady or shrinking |
-//! | fleet | many hosts at once; a row is then a group of processes on one host, as `zmtop serve` exports it |
+//! | horizon, floor | a period that a verdict covers; the lowest value in one part of it |
+//! | judgement, verdict | the result of [`trend::judge`] for a series; its summary: leaking, growing, warming, steady or shrinking |
+//! | fleet | many hosts at once. A row is then a group of processes on one host, exported by `zmtop serve` |
 //! | suspect | a process or group with a verdict worth showing |
-//! | hot, cold | of a process's resident pages, those touched since its referenced bits were cleared, and the rest |
-//! | mark | the figures at a moment the user chose, to show changes since |
-//! | engine | turns snapshots into history, verdicts and alerts; the screen only looks |
+//! | hot, cold | resident pages that a process touched since its referenced bits were cleared, and the others |
+//! | mark | the figures at a time that the user chose, to show the changes since then |
+//! | engine | turns snapshots into history, verdicts and alerts; the screen only displays them |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
-//! | frozen | of a table: its order stays while values go on |
-//! | scope | the cgroup whose memory and limit stand for the machine's: that of the container that zmtop is in, or the one chosen |
-//! | part | one line of the account of the RAM: file cache, unreclaimable slab, what is not accounted for |
-//! | page | what the screen shows between its header and its last line: the processes, the account of the RAM, or the kernel's own memory |
-//! | modal | a popup, dialog or prompt, which takes the keys while it is open |
-//! | effect | something outside the state that [`tui::update`](fn@tui::update) asks the run loop to do |
+//! | frozen | a table whose order is fixed while its values keep updating |
+//! | scope | the cgroup whose memory and limit replace the machine's: the container's that zmtop runs in, or the one chosen with `--cgroup` |
+//! | part | one line of the breakdown of the RAM, such as file cache, unreclaimable slab, or unaccounted memory |
+//! | page | the area between the header and the last line: the processes, the breakdown of the RAM, or the kernel's own memory |
+//! | modal | a popup, dialog or prompt; it receives the keys while it is open |
+//! | effect | an action outside the state, returned by [`tui::update`](fn@tui::update) for the run loop to perform |
 //!
 //! # Layers
 //!
@@ -49,10 +49,10 @@
 //! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` hold both.
 //!
 //! ```text
-//! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; lists sorted; what documents consist of
+//! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
-//! L2   trend group account   a verdict from a series; sums of processes; where the RAM went
-//! L3   filter history        the filter language; the past of every row, marks, suspects
+//! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
+//! L3   filter history        the filter language; the history of every row, marks, suspects
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
@@ -68,39 +68,38 @@
 //! # From the kernel to a cell
 //!
 //! 1. A tokio task ([`sampler::spawn`]) ticks. Its [`Scanner`](sampler::Scanner) lists the pids and glances at them;
-//!    the reads are done by a pool of reader threads with deadlines, since a read of `/proc` may never return.
-//! 2. [`sampler::policy::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses what is read into
+//!    a pool of reader threads with deadlines does the reads, because a read of `/proc` may never return.
+//! 2. [`sampler::policy::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses the result into
 //!    [`model::Memory`].
 //! 3. The scanner publishes a [`Snapshot`](model::Snapshot): raw readings, nothing derived.
 //! 4. The [`engine`] pushes it into the [`History`](history::History), on a thread of its own: changes, rates, series, and from
 //!    time to time a verdict by [`trend::judge`]. Then it evaluates the alert rules. The run loop ([`run::monitor`]) lends its
 //!    [state](engine::State) to [`tui::update`](fn@tui::update) and [`tui::view`](fn@tui::view).
-//! 5. [`query`] filters, groups and sorts: what a table shows are [`RowKey`](group::RowKey)s in order.
-//! 6. [`tui::view`](fn@tui::view) makes a [`Row`](columns::Row) of each that is on screen. Each [`Column`](columns::Column) takes its
-//!    [`Value`](columns::Value) from it, and [`columns::cell`](fn@columns::cell) writes that at the column's width.
+//! 5. [`query`] filters, groups and sorts. A table shows [`RowKey`](group::RowKey)s in order.
+//! 6. [`tui::view`](fn@tui::view) builds a [`Row`](columns::Row) for each visible one. Each [`Column`](columns::Column) gets its
+//!    [`Value`](columns::Value) from the row, and [`columns::cell`](fn@columns::cell) formats it to the column's width.
 //!
-//! `zmtop ps` takes the same way with [`output`] in place of `tui`. A file (`--from`) enters at step 4, by [`source`].
+//! `zmtop ps` follows the same path with [`output`] instead of `tui`. A file (`--from`) enters at step 4, through [`source`].
 //!
 //! # From a key to a cell
 //!
-//! 1. `run/monitor/decoder.rs` decodes the bytes of the terminal; `run/monitor/feeds.rs` passes on an [`Event`](tui::Event).
-//! 2. [`tui::update`](fn@tui::update) gives it to the open popup, dialog or prompt; else the [keymap](config::keymap) makes an
-//!    [`Action`](config::Action) of it, and the open page performs that, or `tui/update/table.rs` on the [`App`](tui::App).
-//! 3. What must be done outside comes back as [`Effect`](tui::Effect)s, which the run loop performs. What the screen
-//!    needs of the sampler is state, not a command: [`App::wanted`](tui::App::wanted) derives a
-//!    [`Wanted`](sampler::Wanted), which the run loop puts into a `watch` channel when it changed.
+//! 1. `run/monitor/decoder.rs` decodes the bytes of the terminal; `run/monitor/feeds.rs` forwards an [`Event`](tui::Event).
+//! 2. [`tui::update`](fn@tui::update) passes it to the open popup, dialog or prompt. Otherwise the [keymap](config::keymap)
+//!    maps it to an [`Action`](config::Action), which the open page performs, or `tui/update/table.rs` on the [`App`](tui::App).
+//! 3. Actions outside the state are returned as [`Effect`](tui::Effect)s, which the run loop performs. The screen's requests
+//!    to the sampler are state, not commands: [`App::wanted`](tui::App::wanted) derives a [`Wanted`](sampler::Wanted), which
+//!    the run loop puts into a `watch` channel when it changes.
 //! 4. [`tui::view`](fn@tui::view) draws the state, and changes nothing.
 //!
 //! # How to add
 //!
-//! The manual page, the completions and the picture in `assets/` are made of columns, keys, options and the screen: after
-//! a change `INSTA_UPDATE=always cargo test` writes them anew, and a test fails until then.
+//! The manual page, the completions and the picture in `assets/` are generated from columns, keys, options and the screen.
+//! After a change, a test fails until `INSTA_UPDATE=always cargo test` has regenerated them.
 //!
 //! ## A column
 //!
-//! Add an entry to `COLUMNS` in `src/columns/process.rs`, beside those of its kind: memory, verdicts, what a
-//! process is, groups and cgroups. The order there is the order in the chooser.
-//! For the resident pages that are clean:
+//! Add an entry to `COLUMNS` in `src/columns/process.rs`, next to columns of its kind: memory, verdicts,
+//! identity, groups and cgroups. The column chooser uses the same order. For clean resident pages:
 //!
 //! ```text
 //! Entry::bytes("clean", "CLEAN", |r| memory(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
@@ -108,28 +107,28 @@
 //!     .priority(Priority::Low),
 //! ```
 //!
-//! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV have it then. The
-//! value is a reading, hence the `Ok`: a figure that a kernel may lack is an `Err` with the reason. `memory` is one of the
+//! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV then include it. The
+//! value is a reading, hence the `Ok`; if a kernel lacks the figure, it is an `Err` with the reason. `memory` is one of the
 //! helpers below the entries.
 //!
-//! An entry begins as `Entry::bytes` (a sum in bytes that needs the memory), `Entry::figure` (another unit) or
-//! `Entry::text`. Methods say what differs:
+//! Create an entry with `Entry::bytes` (a sum in bytes that needs the memory), `Entry::figure` (another unit) or
+//! `Entry::text`. These methods change the defaults:
 //!
 //! | method | meaning |
 //! | --- | --- |
 //! | `needs` | data that must be read for it |
-//! | `priority` | importance where the screen is too narrow for all |
+//! | `priority` | importance if the screen is too narrow for all columns |
 //! | `applies_to` | rows that have a value in it |
-//! | `label` | it is the name of its row |
+//! | `label` | it names its row |
 //! | `additive` | the total of a set of rows is their sum |
 //! | `ascending` | the lowest value comes first |
-//! | `timed` | it is a change over `ui.delta`, which its heading says |
-//! | `grows` | it takes the width that is left over |
+//! | `timed` | it is a change over `ui.delta`, which its heading shows |
+//! | `grows` | it uses the remaining width |
 //! | `metric` | its name in Prometheus |
 //!
 //! To show it by default, add its id to a list in `src/columns/layout.rs`; the tables of the monitor are in
-//! `config/default.toml`. Mappings, suspects, parts of the RAM and system figures have tables of their own: `src/columns/mapping.rs`,
-//! `suspect.rs`, `part.rs`, `system.rs`. Test with `cargo test columns::`, which goes through every entry.
+//! `config/default.toml`. Mappings, suspects, parts of the RAM and system figures have tables of their own in
+//! `src/columns/`: `mapping.rs`, `suspect.rs`, `part.rs`, `system.rs`. `cargo test columns::` checks every entry.
 //!
 //! ```
 //! let pss = zmtop::columns::find("pss").expect("every table has it");
@@ -138,9 +137,9 @@
 //!
 //! ## A kernel figure
 //!
-//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system.rs`. The field of
-//! [`SystemSample`](model::SystemSample), parsing, and the field of `zmtop/1`, in this order, follow. If it is a part of
-//! the RAM, describe it in `src/account/parts.rs` and add it to `parts` of `src/account.rs`.
+//! *Of the system*, a line of `/proc/meminfo` or `/proc/vmstat`: add an entry to `src/model/system.rs`. It defines the field
+//! of [`SystemSample`](model::SystemSample), the parser, and the field of `zmtop/1`. If the figure is a part of the RAM,
+//! describe it in `src/account/parts.rs` and add it to `parts` in `src/account.rs`.
 //!
 //! ```text
 //! /// `KernelStack`.
@@ -148,8 +147,8 @@
 //! ```
 //!
 //! *Of a process*, a line of `smaps_rollup`: add an entry to the list in `src/model/memory.rs` (`u64` if every kernel writes
-//! the line, else `Reading<u64>`), and its name to `define_process!` in `src/record/process.rs`; leaving that out is a compile
-//! error. Then a column shows it. What its comment says is what `zmtop schema` says of it.
+//! the line, else `Reading<u64>`), and its name to `define_process!` in `src/record/process.rs`; without it, the code does
+//! not compile. Then add a column. `zmtop schema` publishes the comment of the entry.
 //!
 //! ```
 //! let rollup = b"00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 0 kB\n\
@@ -158,20 +157,21 @@
 //! assert_eq!((memory.pss, memory.uss()), (6 << 10, 4 << 10));
 //! ```
 //!
-//! *Of a cgroup*: the list in `src/model/cgroup.rs`, and `read_v1` and `read_v2` in `src/proc/cgroup/figures.rs`.
+//! *Of a cgroup*: extend the list in `src/model/cgroup.rs`, and `read_v1` and `read_v2` in `src/proc/cgroup/figures.rs`.
 //!
-//! *From another file of a process*: a parser in [`proc`]; a line in `read_facts` of `src/sampler/reading/facts.rs` if it
-//! is read once per program, else a `job` of its own, as in `src/sampler/scanner/table/facts.rs`; its field in [`model`].
+//! *From another file of a process*: add a parser in [`proc`] and a field in [`model`]. If the file is read once per program,
+//! add a line to `read_facts` in `src/sampler/reading/facts.rs`. Otherwise add a `job`, as in
+//! `src/sampler/scanner/table/facts.rs`.
 //!
 //! ## A setting
 //!
-//! 1. A field with its doc comment in `src/config/settings.rs`. After `=` stands the kind that reads and checks the value:
-//!    `Switch` (true or false), `Number`, `Span` (a time), `Size`, `Share`, `Choice`… of `src/config/setting.rs`.
-//! 2. Its comment and default in `config/default.toml`, in the same order. Without it the default is false, 0 or empty.
-//! 3. Another value in `ALL_CHANGED` of `tests/integration/config/settings.rs`.
+//! 1. Add a field with its doc comment to `src/config/settings.rs`. The kind after `=` reads and checks the value: `Switch`
+//!    (true or false), `Number`, `Span` (a time), `Size`, `Share`, `Choice` and others in `src/config/setting.rs`.
+//! 2. Add its comment and default to `config/default.toml`, in the same order.
+//! 3. Add a different value to `ALL_CHANGED` in `tests/integration/config/settings.rs`.
 //!
-//! The tests demand 2 and 3. `zmtop config show` and `check` and the error texts follow. What the key `W` saves is listed
-//! in `src/config/save.rs`.
+//! Tests fail without 2 and 3. `zmtop config show`, `config check` and the error texts then include the setting. If `W`
+//! should save it, list it in `src/config/save.rs`.
 //!
 //! ```text
 //! /// Deadline of one read, after which its row says "timed out".
@@ -180,7 +180,7 @@
 //!
 //! ## A key
 //!
-//! For an action that exists, an entry in `config/keymap.toml` is all; the help lists it from there.
+//! For an existing action, add an entry to `config/keymap.toml`. The help lists it from there.
 //!
 //! ```text
 //! [[table]]
@@ -189,7 +189,7 @@
 //! desc = "Show the pid"
 //! ```
 //!
-//! For a new action also a variant in `src/config/action.rs`, and the arm that the compiler then demands in
+//! For a new action, also add a variant to `src/config/action.rs`, and the arm that the compiler then requires in
 //! `src/tui/update/table.rs`:
 //!
 //! ```text
@@ -201,66 +201,67 @@
 //! Action::ShowPid => show_pid(app),
 //! ```
 //!
-//! `app.tables.current().selected_row()` is the row under the cursor, and `app.screen.say` shows a message. An action that
-//! changes processes must also be in `Action::acts`, so that `--readonly` refuses it.
+//! `app.tables.current().selected_row()` is the row under the cursor. `app.screen.say` shows a message. Add an action that
+//! changes processes to `Action::acts`, so that `--readonly` disables it.
 //!
 //! ## A popup or a panel
 //!
-//! A popup is a file in `src/tui/popup/` with a type that implements `Popup` (title, keys, entries, drawing), or `Text` if there is nothing to choose, and its layout drawn
-//! in the file's doc comment; its `mod` line in `src/tui/popup.rs`; and the arm of its key: `app.open_popup(MyPopup::new(app))`.
-//! `SortMenu` in `popup/menus.rs` is a short one to look at. What is no list implements `Modal` (`src/tui/app/modal.rs`) itself. A panel
-//! of another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
+//! A popup is a type in its own file in `src/tui/popup/`, with its layout drawn in the file's doc comment. It implements
+//! `Popup` (title, keys, entries, drawing), or `Text` if there is nothing to choose. Add its `mod` line to
+//! `src/tui/popup.rs`, and the arm of its key: `app.open_popup(MyPopup::new(app))`. `SortMenu` in `popup/menus.rs` is a
+//! short example. A dialog or prompt, which is no list, implements `Modal` (`src/tui/app/modal.rs`) directly. A panel for
+//! another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
 //!
 //! ## A page
 //!
-//! A page is a file in `src/tui/page/` with a type that implements [`Page`](tui::app::Page) and its layout drawn in the file's
-//! doc comment; its `mod` line and its line in `PAGES` of `src/tui/page.rs`:
+//! A page is a type in its own file in `src/tui/page/` that implements [`Page`](tui::app::Page), with its layout drawn in the
+//! file's doc comment. Add its `mod` line and its line in `PAGES` to `src/tui/page.rs`:
 //!
 //! ```text
 //! (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
 //! ```
 //!
-//! and its key, as [above](#a-key), whose arm in `update/table.rs` is the empty one. The last line then names the page, the
-//! help lists the keys that it [`performs`](tui::app::Page), and the sampler reads what its
-//! [`needs`](tui::app::Page::needs) name while it is open, and no process for the screen. Pages share the keys of the tables:
-//! `Up`, `Open`, `Filter` and so on mean the same on each.
+//! Then add its key, as [above](#a-key), with an empty arm in `update/table.rs`. The last line of the screen then names the
+//! page, and the help lists the keys that it [`performs`](tui::app::Page). While it is open, the sampler reads only the data
+//! in its [`needs`](tui::app::Page::needs). All pages share the keys of the tables: `Up`, `Open`, `Filter` and so on.
 //!
-//! A page is one table, whose columns are a `&[Column<T>]`. [`PageTable`](tui::app::PageTable) keeps its selection, order and
-//! filter, and draws it. The page returns the keys of its rows in the order that `PageTable::arrange` gives them, its columns, and
-//! where the table is; moving, sorting, filtering, searching and clicking are then the same on each page. `page/memory.rs` is one
-//! to look at. What it performs beyond that it says in [`takes`](tui::app::Page::takes).
+//! A page is one table, whose columns are a `&[Column<T>]`. [`PageTable`](tui::app::PageTable) keeps and draws the selection,
+//! the order and the filter. The page returns its columns, its area, and the keys of its rows in the order of
+//! `PageTable::arrange`. Moving, sorting, filtering, searching and clicking then work as on every page. Actions of the page
+//! itself are in [`takes`](tui::app::Page::takes). `page/memory.rs` is an example.
 //!
 //! ## An output format, a report
 //!
-//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and its
-//! arm in [`output::write`](fn@output::write). Every report can be written in it then. A report is a file there with a type
-//! that implements [`Report`](output::Report); `output/held.rs` is a short one. A `described_object!` lists the fields of its
-//! document, each with its meaning, its shape and its value, from which `zmtop schema` describes it too: its `schema` is a
-//! line in `src/run/generate.rs`.
+//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and
+//! an arm in [`output::write`](fn@output::write). It then works for every report. A report is a file in `src/output/` with a
+//! type that implements [`Report`](output::Report); `output/held.rs` is a short example. `described_object!` lists the fields
+//! of its document with their meaning, shape and value. Add its `schema` to `src/run/generate.rs`, so that `zmtop schema`
+//! describes it.
 //!
 //! ## A subcommand
 //!
-//! Its options and its `run` in `src/run/NAME.rs`, a variant of [`cli::Command`], and the arm that the compiler demands in
-//! `src/run.rs`. Options that several commands have are in `src/cli/shared.rs`.
+//! Put its options and its `run` into `src/run/NAME.rs`. Add a variant to [`cli::Command`], and the arm that the compiler
+//! then requires in `src/run.rs`. Options that several commands share are in `src/cli/shared.rs`.
 //!
 //! ## A source of snapshots
 //!
-//! An iterator of `Result<Arc<Snapshot>, SourceError>` like [`source::Source`], opened in `src/run/snapshot.rs`, which
-//! tells sources apart. A source that is asked over a network is a task in place of the sampler's, as [`fleet`] is;
-//! `src/run/fleet.rs` starts it.
+//! A source is an iterator of `Result<Arc<Snapshot>, SourceError>` like [`source::Source`]. Open it in `src/run/snapshot.rs`,
+//! which detects the kind of a source. A source that queries a network is a task that replaces the sampler's, such as
+//! [`fleet`]; `src/run/fleet.rs` starts it.
 //!
 //! ## An action on processes
 //!
-//! A number that can be set, such as the niceness, is a variant of [`act::Tunable`] with its arm in `spec()` of
-//! `src/act.rs`, and the arms that the compiler demands in `src/act/pinned.rs`. Anything else is a variant of
+//! A number that can be set, such as the niceness, is a variant of [`act::Tunable`] with its arm in `spec()` of `src/act.rs`,
+//! and the arms that the compiler then requires in `src/act/pinned.rs`. Any other action is a variant of
 //! [`act::ProcessAction`].
 //!
 //! # Before you send it
 //!
-//! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. Where a
-//! picture of a screen in `tests/integration/snapshots` changes, look at the new one, and accept it with
-//! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs what must pass: formatting, clippy, these pages, and the tests
-//! in their long form (`ZMTOP_TEST_LONG=1`): every seed of the corpora, and real programs. Benches are in `tests/bench`; a test never asserts a time.
+//! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. If a
+//! picture of a screen in `tests/integration/snapshots` changes, check the new one and accept it with
+//! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
+//! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora and real programs. Tests never assert a
+//! time; `tests/bench` contains the benchmarks.
 
 pub mod account;
 pub mod act;

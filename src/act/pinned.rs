@@ -66,7 +66,12 @@ impl Pinned {
         let len = files::read_record(fd, &mut buf)?;
         let parsed = pid::stat(&buf[..len], 1).map_err(|_| ActError::Malformed)?;
         if parsed.pid != self.id.pid || parsed.starttime != self.id.starttime {
-            return Err(ActError::PidReused);
+            let is_unread = self.id.starttime == 0;
+            return Err(if is_unread {
+                ActError::Unread
+            } else {
+                ActError::PidReused
+            });
         }
         if parsed.stat.is_kernel_thread() {
             return Err(ActError::KernelThread);

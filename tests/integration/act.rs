@@ -140,6 +140,12 @@ fn another_identity_or_another_tree_is_not_pinned() {
         ..child.id()
     };
     assert_eq!(pin(other).unwrap_err(), ActError::PidReused);
+    // A row without a start time was not read yet: nothing is known of its end.
+    let unread = Identity {
+        starttime: 0,
+        ..child.id()
+    };
+    assert_eq!(pin(unread).unwrap_err(), ActError::Unread);
     let tree = tempfile::tempdir().unwrap();
     let e = Pinned::new(&Roots::new(Some(tree.path())), child.id()).unwrap_err();
     assert_eq!(e, ActError::ForeignProc);

@@ -51,6 +51,12 @@ fn only(pty: &mut Pty, pid: u32) {
     pty.wait_for_table();
     pty.send(&format!("/pid:{pid}\r"));
     pty.wait_for("Σ 1 of");
+    // On a busy machine the first snapshot may list it unread.
+    let number = format!(" {pid} ");
+    pty.wait("it is read", |s| {
+        let mut lines = s.lines().filter(|line| line.contains(&number)).peekable();
+        lines.peek().is_some() && !lines.any(|line| line.contains('?'))
+    });
 }
 
 /// Waits until the monitor holds a pidfd of that process: the dialog is drawn before.
