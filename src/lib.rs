@@ -13,7 +13,7 @@
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
 //! | glance | one read of `/proc/PID/stat`: cheap, and shows whether a walk could find anything new |
 //! | age | the time since the walk that a figure is based on |
-//! | tolerance | the error of a PSS that is tolerated: 1 % of it or 1 MiB, whichever is larger. Smaller changes are not coloured |
+//! | tolerance | the tolerated error of a PSS: 1 % of it or 1 MiB, whichever is larger. Smaller changes are not coloured |
 //! | new, due, idle | states of a process: never walked; possibly wrong by more than the tolerance; neither. See [`sampler::policy::plan`] |
 //! | expensive | a process whose walk takes more than 20 ms of CPU time |
 //! | budget, token bucket | the share of a core that walks may use; it accumulates over time and walks spend it |
@@ -46,7 +46,7 @@
 //! # Layers
 //!
 //! A file imports only from lower layers, and no files import each other in a circle; only a child may use its
-//! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` hold both.
+//! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` enforce both rules.
 //!
 //! ```text
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
@@ -85,7 +85,8 @@
 //!
 //! 1. `run/monitor/decoder.rs` decodes the bytes of the terminal; `run/monitor/feeds.rs` forwards an [`Event`](tui::Event).
 //! 2. [`tui::update`](fn@tui::update) passes it to the open popup, dialog or prompt. Otherwise the [keymap](config::keymap)
-//!    maps it to an [`Action`](config::Action), which the open page performs, or `tui/update/table.rs` on the [`App`](tui::App).
+//!    maps it to an [`Action`](config::Action). The open page performs it; otherwise `tui/update/table.rs` applies it to the
+//!    [`App`](tui::App).
 //! 3. Actions outside the state are returned as [`Effect`](tui::Effect)s, which the run loop performs. The screen's requests
 //!    to the sampler are state, not commands: [`App::wanted`](tui::App::wanted) derives a [`Wanted`](sampler::Wanted), which
 //!    the run loop puts into a `watch` channel when it changes.
@@ -103,7 +104,7 @@
 //!
 //! ```text
 //! Entry::bytes("clean", "CLEAN", |r| memory(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
-//!     .help("Clean resident pages, not divided by sharers. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
+//!     .help("Clean resident pages, not divided among sharers. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
 //!     .priority(Priority::Low),
 //! ```
 //!
@@ -209,7 +210,7 @@
 //! A popup is a type in its own file in `src/tui/popup/`, with its layout drawn in the file's doc comment. It implements
 //! `Popup` (title, keys, entries, drawing), or `Text` if there is nothing to choose. Add its `mod` line to
 //! `src/tui/popup.rs`, and the arm of its key: `app.open_popup(MyPopup::new(app))`. `SortMenu` in `popup/menus.rs` is a
-//! short example. A dialog or prompt, which is no list, implements `Modal` (`src/tui/app/modal.rs`) directly. A panel for
+//! short example. A dialog or prompt is not a list; it implements `Modal` (`src/tui/app/modal.rs`) directly. A panel for
 //! another kind of row is a file in `src/tui/panel/` and an arm in `draw` of `src/tui/panel.rs`.
 //!
 //! ## A page
@@ -232,8 +233,8 @@
 //!
 //! ## An output format, a report
 //!
-//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, a variant of [`Format`](output::Format), and
-//! an arm in [`output::write`](fn@output::write). It then works for every report. A report is a file in `src/output/` with a
+//! A format needs three parts: a file in `src/output/` that writes a `Document` or a `DataTable`; a variant of
+//! [`Format`](output::Format); an arm in [`output::write`](fn@output::write). It then works for every report. A report is a file in `src/output/` with a
 //! type that implements [`Report`](output::Report); `output/held.rs` is a short example. `described_object!` lists the fields
 //! of its document with their meaning, shape and value. Add its `schema` to `src/run/generate.rs`, so that `zmtop schema`
 //! describes it.
@@ -260,7 +261,7 @@
 //! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. If a
 //! picture of a screen in `tests/integration/snapshots` changes, check the new one and accept it with
 //! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
-//! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora and real programs. Tests never assert a
+//! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora, and with real programs. Tests never assert a
 //! time; `tests/bench` contains the benchmarks.
 
 pub mod account;

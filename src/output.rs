@@ -35,7 +35,7 @@ pub enum Format {
     /// Human-readable.
     #[default]
     Table,
-    /// One object. `ps` without --columns writes a snapshot that --from can read.
+    /// One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read.
     Json,
     /// One object per line; with --every, one per interval.
     Ndjson,

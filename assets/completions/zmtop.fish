@@ -243,7 +243,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
@@ -269,14 +269,14 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -311,7 +311,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -335,7 +335,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -344,7 +344,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Re
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched, because leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
 user\t''
@@ -354,7 +354,7 @@ cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Report at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -371,17 +371,17 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config is given (default 127.0.0.1:9464)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Require TLS, users and passwords as set in FILE, in the web.config.file format of Prometheus\'s exporters; it is reloaded when it changes' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s for node_exporter\'s textfile collector, instead of listening; with --listen do both' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen do both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Export groups by command, user, unit, container, cgroup or family (default command)' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
 cgroup\t''
 family\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export the N largest and all growing groups individually; combine the rest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually, growing ones first, then the largest; combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -389,8 +389,8 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l match -d 'Use only series with these labels, as in PromQL: cluster="eu",job="zmtop"' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Identify and name hosts by this label (default: instance, shown with the host\'s own name)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or without FILE the one in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Identify and name hosts by this label (default: instance, but the host\'s own name is shown)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or without this option the one in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Read the password of --user from FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'For https, trust the certificates in FILE instead of the system\'s' -r -F
@@ -529,7 +529,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -628,7 +628,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
@@ -720,7 +720,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns writes a snapshot that --from can read'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F

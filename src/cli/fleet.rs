@@ -37,14 +37,14 @@ pub struct FleetArgs {
         help = "Use only series with these labels, as in PromQL: cluster=\"eu\",job=\"zmtop\""
     )]
     pub matchers: String,
-    /// Identify and name hosts by this label (default: instance, shown with the host's own name)
+    /// Identify and name hosts by this label (default: instance, but the host's own name is shown)
     #[arg(long, value_name = "LABEL")]
     pub host_label: Option<String>,
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with = "user",
-        help = "Send the token in FILE, or without FILE the one in the variable ZMTOP_PROMETHEUS_TOKEN"
+        help = "Send the token in FILE, or without this option the one in the variable ZMTOP_PROMETHEUS_TOKEN"
     )]
     pub token_file: Option<PathBuf>,
     #[arg(

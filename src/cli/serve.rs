@@ -15,7 +15,7 @@ pub struct ServeArgs {
     #[arg(
         long,
         value_name = "ADDRESS",
-        help = "Listen on this address, which must be a loopback address unless --web-config is given (default 127.0.0.1:9464)"
+        help = "Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)"
     )]
     pub listen: Option<SocketAddr>,
     #[arg(
@@ -35,13 +35,13 @@ pub struct ServeArgs {
         long,
         value_name = "URL",
         help = "Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; \
-                with --listen do both. Tokens, times and certificates come from the OTEL_EXPORTER_OTLP_ variables"
+                with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables"
     )]
     pub otlp: Option<String>,
     /// Export groups by command, user, unit, container, cgroup or family (default command)
     #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
-    /// Export the N largest and all growing groups individually; combine the rest
+    /// Export N groups individually, growing ones first, then the largest; combine the rest
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub top: u32,
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)

@@ -261,7 +261,7 @@ pub static COLUMNS: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("vram", "VRAM", |r| held(r, Some(HeldKind::Gpu), |f| f.vram))
         .help(
-            "Buffers in device memory (VRAM), which is neither RAM nor in HELD. Kernel: the \
+            "Buffers in device memory (VRAM), which is neither in RAM nor in HELD. Kernel: the \
              other regions of drm-resident-* in fdinfo.",
         )
         .metric("zmtop_held_vram_bytes")
@@ -279,7 +279,7 @@ pub static COLUMNS: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("memfd", "MEMFD", |r| held(r, Some(HeldKind::Memfd), |f| f.of(HeldKind::Memfd)))
         .help(
-            "Memfds and removed files on tmpfs, without what their holders map, each divided by its holders. \
+            "Memfds and removed files on tmpfs, without the pages that their holders map, each divided among its holders. \
              Swapped-out pages count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
         )
         .metric("zmtop_held_memfd_bytes")
@@ -295,7 +295,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ~ it warms up: its growth has only started, or slows down; ▽ it falls. Leaks sort first. Based \
+             it grows; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
              on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -305,7 +305,7 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "The verdict: leaking, growing, warming, steady or shrinking, based on the lowest values of the footprint \
-         without pages of files: anonymous, shared and swapped memory. Growth is reported within two minutes. A leak \
+         without pages of files: anonymous, shared and swapped memory. Growth is reported after one to two minutes. A leak \
          is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
          verdict:leaking, verdict>=growing.",
     )
@@ -583,8 +583,8 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::High),
     Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
         .help(
-            "The memory of the cgroup by its own account, with file cache, kernel memory and what ended processes \
-             left. Kernel: memory.current of the cgroup path.",
+            "The memory of the cgroup by its own account, with file cache, kernel memory, and memory left by \
+             ended processes. Kernel: memory.current of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)

@@ -63,7 +63,7 @@ pub struct LeaksArgs {
         help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
     )]
     pub time: Option<String>,
-    /// Show the memory that a process (pid or name) does not touch while watched, because leaked memory is never touched.
+    /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.
     /// Clears the referenced bits of its pages, waits, and reads them
     #[arg(long, value_name = "PROCESS",
         conflicts_with_all = ["filter", "interval", "by", "all", "check", "from", "cgroup"])]

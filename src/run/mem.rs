@@ -13,7 +13,7 @@ use crate::output::mem::MemReport;
 use crate::sampler::{Needs, Scanner};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Account for a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
 pub struct MemArgs {
     #[command(flatten)]
     pub units: UnitsArgs,
