@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use procfs::prelude::FromRead;
+
 use super::cgroup::{self, figures};
 use super::files::{self, Roots};
 use super::parse::{kib, number, unescape_octal, words, words_after};
@@ -125,12 +127,8 @@ impl SystemFile {
             Self::Swaps => update(bytes.and_then(swaps), |m, swaps| m.sample.swaps = swaps),
             Self::Zram => update((), |m, ()| m.sample.zram.clear()),
             Self::Pressure => update(bytes.and_then(pressure), |m, pressure| m.sample.psi = pressure.map(psi)),
-            Self::Uptime => update(bytes.and_then(decimals), |m, uptime| {
-                m.sample.uptime = uptime.map(|[uptime]| uptime);
-            }),
-            Self::Loadavg => update(bytes.and_then(decimals), |m, loads| {
-                m.sample.loadavg = loads.map(|loads| loads.map(|load| load as f32));
-            }),
+            Self::Uptime => update(bytes.and_then(uptime), |m, uptime| m.sample.uptime = uptime),
+            Self::Loadavg => update(bytes.and_then(loadavg), |m, loads| m.sample.loadavg = loads),
             Self::Host => bytes.map_or_else(|_| update((), |_, ()| {}), host),
             Self::BootId => update(bytes.and_then(boot_id), |m, id| m.boot_id = id),
             // The bytes only name a cgroup; its figures are in other files.
@@ -161,15 +159,19 @@ fn boot_id(bytes: &[u8]) -> Reading<Arc<str>> {
     }
 }
 
-/// Parses `uptime`, or another file that begins with `N` decimal numbers which are not negative. Another word must
-/// follow, since the last number of a truncated file may be wrong.
-fn decimals<const N: usize>(bytes: &[u8]) -> Reading<[f64; N]> {
-    let mut words = words(bytes);
-    let mut all = [0.0; N];
-    for number in &mut all {
-        *number = words.next().and_then(decimal).ok_or(Missing::Malformed)?;
-    }
-    words.next().map(|_| all).ok_or(Missing::Malformed)
+fn uptime(bytes: &[u8]) -> Reading<f64> {
+    let uptime = procfs::Uptime::from_read(bytes).map(|uptime| uptime.uptime).ok();
+    uptime
+        .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+        .ok_or(Missing::Malformed)
+}
+
+fn loadavg(bytes: &[u8]) -> Reading<[f32; 3]> {
+    let loads = procfs::LoadAverage::from_read(bytes).map(|load| [load.one, load.five, load.fifteen]);
+    loads
+        .ok()
+        .filter(|loads| loads.iter().all(|load| load.is_finite() && *load >= 0.0))
+        .ok_or(Missing::Malformed)
 }
 
 fn decimal(word: &[u8]) -> Option<f64> {

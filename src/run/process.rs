@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, getegid, geteuid, getgid, getpgid, getpid, getsid, getuid};
+use rustix::process::{getegid, geteuid, getgid, getpid, getuid};
 
 use crate::proc::files;
 use crate::text;
@@ -74,7 +74,7 @@ pub(super) fn privilege() -> Privilege {
 /// The job-control facts of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
-    /// The parent's pid. 0 if it is not visible here.
+    /// The parent's pid. 0 if it is not visible here, as for the group and the session.
     pub parent: i32,
     pub group: i32,
     pub session: i32,
@@ -108,17 +108,17 @@ pub fn resumes(pid: i32, find: impl Fn(i32) -> Option<Process>) -> bool {
     false
 }
 
-/// Finds a process of this system. If `/proc` hides it, its parent counts as none.
+/// Finds a process of this system. If `/proc` hides it, its parent counts as none. A parent, process group or session
+/// outside of this pid namespace is 0, which rustix's `getpgid` and `getsid` do not allow for.
 fn find(pid: i32) -> Option<Process> {
-    let id = Pid::from_raw(pid)?;
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
-    let ignored = field("SigIgn:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let stat = procfs::process::Process::new(pid)
+        .and_then(|process| process.stat())
+        .ok()?;
     Some(Process {
-        parent: field("PPid:").and_then(|parent| parent.parse().ok()).unwrap_or(0),
-        group: getpgid(Some(id)).ok()?.as_raw_nonzero().get(),
-        session: getsid(Some(id)).ok()?.as_raw_nonzero().get(),
-        ignores_stop: ignored.is_some_and(|mask| mask >> (libc::SIGTSTP - 1) & 1 == 1),
+        parent: stat.ppid,
+        group: stat.pgrp,
+        session: stat.session,
+        ignores_stop: stat.sigignore >> (libc::SIGTSTP - 1) & 1 == 1,
     })
 }
 

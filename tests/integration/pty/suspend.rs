@@ -6,6 +6,13 @@ use zmtop::run::process::{Process, resumes};
 
 use crate::support::pty::{Pty, have};
 
+/// Returns true if this user may create a pid namespace.
+fn can_unshare() -> bool {
+    let unshare = ["--pid", "--fork", "--mount-proc", "true"];
+    let status = std::process::Command::new("unshare").args(unshare).status();
+    status.is_ok_and(|status| status.success())
+}
+
 /// A shell with job control.
 fn bash() -> Pty {
     let pty = Pty::run((100, 30), "bash", &["--norc", "--noprofile", "-i"], &[]);
@@ -71,6 +78,21 @@ fn ctrl_z_is_refused_where_there_is_no_shell_with_job_control() {
         pty.send("q");
         pty.wait_for("ended 0");
     }
+}
+
+#[test]
+fn ctrl_z_is_refused_where_the_session_is_outside_of_the_pid_namespace() {
+    if !can_unshare() {
+        return;
+    }
+    // The process group and the session of the first process of a container are 0.
+    let script = "unshare --pid --fork --mount-proc $ZMTOP --interval 200ms; echo ended $?";
+    let mut pty = Pty::run((100, 30), "sh", &["-c", script], &[]);
+    pty.wait_for_table();
+    pty.send("\x1a");
+    pty.wait_for("not suspended: no shell here could resume zmtop");
+    pty.send("q");
+    pty.wait_for("ended 0");
 }
 
 #[test]
