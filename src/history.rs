@@ -36,7 +36,7 @@
 //!
 //! # Modules
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
-//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon. [`kernel`] has
+//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where tasks wait for memory. [`kernel`] has
 //! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors. [`kept`] saves and
 //! resumes a history.
 
@@ -52,6 +52,7 @@ mod process;
 mod push;
 mod retention;
 pub mod row;
+pub mod stalls;
 pub mod suspects;
 pub mod system;
 pub mod time_series;
@@ -76,6 +77,7 @@ use push::Wakeups;
 use retention::RetentionPolicy;
 pub use retention::Shortfall;
 pub use row::{MemorySample, Rates, RowHistory, Tick};
+use stalls::StallWatch;
 use system::Suspends;
 pub use system::SystemHistory;
 pub use view::SeriesView;
@@ -126,6 +128,7 @@ pub struct History {
     /// The saved histories that no row has resumed yet.
     kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
+    stall_watch: StallWatch,
     scheduler: EvaluationScheduler,
     retention: RetentionPolicy,
     /// The number of snapshots so far.
@@ -171,6 +174,7 @@ impl History {
             held: HeldHistories::default(),
             kept: None,
             danger_watch: DangerWatch::default(),
+            stall_watch: StallWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
@@ -216,6 +220,7 @@ impl History {
             + self.kernel.bytes()
             + self.held.bytes()
             + self.danger_watch.bytes()
+            + self.stall_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
     }

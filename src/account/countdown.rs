@@ -8,7 +8,7 @@
 //! the time for which this fall has been observed. So a danger is reported once a fifth of the time to the limit has
 //! passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
 //! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row within 3 seconds.
-//! Once the fall stops, the forecast ends, whatever the pace was.
+//! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was.
 //!
 //! The constants are in [the table](crate::trend::parameters::TABLE) of the trends.
 
@@ -16,8 +16,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::trend::parameters::{
-    DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_REACH, DANGER_REST, DANGER_REST_PACE, DANGER_REST_SHARE,
-    DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EVENNESS, SURGE_LONGEST, SURGE_STEP, URGENT,
+    DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_REACH, DANGER_RELIEF, DANGER_REST, DANGER_REST_PACE,
+    DANGER_REST_SHARE, DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EARLY, SURGE_EVENNESS, SURGE_LONGEST,
+    SURGE_SHARE, SURGE_STEP, URGENT,
 };
 
 /// Age up to which every value is kept. Of older values, only the lowest of each [`COARSE_STEP`] is kept.
@@ -39,6 +40,8 @@ pub struct Countdown {
     fine: VecDeque<Value>,
     /// The last forecast, and when it was made.
     last: Option<(Forecast, Duration)>,
+    /// When a danger was last over because the quantity rose.
+    relieved_at: Option<Duration>,
 }
 
 /// When a quantity is used up if it continues to fall at its pace.
@@ -94,8 +97,16 @@ impl Countdown {
     /// Returns the forecast if the quantity is used up within `within`. To avoid flicker, a reported forecast stays for
     /// some seconds, and while the time left is at most a quarter longer than `within`. It ends at once if the quantity
     /// stops falling.
-    pub fn forecast(&mut self, within: Duration) -> Option<Forecast> {
-        let (now, left) = *self.fine.back()?;
+    ///
+    /// `left` is what is left of the quantity now. It may be less than the last value, if a part of the values never runs
+    /// out.
+    pub fn forecast(&mut self, within: Duration, left: u64) -> Option<Forecast> {
+        let (now, value) = *self.fine.back()?;
+        if let Some((last, _)) = &self.last
+            && self.is_relieved(value, last.pace)
+        {
+            (self.last, self.relieved_at) = (None, Some(now));
+        }
         let since = self.last.as_ref().map(|(last, _)| last.since);
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };
         let soonest = DANGER_WINDOWS
@@ -104,10 +115,11 @@ impl Countdown {
             // The longest window that shows a fall has the most reliable pace.
             .find_map(|window| {
                 let reach = |seen: Duration| (seen.as_secs_f64() * DANGER_REACH).max(URGENT.as_secs_f64()).min(bound);
-                let pace = self.pace(now, left, window, reach(window))?;
-                (left as f64 / pace <= reach(self.seen(now, left, window))).then_some((pace, window))
+                let least = left as f64 / reach(window);
+                let pace = self.pace(now, value, window, least)?;
+                (left as f64 / pace <= reach(self.seen(now, value, window))).then_some((pace, window))
             })
-            .or_else(|| self.surge(now, left));
+            .or_else(|| self.surge(now, value, left));
         let soonest = soonest.map(|(pace, window)| Forecast {
             left,
             pace,
@@ -119,7 +131,7 @@ impl Countdown {
             self.last = Some((found, now));
         }
         let is_over = self.last.is_none_or(|(_, at)| now.saturating_sub(at) >= DANGER_PAUSE);
-        if is_over || self.rests(now, left, &found) {
+        if is_over || self.rests(now, value, &found) {
             self.last = None;
             return None;
         }
@@ -136,8 +148,14 @@ impl Countdown {
         self.values().rev().find(|(then, _)| at.saturating_sub(*then) >= age)
     }
 
+    /// Returns true if the quantity rose by more than it falls in some seconds, as after a kill.
+    fn is_relieved(&self, value: u64, pace: f64) -> bool {
+        let before = self.fine.iter().rev().nth(1);
+        before.is_some_and(|(_, before)| value as f64 - *before as f64 >= pace * DANGER_RELIEF.as_secs_f64())
+    }
+
     /// Returns true if the quantity no longer falls at the pace of that forecast.
-    fn rests(&self, now: Duration, left: u64, forecast: &Forecast) -> bool {
+    fn rests(&self, now: Duration, value: u64, forecast: &Forecast) -> bool {
         let [shortest, longest] = DANGER_REST;
         let span = forecast.window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
         // Snapshots may come some milliseconds early.
@@ -145,41 +163,56 @@ impl Countdown {
             return false;
         };
         let seconds = now.saturating_sub(then).as_secs_f64();
-        before as f64 - left as f64 <= forecast.pace * seconds * DANGER_REST_PACE
+        before as f64 - value as f64 <= forecast.pace * seconds * DANGER_REST_PACE
     }
 
     /// Returns the pace of 2 falls in a row, in bytes per second, and the time of both falls. Returns `None` unless
-    /// less than [`URGENT`] is left at this pace.
-    fn surge(&self, now: Duration, left: u64) -> Option<(f64, Duration)> {
+    /// less than [`URGENT`] is `left` at this pace. If much less is left, growth that began during the first fall counts
+    /// at the pace of the second.
+    fn surge(&self, now: Duration, value: u64, left: u64) -> Option<(f64, Duration)> {
         let (middle, second) = self.before(now, SURGE_STEP)?;
         let (begin, first) = self.before(middle, SURGE_STEP)?;
         let window = now.saturating_sub(begin);
         let pace =
             |(from, high): Value, (to, low): Value| (high as f64 - low as f64) / to.saturating_sub(from).as_secs_f64();
-        let both = pace((begin, first), (now, left));
+        let both = pace((begin, first), (now, value));
         let each = [
             pace((begin, first), (middle, second)),
-            pace((middle, second), (now, left)),
+            pace((middle, second), (now, value)),
         ];
         let is_even = each.iter().all(|one| *one >= both * SURGE_EVENNESS);
-        let is_urgent = both > 0.0 && is_even && left as f64 / both <= URGENT.as_secs_f64();
-        (is_urgent && window <= SURGE_LONGEST && !self.is_safe_tooth(begin, left)).then_some((both, window))
+        let is_within = |pace: f64, time: Duration| pace > 0.0 && left as f64 / pace <= time.as_secs_f64();
+        let has_begun = first.saturating_sub(value) as f64 >= left as f64 * SURGE_SHARE;
+        let found = if is_even && is_within(both, URGENT) {
+            both
+        } else if each[0] > 0.0 && each[1] >= each[0] && has_begun && is_within(each[1], SURGE_EARLY) {
+            each[1]
+        } else {
+            return None;
+        };
+        let is_recent = window <= SURGE_LONGEST && self.is_since_relief(begin);
+        (is_recent && !self.is_safe_tooth(begin, value)).then_some((found, window))
+    }
+
+    /// Returns true if a danger was not over after `begin`: its fall must not be counted again.
+    fn is_since_relief(&self, begin: Duration) -> bool {
+        self.relieved_at.is_none_or(|at| begin >= at)
     }
 
     /// Returns true if the quantity was as low before `begin` and was then far from used up. A garbage collector frees
     /// memory well before the limit, but a process that was killed and restarted did not.
-    fn is_safe_tooth(&self, begin: Duration, left: u64) -> bool {
+    fn is_safe_tooth(&self, begin: Duration, value: u64) -> bool {
         let before = || self.values().take_while(|(at, _)| *at < begin).map(|(_, value)| value);
         let (lowest, highest) = (before().min(), before().max());
         let safe = highest.map_or(0.0, |highest| highest as f64 * SAFE_TOOTH);
-        lowest.is_some_and(|lowest| lowest <= left && lowest as f64 >= safe)
+        lowest.is_some_and(|lowest| lowest <= value && lowest as f64 >= safe)
     }
 
     /// Returns the pace of a steady fall over the last window, in bytes per second. Returns `None` if there was none,
-    /// or if the fall is clearly too slow to use up the quantity within `reach` seconds.
-    fn pace(&self, now: Duration, left: u64, window: Duration, reach: f64) -> Option<f64> {
-        let (_, first) = self.before(now, window.saturating_sub(SLACK))?;
-        if (first as f64 - left as f64) * 2.0 < left as f64 / reach * window.as_secs_f64() {
+    /// or if the fall is clearly slower than `least`.
+    fn pace(&self, now: Duration, value: u64, window: Duration, least: f64) -> Option<f64> {
+        let (begin, first) = self.before(now, window.saturating_sub(SLACK))?;
+        if (first as f64 - value as f64) * 2.0 < least * window.as_secs_f64() || !self.is_since_relief(begin) {
             return None;
         }
         let quarter = window / 4;
@@ -203,7 +236,7 @@ impl Countdown {
         let was_lower = self
             .values()
             .take_while(|(at, _)| now.saturating_sub(*at) > window)
-            .any(|(_, value)| value <= left);
+            .any(|(_, earlier)| earlier <= value);
         let mean = (medians[0] - medians[3]) / 3.0;
         let is_even = medians
             .windows(2)
@@ -213,12 +246,12 @@ impl Countdown {
 
     /// Returns for how long the fall of a window has been observed. The quantity may have been steady in the first part
     /// of the window.
-    fn seen(&self, now: Duration, left: u64, window: Duration) -> Duration {
+    fn seen(&self, now: Duration, value: u64, window: Duration) -> Duration {
         let Some((begin, first)) = self.before(now, window.saturating_sub(SLACK)) else {
             return Duration::ZERO;
         };
-        let high = first as f64 - first.saturating_sub(left) as f64 * DANGER_ONSET;
-        let rested = |(at, value): &Value| *at >= begin && *value as f64 >= high;
+        let high = first as f64 - first.saturating_sub(value) as f64 * DANGER_ONSET;
+        let rested = |(at, then): &Value| *at >= begin && *then as f64 >= high;
         let onset = self.values().rev().find(rested).map_or(begin, |(at, _)| at);
         now.saturating_sub(onset)
     }

@@ -13,10 +13,11 @@
 //! *Ratio* is the stored size ÷ the RAM used for it, in the devices or in the pool, between 1 and [`MAX_RATIO`]. It is
 //! [`CAUTIOUS_RATIO`] while they store less than [`MIN_STORED`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::account::overview::zswap_limit;
+use crate::model::cgroup::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::snapshot::Snapshot;
@@ -42,9 +43,8 @@ pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
         return None;
     }
     let limits = cgroup.into_iter().flat_map(with_ancestors).filter_map(|path| {
-        // Without a limit, skip the sum over the processes.
-        snapshot.cgroups.get(path)?.limit.ok()??;
-        left_in(snapshot, path, unreclaimable(snapshot, path))
+        let (figures, room) = (snapshot.cgroups.get(path)?, || unreclaimable(snapshot, path));
+        Some(room_in(&snapshot.system, figures, room)?.left)
     });
     machine_headroom(snapshot).into_iter().chain(limits).min()
 }
@@ -133,54 +133,73 @@ fn ratio(stored: u64, used: u64) -> f64 {
     (stored as f64 / used as f64).clamp(1.0, MAX_RATIO)
 }
 
-/// Returns how many bytes more each cgroup may take, for cgroups with a limit of their own that is lower than their
-/// ancestors'. Limits are known only while cgroups are [requested](Snapshot::cgroups).
-pub fn cgroup_headrooms(snapshot: &Snapshot) -> Vec<(Arc<[u8]>, u64)> {
-    let limit = |path: &[u8]| snapshot.cgroups.get(path)?.limit.ok()?;
-    let mut limited: HashMap<&Arc<[u8]>, u64> = snapshot
+/// The memory that a limit leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The limit is a soft one, `memory.high`.
+    pub is_soft: bool,
+    /// Memory in use that cannot be reclaimed, and memory swapped out, in bytes.
+    pub used: u64,
+    /// What may still be used, with the swap that may be used, in bytes.
+    pub left: u64,
+}
+
+/// Returns the rooms of the cgroups with a limit of their own that is lower than their ancestors', by path. Limits are known
+/// only of [the cgroups of the snapshot](Snapshot::cgroups). A limit that covers everything shown is the machine's.
+pub fn rooms(snapshot: &Snapshot) -> BTreeMap<Arc<[u8]>, Room> {
+    let ceiling = |path: &[u8]| snapshot.cgroups.get(path)?.ceiling();
+    let scope = snapshot.system.scope.as_ref();
+    let mut limited: Vec<_> = snapshot
         .cgroups
-        .keys()
-        .filter(|path| path.len() > 1)
-        // A limit that covers everything shown is the machine's limit.
-        .filter(|path| {
-            snapshot
-                .system
-                .scope
-                .as_ref()
-                .is_none_or(|scope| !is_within(&scope.path, path))
+        .iter()
+        .filter(|(path, _)| path.len() > 1 && scope.is_none_or(|scope| !is_within(&scope.path, path)))
+        .filter(|(path, figures)| {
+            figures
+                .ceiling()
+                .is_some_and(|own| parent(path).and_then(ceiling) != Some(own))
         })
-        .filter(|path| limit(path).is_some_and(|own| parent(path).and_then(limit) != Some(own)))
-        .map(|path| (path, 0))
+        .map(|(path, figures)| (path, figures, 0))
         .collect();
-    if limited.is_empty() {
-        return Vec::new();
-    }
-    // Sum by cgroup first. There are few cgroups, and all facts of a cgroup's processes share the allocation of its
-    // path.
-    let mut taken: HashMap<&[u8], u64> = HashMap::new();
-    for sample in snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none()) {
-        if let (Ok(path), Some(bytes)) = (&sample.facts.cgroup, unreclaimable_of(sample)) {
-            *taken.entry(path).or_default() += bytes;
-        }
-    }
-    for (path, bytes) in taken {
-        for above in with_ancestors(path) {
-            if let Some(sum) = limited.get_mut(&Arc::from(above)) {
-                *sum += bytes;
+    // Sum over the processes only if a cgroup does not say what is reclaimable. There are few cgroups, and all facts of a
+    // cgroup's processes share the allocation of its path.
+    if limited.iter().any(|(_, figures, _)| figures.reclaimable.is_err()) {
+        let mut taken: HashMap<&[u8], u64> = HashMap::new();
+        for sample in snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none()) {
+            if let (Ok(path), Some(bytes)) = (&sample.facts.cgroup, unreclaimable_of(sample)) {
+                *taken.entry(path).or_default() += bytes;
             }
         }
+        for (path, bytes) in taken {
+            let above = limited.iter_mut().filter(|(above, ..)| is_within(path, above));
+            above.for_each(|(.., sum)| *sum += bytes);
+        }
     }
-    let left = limited.into_iter();
-    left.filter_map(|(path, taken)| Some((Arc::clone(path), left_in(snapshot, path, taken)?)))
+    let rooms = limited.into_iter();
+    rooms
+        .filter_map(|(path, figures, sum)| Some((Arc::clone(path), room_in(&snapshot.system, figures, || sum)?)))
         .collect()
 }
 
-/// Returns what the limit of a cgroup leaves, if it has one, after the `taken` unreclaimable bytes of its processes,
-/// which count up to the cgroup's charge.
-fn left_in(snapshot: &Snapshot, path: &[u8], taken: u64) -> Option<u64> {
-    let figures = snapshot.cgroups.get(path)?;
-    let taken = figures.current.map_or(taken, |current| taken.min(current));
-    Some(figures.limit.ok()??.saturating_sub(taken))
+/// Returns the room that the limits of a cgroup leave, if it has one. `processes` returns the unreclaimable memory of its
+/// processes, which counts up to the cgroup's charge if the cgroup does not say what is reclaimable.
+fn room_in(system: &SystemSample, figures: &CgroupFigures, processes: impl FnOnce() -> u64) -> Option<Room> {
+    let (ceiling, is_soft) = figures.ceiling()?;
+    let stays = match (figures.current, figures.reclaimable) {
+        (Ok(current), Ok(reclaimable)) => current.saturating_sub(reclaimable),
+        (current, _) => processes().min(current.unwrap_or(u64::MAX)),
+    };
+    let swap = figures.swap.unwrap_or(0);
+    let free = system.swap_free.unwrap_or(0);
+    let swap_left = match figures.swap_limit {
+        Ok(Some(limit)) => limit.saturating_sub(swap).min(free),
+        Ok(None) => free,
+        Err(_) => 0,
+    };
+    Some(Room {
+        is_soft,
+        used: stays.saturating_add(swap),
+        left: ceiling.saturating_sub(stays).saturating_add(swap_left),
+    })
 }
 
 /// Returns the unreclaimable memory of the processes in a cgroup and its descendants, in bytes.
@@ -210,7 +229,7 @@ pub fn is_within(path: &[u8], above: &[u8]) -> bool {
 }
 
 /// Returns a cgroup and its ancestors, except the root, which has no limit.
-fn with_ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn with_ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::successors(Some(path).filter(|path| path.len() > 1), |path| parent(path))
 }
 

@@ -1,90 +1,201 @@
 //! Dangers: limits that will be reached soon at the present pace of memory growth.
 //!
+//! Growth counts against the nearest limit that stops it: of the memory left below an outer limit, such as the machine's,
+//! only the growth outside of cgroups that reach their own limit first uses it up.
+//!
 //! A danger is a fact, not a judgement of a program: how much memory is left, how fast it shrinks and what takes it.
 //! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::account::SLAB;
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{address_space_left, cgroup_headrooms, is_within, machine_headroom};
+use crate::account::headroom::{Room, address_space_left, is_within, machine_headroom, rooms, with_ancestors};
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
+use crate::model::system::AccountingInputs;
 use crate::order;
 
-/// Time between checks of cgroups, which sum over all processes.
-const CGROUP_INTERVAL: Duration = Duration::from_secs(2);
 /// Minimum share of the pace that the reported taker must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// How many times as much a program must take as one process to be reported instead.
 const PROGRAM_FACTOR: f64 = 1.5;
+/// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
+const MOUNT_SPAN: Duration = Duration::from_secs(15);
+/// How many times as much a part of the kernel's memory must take as a process to be reported instead.
+const PART_FACTOR: f64 = 1.5;
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// Memory and swap of the machine.
     Machine,
     /// The limit of a cgroup, by path.
     Cgroup(Arc<[u8]>),
+    /// The soft limit of a cgroup (`memory.high`), at which its tasks are throttled.
+    CgroupHigh(Arc<[u8]>),
     /// The limit of a process's address space (`RLIMIT_AS`).
     AddressSpace(Identity),
+}
+
+impl Limit {
+    const fn is_cgroup(&self) -> bool {
+        matches!(self, Self::Cgroup(_) | Self::CgroupHigh(_))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Danger {
     pub limit: Limit,
     pub forecast: Forecast,
-    /// The process or program that takes most, and its growth in bytes a second; `None` if none takes a quarter, as
-    /// many do or the kernel does.
+    /// The process, the program or the part of the kernel's memory that takes most, and its growth in bytes a second; `None`
+    /// if none takes a quarter.
     pub taker: Option<(RowKey, f64)>,
+    /// The raw name of the file system or the slab cache that grows most in the part that takes most.
+    pub place: Option<Arc<[u8]>>,
+}
+
+/// The memory left below a limit.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    countdown: Countdown,
+    left: u64,
+    /// By how many bytes the memory below nearer limits has grown, since this limit is watched. Added to what is left, it
+    /// makes up for that growth.
+    nearer: i64,
+    /// The cgroups whose limits are nearer, without those below them.
+    stopping: HashSet<Arc<[u8]>>,
+}
+
+impl Watched {
+    fn push(&mut self, now: Duration, left: u64, stopping: HashSet<Arc<[u8]>>, grown: impl Fn(&[u8]) -> i64) {
+        let growth = stopping.iter().map(|path| grown(path)).fold(0, i64::saturating_add);
+        self.nearer = self.nearer.saturating_add(growth);
+        (self.left, self.stopping) = (left, stopping);
+        self.countdown.push(now, left.saturating_add_signed(self.nearer));
+    }
 }
 
 /// Tracks the memory left below each limit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DangerWatch {
-    limits: BTreeMap<Limit, Countdown>,
+    limits: BTreeMap<Limit, Watched>,
+    rooms: BTreeMap<Arc<[u8]>, Room>,
     dangers: Vec<Danger>,
-    cgroups_at: Option<Duration>,
+    /// The last readings of the file systems in memory, oldest first.
+    mounts: VecDeque<(Duration, Arc<AccountingInputs>)>,
+}
+
+/// Returns the outermost of these cgroups that leave less than `left`: their limits are reached first.
+fn stopping<'a>(rooms: impl Iterator<Item = (&'a Arc<[u8]>, &'a Room)>, left: u64) -> HashSet<Arc<[u8]>> {
+    let mut found: HashSet<Arc<[u8]>> = HashSet::new();
+    // Each comes after its ancestors.
+    for (path, _) in rooms.filter(|(_, room)| room.left < left) {
+        if !with_ancestors(path).any(|above| found.contains(above)) {
+            found.insert(Arc::clone(path));
+        }
+    }
+    found
 }
 
 impl DangerWatch {
     /// Adds the memory left in a snapshot; returns forecasts for limits that are reached within that time.
     fn forecasts(&mut self, snapshot: &Snapshot, within: Duration) -> Vec<(Limit, Forecast)> {
         let now = snapshot.monotonic;
-        if let Some(left) = machine_headroom(snapshot) {
-            self.limits.entry(Limit::Machine).or_default().push(now, left);
-        }
-        let is_due = |at| now.saturating_sub(at) >= CGROUP_INTERVAL;
-        let cgroups = self.cgroups_at.is_none_or(is_due).then(|| cgroup_headrooms(snapshot));
-        self.limits.retain(|limit, _| match (limit, &cgroups) {
-            (Limit::Machine, _) | (Limit::Cgroup(_), None) => true,
-            (Limit::Cgroup(path), Some(left)) => left.iter().any(|(known, _)| known == path),
-            (Limit::AddressSpace(id), _) => snapshot.address_limits.contains_key(id),
+        let rooms = rooms(snapshot);
+        let before = std::mem::replace(&mut self.rooms, rooms);
+        let rooms = &self.rooms;
+        let grown = |path: &[u8]| match (before.get(path), rooms.get(path)) {
+            (Some(before), Some(now)) => now.used.cast_signed().saturating_sub(before.used.cast_signed()),
+            _ => 0,
+        };
+        let machine = machine_headroom(snapshot);
+        let limit = |(path, room): (&Arc<[u8]>, &Room)| match room.is_soft {
+            false => Limit::Cgroup(Arc::clone(path)),
+            true => Limit::CgroupHigh(Arc::clone(path)),
+        };
+        self.limits.retain(|known, _| match known {
+            Limit::Machine => true,
+            Limit::Cgroup(path) | Limit::CgroupHigh(path) => {
+                rooms.get_key_value(path).is_some_and(|room| limit(room) == *known)
+            }
+            Limit::AddressSpace(id) => snapshot.address_limits.contains_key(id),
         });
-        if cgroups.is_some() {
-            self.cgroups_at = Some(now);
+        if let Some(left) = machine {
+            let watched = self.limits.entry(Limit::Machine).or_default();
+            watched.push(now, left, stopping(rooms.iter(), left), grown);
         }
-        for (path, left) in cgroups.into_iter().flatten() {
-            self.limits.entry(Limit::Cgroup(path)).or_default().push(now, left);
+        let mut nearest = HashSet::new();
+        for (path, room) in rooms {
+            let below = [&**path, b"/"].concat();
+            let inner = rooms.range::<[u8], _>((Bound::Excluded(&below[..]), Bound::Unbounded));
+            let inner = inner.take_while(|(path, _)| path.starts_with(&below));
+            let watched = self.limits.entry(limit((path, room))).or_default();
+            watched.push(now, room.left, stopping(inner, room.left), grown);
+            // If the machine or a cgroup above is full first, that is the danger.
+            let outer = with_ancestors(path)
+                .skip(1)
+                .filter_map(|path| Some(rooms.get(path)?.left));
+            if outer.chain(machine).all(|left| left >= room.left) {
+                nearest.insert(limit((path, room)));
+            }
         }
         // Few: address space is only read for growing processes.
         for id in snapshot.address_limits.keys() {
             if let Some(left) = address_space_left(snapshot, *id) {
-                self.limits.entry(Limit::AddressSpace(*id)).or_default().push(now, left);
+                let watched = self.limits.entry(Limit::AddressSpace(*id)).or_default();
+                watched.push(now, left, HashSet::new(), grown);
             }
         }
         let limits = self.limits.iter_mut();
-        limits
-            .filter_map(|(limit, countdown)| Some((limit.clone(), countdown.forecast(within)?)))
-            .collect()
+        let forecasts = limits.filter_map(|(limit, watched)| {
+            let forecast = watched.countdown.forecast(within, watched.left)?;
+            (!limit.is_cgroup() || nearest.contains(limit)).then(|| (limit.clone(), forecast))
+        });
+        forecasts.collect()
+    }
+
+    /// Keeps the readings of file systems of the last seconds.
+    fn push_mounts(&mut self, snapshot: &Snapshot) {
+        let is_last = |(_, last): &(_, Arc<AccountingInputs>)| Arc::ptr_eq(last, &snapshot.accounting);
+        if self.mounts.back().is_some_and(is_last) {
+            return;
+        }
+        let is_past = |(at, _): &(Duration, _)| snapshot.monotonic.saturating_sub(*at) >= MOUNT_SPAN;
+        while self.mounts.get(1).is_some_and(is_past) {
+            self.mounts.pop_front();
+        }
+        self.mounts
+            .push_back((snapshot.monotonic, Arc::clone(&snapshot.accounting)));
+    }
+
+    /// Returns the mount point of the file system that grew most in these seconds.
+    fn growing_mount(&self) -> Option<Arc<[u8]>> {
+        let [before, now] = [self.mounts.front(), self.mounts.back()];
+        let before = before.and_then(|(_, inputs)| inputs.mounts.as_ref().ok());
+        let used = |device: u64| before?.iter().find(|mount| mount.device == device)?.used.ok();
+        let grown = now?.1.mounts.as_ref().ok()?.iter().filter_map(|mount| {
+            let grown = mount.used.ok()?.saturating_sub(used(mount.device).unwrap_or(0));
+            (grown > 0).then_some((grown, &mount.path))
+        });
+        grown
+            .max_by_key(|(grown, _)| *grown)
+            .map(|(_, path)| Arc::from(&**path))
+    }
+
+    /// Returns what the limits of cgroups leave as of the last snapshot.
+    pub(super) const fn rooms(&self) -> &BTreeMap<Arc<[u8]>, Room> {
+        &self.rooms
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.limits.values().map(Countdown::bytes).sum()
+        self.limits.values().map(|watched| watched.countdown.bytes()).sum()
     }
 }
 
@@ -96,13 +207,18 @@ impl History {
 
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
+        self.danger_watch.push_mounts(snapshot);
         let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
         let mut dangers: Vec<_> = forecasts
             .into_iter()
-            .map(|(limit, forecast)| Danger {
-                taker: self.taker(snapshot, &limit, &forecast),
-                limit,
-                forecast,
+            .map(|(limit, forecast)| {
+                let taker = self.taker(snapshot, &limit, &forecast);
+                Danger {
+                    place: taker.as_ref().and_then(|(key, _)| self.place(key, &forecast)),
+                    taker,
+                    limit,
+                    forecast,
+                }
             })
             .collect();
         order::sort_by(&mut dangers, |a, b| {
@@ -126,9 +242,13 @@ impl History {
             Some((_, most)) if most >= pace => found,
             _ => Some((key, pace)),
         };
-        let is_within = |sample: &ProcessSample| match limit {
-            Limit::Machine | Limit::AddressSpace(_) => true,
-            Limit::Cgroup(above) => sample.facts.cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
+        let stopping = self.danger_watch.limits.get(limit).map(|watched| &watched.stopping);
+        let is_stopped =
+            |path: &[u8]| stopping.is_some_and(|all| with_ancestors(path).any(|above| all.contains(above)));
+        let is_within = |sample: &ProcessSample| match (&sample.facts.cgroup, limit) {
+            (Err(_), limit) => !limit.is_cgroup(),
+            (Ok(path), Limit::Machine | Limit::AddressSpace(_)) => !is_stopped(path),
+            (Ok(path), Limit::Cgroup(above) | Limit::CgroupHigh(above)) => is_within(path, above) && !is_stopped(path),
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
@@ -144,7 +264,8 @@ impl History {
         let process = processes.fold(None, greatest);
         // The processes of a program may be in several cgroups.
         let by = GroupBy::Command;
-        let programs = self.groups_by(by).filter(|_| *limit == Limit::Machine);
+        let is_whole = *limit == Limit::Machine && stopping.is_none_or(HashSet::is_empty);
+        let programs = self.groups_by(by).filter(|_| is_whole);
         let programs = programs.map(|(name, row)| {
             let name = name.cloned();
             (RowKey::Group(GroupKey { by, name }), pace(row))
@@ -155,6 +276,30 @@ impl History {
             (None, program) => program,
             (process, _) => process,
         };
-        most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE)
+        let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
+        let part = self.growing_part(span, &pace_of).filter(|_| *limit == Limit::Machine);
+        let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
+        match (most, part) {
+            (Some((_, one)), Some((key, part))) if part > one * PART_FACTOR => Some((key, part)),
+            (None, part) => part,
+            (most, _) => most,
+        }
+    }
+
+    /// Returns the file system or the slab cache that grows most in that part of the RAM.
+    fn place(&self, key: &RowKey, forecast: &Forecast) -> Option<Arc<[u8]>> {
+        let RowKey::Part(key) = key else { return None };
+        match key.id {
+            "shmem" => self.danger_watch.growing_mount(),
+            SLAB => self.slab().fastest(forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1])),
+            _ => None,
+        }
+    }
+
+    /// Returns the part of the kernel's memory that grows fastest.
+    fn growing_part(&self, span: Duration, pace_of: impl Fn(f64) -> f64) -> Option<(RowKey, f64)> {
+        let parts = self.parts.taking();
+        let paces = parts.map(|(key, row)| (RowKey::Part(key), pace_of(row.footprint().change_over(span))));
+        paces.max_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 }

@@ -76,6 +76,14 @@ impl TableHistories {
         Some((&worst.name, &worst.row))
     }
 
+    /// Returns the name of the line that grew most over `span`.
+    pub(super) fn fastest(&self, span: Duration) -> Option<Arc<[u8]>> {
+        let lines = self.lines.iter().filter(|line| line.seen_in == self.reads);
+        let grown = lines.map(|line| (line.row.footprint().change_over(span), &line.name));
+        let most = grown.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        most.filter(|(grown, _)| *grown > 0.0).map(|(_, name)| Arc::clone(name))
+    }
+
     /// Lets time pass while the last read is fresh.
     fn rest(&mut self, tick: Tick) {
         self.is_fresh = tick.now.saturating_sub(self.read_at) <= MAX_REST;
@@ -272,6 +280,12 @@ impl PartHistories {
         parts.map(|part| (part.key, &part.row))
     }
 
+    /// Returns the parts that the kernel takes for itself or for files in memory, which reclaim does not free.
+    pub(super) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
+        let parts = self.parts.iter().filter(|part| TAKING.contains(&part.key.id));
+        parts.map(|part| (part.key, &part.row))
+    }
+
     pub(super) fn all(&self) -> impl ExactSizeIterator<Item = (&'static str, &RowHistory)> {
         self.parts.iter().map(|part| (part.key.id, &part.row))
     }
@@ -384,6 +398,21 @@ impl PartHistories {
         self.parts.iter().map(|part| part.row.bytes()).sum()
     }
 }
+
+/// The ids of [`PartHistories::taking`].
+const TAKING: &[&str] = &[
+    "shmem",
+    SLAB,
+    "kernel_stacks",
+    "page_tables",
+    "sec_page_tables",
+    "percpu",
+    "vmalloc",
+    "gpu",
+    "hugetlb",
+    "sockets",
+    "kernel",
+];
 
 /// The id of the sum of all resident sets.
 const RESIDENT: &str = "resident";

@@ -439,6 +439,7 @@ impl History {
         self.held.suspect(&self.parts);
         if pass.snapshot.fleet.is_none() {
             self.find_dangers(pass.snapshot);
+            self.find_stalls(pass.snapshot);
         }
         self.shortfall.processes = self.without_past;
         let bytes = self.process_bytes + self.bytes_without_processes();

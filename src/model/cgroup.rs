@@ -1,5 +1,7 @@
 //! Memory figures of a cgroup.
 
+use std::time::Duration;
+
 use super::reading::{Missing, Reading};
 
 /// Calls the macro `$callback` with the list of the memory controller's figures.
@@ -19,15 +21,35 @@ macro_rules! cgroup_figures {
             /// The lowest limit on swap among its own and its ancestors'; `max` if there is none. In v1
             /// `memory.memsw.limit_in_bytes` − `memory.limit_in_bytes`.
             swap_limit: Option<u64>,
+            /// The lowest soft limit (`memory.high`) among its own and its ancestors', above which the kernel reclaims and
+            /// throttles the tasks; `max` if there is none, as in v1.
+            high: Option<u64>,
+            /// The part of `current` that reclaim frees first: file pages on the reclaim lists, reclaimable slab and lazily
+            /// freed memory. Read for cgroups with a limit of their own. `memory.stat`.
+            reclaimable: u64,
+            /// Major faults of its processes. Read with `reclaimable`. `pgmajfault` of `memory.stat`.
+            major_faults: Count,
+            /// Processes in it or below it that were killed because a limit was reached, or the machine's memory was full. In
+            /// v1 without descendants. Read with `reclaimable`. `oom_kill` of `memory.events`.
+            oom_kills: Count,
+            /// Time for which at least one of its tasks waited for memory. Read with `reclaimable`; none in v1.
+            /// `total` of `some` in `memory.pressure`.
+            stalled_some: Duration,
+            /// Time for which all its tasks waited for memory at once. `total` of `full`.
+            stalled_full: Duration,
         }
     };
 }
 
 pub(crate) use cgroup_figures;
 
+/// A number of events since boot, or since the cgroup was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u64);
+
 macro_rules! define_figures {
     ($($(#[$doc:meta])* $figure:ident: $type:ty,)*) => {
-        /// The memory controller's figures of one cgroup, in bytes. Unlike a sum over its processes, they include file
+        /// The memory controller's figures of one cgroup, in bytes unless stated otherwise. Unlike a sum over its processes, they include file
         /// cache, kernel memory and memory left behind by ended processes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct CgroupFigures {
@@ -47,6 +69,13 @@ macro_rules! define_figures {
 cgroup_figures!(define_figures);
 
 impl CgroupFigures {
+    /// Returns the lower of the limit and the soft limit, and true if it is the soft one; `None` without either.
+    pub fn ceiling(&self) -> Option<(u64, bool)> {
+        let hard = self.limit.ok().flatten().map(|limit| (limit, false));
+        let soft = self.high.ok().flatten().map(|limit| (limit, true));
+        hard.into_iter().chain(soft).min()
+    }
+
     /// Returns these figures with the lower of each two limits, for a cgroup below one with the limits of
     /// `above`. If either limit is unknown, so is the result, but a known limit counts below one that is not visible. A
     /// cgroup without the controller is charged to the one above.
@@ -63,6 +92,7 @@ impl CgroupFigures {
         Self {
             limit: lower(self.limit, above.limit),
             swap_limit: lower(self.swap_limit, above.swap_limit),
+            high: lower(self.high, above.high),
             ..*self
         }
     }

@@ -29,6 +29,8 @@ pub enum Missing {
     NotExported,
     /// Hidden by zmtop's namespaces or mounts, such as a cgroup above a container's.
     OutOfView,
+    /// Read only of cgroups with a limit of their own.
+    Unlimited,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -50,13 +52,14 @@ impl Missing {
             Self::TooMany => "too many to have a history each",
             Self::NotExported => "not exported",
             Self::OutOfView => "not visible from here",
+            Self::Unlimited => "no limit",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 13] = [
+        const WORDS: [Missing; 14] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -70,6 +73,7 @@ impl Missing {
             Missing::TooMany,
             Missing::NotExported,
             Missing::OutOfView,
+            Missing::Unlimited,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

@@ -5,6 +5,7 @@
 //! [`proc::system`](crate::proc::system) and the field of a `zmtop/1` record follow.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::reading::{Missing, Reading};
@@ -256,6 +257,8 @@ macro_rules! define_sample {
             pub swaps: Reading<Vec<SwapArea>>,
             /// `/proc/pressure/memory`: the last 10 s.
             pub psi: Reading<Pressure<1>>,
+            /// How long some task, and all tasks at once, have waited for memory since boot. `total` of `/proc/pressure/memory`.
+            pub stalled: Reading<[Duration; 2]>,
             /// Seconds since boot.
             pub uptime: Reading<f64>,
             /// The 1-, 5- and 15-minute load averages.
@@ -284,6 +287,7 @@ macro_rules! define_sample {
                     zram: Vec::new(),
                     swaps: Err(why),
                     psi: Err(why),
+                    stalled: Err(why),
                     uptime: Err(why),
                     loadavg: Err(why),
                     limit: CgroupFigures::missing(why),

@@ -145,6 +145,7 @@ impl<'a> LeaksReport<'a> {
             let what = match &danger.limit {
                 Limit::Machine => "memory".into(),
                 Limit::Cgroup(path) => format!("cgroup {}", text::safe(path)),
+                Limit::CgroupHigh(path) => format!("cgroup {} up to memory.high", text::safe(path)),
                 Limit::AddressSpace(id) => format!("the address space of {} (RLIMIT_AS)", id.pid),
             };
             let taker = match &danger.taker {
@@ -199,14 +200,16 @@ fn limit(limit: &Limit) -> (&'static str, Option<&[u8]>) {
     match limit {
         Limit::Machine => ("machine", None),
         Limit::Cgroup(path) => ("cgroup", Some(path)),
+        Limit::CgroupHigh(path) => ("cgroup-high", Some(path)),
         Limit::AddressSpace(_) => ("address-space", None),
     }
 }
 
 described_object! {
     fn danger, danger_fields<'s>(report: &'s LeaksReport<'_>, danger: &'s Danger) -> Object<'s> {
-        /// The limit: of the machine, a cgroup, or the address space (`RLIMIT_AS`) of process `pid`.
-        "limit": one_of(["machine", "cgroup", "address-space"]) => limit(&danger.limit).0,
+        /// The limit: of the machine, a cgroup, a cgroup's `memory.high`, or the address space (`RLIMIT_AS`) of
+        /// process `pid`.
+        "limit": one_of(["machine", "cgroup", "cgroup-high", "address-space"]) => limit(&danger.limit).0,
         /// The path of the cgroup.
         "cgroup": foreign().null("another limit") => limit(&danger.limit).1.map(Node::bytes),
         /// The memory left.

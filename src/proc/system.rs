@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use procfs::prelude::FromRead;
 
@@ -126,7 +127,12 @@ impl SystemFile {
             Self::Arcstats => arcstats(bytes),
             Self::Swaps => update(bytes.and_then(swaps), |m, swaps| m.sample.swaps = swaps),
             Self::Zram => update((), |m, ()| m.sample.zram.clear()),
-            Self::Pressure => update(bytes.and_then(pressure), |m, pressure| m.sample.psi = pressure.map(psi)),
+            Self::Pressure => {
+                let found = bytes.and_then(pressure).map(psi);
+                update((found, bytes.and_then(stalls)), |m, (pressure, stalls)| {
+                    (m.sample.psi, m.sample.stalled) = (pressure, stalls);
+                })
+            }
             Self::Uptime => update(bytes.and_then(uptime), |m, uptime| m.sample.uptime = uptime),
             Self::Loadavg => update(bytes.and_then(loadavg), |m, loads| m.sample.loadavg = loads),
             Self::Host => bytes.map_or_else(|_| update((), |_, ()| {}), host),
@@ -198,6 +204,18 @@ pub(super) fn psi(pressure: Pressure) -> Pressure<1> {
     Pressure {
         some: first(pressure.some),
         full: first(pressure.full),
+    }
+}
+
+/// Parses the `total` of `some` and of `full` in a `pressure/memory`: how long tasks have waited for memory.
+pub(super) fn stalls(bytes: &[u8]) -> Reading<[Duration; 2]> {
+    let total = |name: &[u8]| {
+        let word = words_after(bytes, name)?.find_map(|word| word.strip_prefix(b"total="))?;
+        Some(Duration::from_micros(number(word)?))
+    };
+    match (total(b"some"), total(b"full")) {
+        (Some(some), Some(full)) => Ok([some, full]),
+        _ => Err(Missing::Malformed),
     }
 }
 

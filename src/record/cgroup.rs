@@ -1,10 +1,11 @@
 //! A cgroup's figures in `zmtop/1`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::cgroup::cgroup_figures;
+use crate::model::cgroup::{Count, cgroup_figures};
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::schema::{self, Shape, described};
@@ -65,6 +66,38 @@ impl Value for u64 {
 
     fn from_json(json: Self) -> Reading<Self> {
         Ok(json)
+    }
+}
+
+impl Value for Count {
+    type Json = u64;
+
+    fn shape() -> Shape {
+        schema::count()
+    }
+
+    fn to_json(self) -> u64 {
+        self.0
+    }
+
+    fn from_json(json: u64) -> Reading<Self> {
+        Ok(Self(json))
+    }
+}
+
+impl Value for Duration {
+    type Json = f64;
+
+    fn shape() -> Shape {
+        schema::seconds()
+    }
+
+    fn to_json(self) -> f64 {
+        self.as_secs_f64()
+    }
+
+    fn from_json(json: f64) -> Reading<Self> {
+        Self::try_from_secs_f64(json).map_err(|_| Missing::Malformed)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The system as a whole in `zmtop/1`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,8 @@ macro_rules! define_system {
                 swaps: Option<Vec<Area<'a>>> = list(object(Area::fields())).unread(),
                 /// Pressure stall information of memory.
                 psi: Option<Stalled> = object(Stalled::fields()).unread(),
+                /// How long some task, and all tasks at once, have waited for memory since boot.
+                stalled_s: Option<[f64; 2]> = list(seconds()).unread(),
                 /// Time since boot.
                 uptime_s: Option<f64> = seconds().unread(),
                 /// The load averages of 1, 5 and 15 minutes.
@@ -55,6 +58,9 @@ macro_rules! define_system {
                         some_avg10: Some(psi.some[0]),
                         full_avg10: Some(psi.full[0]),
                     }),
+                    stalled_s: missing
+                        .value("stalled_s", sample.stalled)
+                        .map(|times| times.map(|time| time.as_secs_f64())),
                     uptime_s: missing.value("uptime_s", sample.uptime),
                     loadavg: missing.value("loadavg", sample.loadavg).map(|loads| loads.map(Some)),
                     limit: Some(Cgroup::from(&sample.limit)),
@@ -73,6 +79,8 @@ macro_rules! define_system {
                         full: [psi.full_avg10?],
                     })
                 };
+                let time = |seconds| Duration::try_from_secs_f64(seconds).ok();
+                let times = |[some, full]: [f64; 2]| Some([time(some)?, time(full)?]);
                 let loads = |[one, five, fifteen]: [Option<f32>; 3]| Some([one?, five?, fifteen?]);
                 let areas = |swaps: Vec<Area<'_>>| swaps.into_iter().map(SwapArea::from).collect();
                 let is_old = record.zram.iter().flatten().any(|device| device.is_swap.is_none());
@@ -81,6 +89,7 @@ macro_rules! define_system {
                     zram: record.zram.into_iter().flatten().map(Zram::from).collect(),
                     swaps: reasons.reading("swaps", record.swaps.map(areas)),
                     psi: reasons.reading("psi", record.psi.and_then(psi)),
+                    stalled: reasons.reading("stalled_s", record.stalled_s.and_then(times)),
                     uptime: reasons.reading("uptime_s", record.uptime_s),
                     loadavg: reasons.reading("loadavg", record.loadavg.and_then(loads)),
                     limit: record

@@ -70,7 +70,7 @@ described! {
         /// The figures of cgroups, by their paths.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
-            map(object(Cgroup::fields())).absent("unless a column or grouping by cgroup requests them"),
+            map(object(Cgroup::fields())).absent("if none is needed; those with a limit always are, while zmtop runs"),
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),

@@ -196,13 +196,14 @@ impl Scanner {
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));
         let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
         self.pool.submit(self.table.held_jobs(now, budget));
-        // A single table needs no lists of cgroups.
-        let needs_lists = self.has_own_pids && self.tick > 0;
-        self.pool.submit(self.cgroups.mounts_job(now, needs_lists));
+        // A single table needs neither lists of cgroups nor their limits.
+        let is_first = self.tick == 0;
+        self.pool.submit(self.cgroups.mounts_job(now, !is_first));
         self.wait(Scope::All, limits, |_| false).await;
-        if self.cgroups.is_on {
+        if !is_first || self.cgroups.is_on {
             // The cgroups of new processes are only known now.
-            let jobs = self.cgroups.jobs(self.table.cgroups(), clock::monotonic());
+            let touched = self.table.touched_cgroups();
+            let jobs = self.cgroups.jobs(self.table.cgroups(), &touched, clock::monotonic());
             self.pool.submit(jobs);
             self.wait(Scope::All, limits, |_| false).await;
         }

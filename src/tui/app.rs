@@ -145,7 +145,9 @@ impl App {
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
-            dangers: !self.engine.history.dangers().is_empty(),
+            stall: !self.engine.history.stalls().is_empty(),
+            // Two, as the second may concern another program.
+            dangers: self.engine.history.dangers().len().min(2) as u16,
             growth: self.engine.living_suspects().next().is_some(),
             graph: if is_page || has_panel {
                 0

@@ -27,7 +27,9 @@ pub struct Layout {
     pub swap: Rect,
     pub pressure: Rect,
     pub graph: Rect,
-    /// The limit that is reached soonest.
+    /// Where tasks wait for memory.
+    pub stall: Rect,
+    /// The limits that are reached soonest, one a line.
     pub dangers: Rect,
     /// The worst leak, or the fastest growth.
     pub growth: Rect,
@@ -58,7 +60,9 @@ pub struct Parts {
     pub tagged: bool,
     pub swap: bool,
     pub unread: bool,
-    pub dangers: bool,
+    pub stall: bool,
+    /// Lines of dangers.
+    pub dangers: u16,
     pub growth: bool,
     /// Lines of the graph of the machine's memory.
     pub graph: u16,
@@ -87,7 +91,9 @@ impl Layout {
         let detail = take(of_tables(true), 7);
         let pressure = take(1, 8);
         let graph = take(parts.graph, 13);
-        let dangers = take(u16::from(parts.dangers), 5);
+        let stall = take(u16::from(parts.stall), 5);
+        let dangers = take(parts.dangers.min(1), 5);
+        let dangers = dangers + take(parts.dangers.saturating_sub(1).min(dangers), 12);
         let growth = take(u16::from(parts.growth), 5);
 
         let mut y = 0;
@@ -104,6 +110,7 @@ impl Layout {
             swap: line(swap),
             graph: line(graph),
             pressure: line(pressure),
+            stall: line(stall),
             dangers: line(dangers),
             growth: line(growth),
             page: line(left),

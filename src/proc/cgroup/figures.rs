@@ -4,9 +4,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::{Mounts, Version, above, charged, each_id};
+use crate::model::cgroup::Count;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words, words_after};
+use crate::proc::system;
 
 /// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
 /// fits into 63 bits, for pages of up to 64 KiB.
@@ -46,50 +48,114 @@ fn resolved(mounts: Mounts) -> Mounts {
     })
 }
 
-/// Reads the figures of a cgroup of the unified hierarchy.
-fn read_v2(dir: &OwnedFd) -> CgroupFigures {
-    let read_limit = |name| match read_file(dir, name, limit) {
-        // Among cgroups with the controller, only the root lacks the file.
-        Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
-        other => other,
+/// Selects the files of a cgroup to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The limits.
+    pub limits: bool,
+    /// Memory and swap; for a cgroup with a limit of its own also the figures that tell how near it is.
+    pub usage: bool,
+}
+
+impl Extent {
+    pub const ALL: Self = Self {
+        limits: true,
+        usage: true,
     };
-    CgroupFigures {
-        current: read_file(dir, b"memory.current", figure),
-        swap: read_file(dir, b"memory.swap.current", figure),
-        limit: read_limit(b"memory.max"),
-        swap_limit: read_limit(b"memory.swap.max"),
+}
+
+/// Reads the cgroup's own limits into `figures`.
+fn read_limits(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
+    match version {
+        Version::V1 => {
+            figures.limit = read_file(dir, b"memory.limit_in_bytes", limit);
+            let both = match read_file(dir, b"memory.memsw.limit_in_bytes", limit) {
+                // The kernel does not account swap.
+                Err(Missing::Unsupported) => Ok(None),
+                other => other,
+            };
+            figures.swap_limit = swap_limit(both, figures.limit);
+            figures.high = Ok(None);
+        }
+        Version::V2 => {
+            let read = |name| match read_file(dir, name, limit) {
+                // Among cgroups with the controller, only the root lacks the file.
+                Err(Missing::Unsupported) if has_memory(dir) => Ok(None),
+                other => other,
+            };
+            figures.limit = read(b"memory.max");
+            figures.swap_limit = read(b"memory.swap.max");
+            figures.high = read(b"memory.high");
+        }
     }
 }
 
-fn read_v1(dir: &OwnedFd) -> CgroupFigures {
-    let current = read_file(dir, b"memory.usage_in_bytes", figure);
-    let both = read_file(dir, b"memory.memsw.usage_in_bytes", figure);
-    let limit_of_both = match read_file(dir, b"memory.memsw.limit_in_bytes", limit) {
-        // The kernel does not account swap.
-        Err(Missing::Unsupported) => Ok(None),
-        other => other,
-    };
-    let limit = read_file(dir, b"memory.limit_in_bytes", limit);
-    CgroupFigures {
-        current,
-        swap: both.and_then(|both| Ok(both.saturating_sub(current?))),
-        limit,
-        swap_limit: swap_limit(limit_of_both, limit),
+fn read_usage(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
+    match version {
+        Version::V1 => {
+            figures.current = read_file(dir, b"memory.usage_in_bytes", figure);
+            let both = read_file(dir, b"memory.memsw.usage_in_bytes", figure);
+            figures.swap = both.and_then(|both| Ok(both.saturating_sub(figures.current?)));
+        }
+        Version::V2 => {
+            figures.current = read_file(dir, b"memory.current", figure);
+            figures.swap = read_file(dir, b"memory.swap.current", figure);
+        }
     }
 }
 
-/// Reads the figures of the cgroup at `path`, with its own limits only. If no path leads to its parent, as at the root of
-/// a cgroup namespace, the limits above it count too, as far as they are known.
-pub fn read(mounts: &Mounts, path: &[u8]) -> CgroupFigures {
+/// Reads how much of the cgroup's memory can be reclaimed, its events and its pressure.
+fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
+    let mut buf = vec![0; MAX_STAT];
+    let stat = slurp(dir, b"memory.stat", &mut buf);
+    // v1 includes descendants only in the `total_` fields.
+    let names: [&[u8]; 4] = match version {
+        Version::V1 => [b"total_active_file", b"total_inactive_file", b"", b"total_pgmajfault"],
+        Version::V2 => [b"active_file", b"inactive_file", b"slab_reclaimable", b"pgmajfault"],
+    };
+    let get = |at: usize| value(stat?, names[at]);
+    let lists = get(0).and_then(|active| Ok(active.saturating_add(get(1)?)));
+    figures.reclaimable = lists.map(|lists| lists.saturating_add(get(2).unwrap_or(0)));
+    figures.major_faults = get(3).map(Count);
+    let events: &[u8] = match version {
+        Version::V1 => b"memory.oom_control",
+        Version::V2 => b"memory.events",
+    };
+    let mut buf = [0; 512];
+    figures.oom_kills = slurp(dir, events, &mut buf).and_then(|text| value(text, b"oom_kill").map(Count));
+    let stalls = slurp(dir, b"memory.pressure", &mut buf).and_then(system::stalls);
+    figures.stalled_some = stalls.map(|[some, _]| some);
+    figures.stalled_full = stalls.map(|[_, full]| full);
+}
+
+/// Reads the `extent` of the cgroup at `path`, with its own limits only; the rest stays as in `before`. If no path leads to
+/// its parent, as at the root of a cgroup namespace, the limits above it count too, as far as they are known.
+pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures) -> CgroupFigures {
     let Some(directory) = mounts.directory(path) else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
-    if above(path).is_some_and(|parent| mounts.directory(parent).is_some()) {
-        return read_directory(mounts.version, &directory);
+    if !above(path).is_some_and(|parent| mounts.directory(parent).is_some()) {
+        let levels = read_levels(mounts, path);
+        let all = levels.into_iter().reduce(|own, above| own.below(&above));
+        return all.unwrap_or(CgroupFigures::missing(Missing::OutOfView));
     }
-    let levels = read_levels(mounts, path);
-    let all = levels.into_iter().reduce(|own, above| own.below(&above));
-    all.unwrap_or(CgroupFigures::missing(Missing::OutOfView))
+    let dir = match open_directory(&directory) {
+        Ok(dir) => dir,
+        Err(why) => return CgroupFigures::missing(why),
+    };
+    let mut figures = *before;
+    if extent.limits {
+        read_limits(mounts.version, &dir, &mut figures);
+    }
+    if extent.usage {
+        read_usage(mounts.version, &dir, &mut figures);
+        let (own, current) = (figures.ceiling(), figures.current.unwrap_or(0));
+        let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);
+        if is_near || (own.is_some() && figures.current != before.current) {
+            read_nearness(mounts.version, &dir, &mut figures);
+        }
+    }
+    figures
 }
 
 /// Reads the figures of the cgroup at `path` and of its visible ancestors, innermost first, each with its own limits. The
@@ -139,16 +205,16 @@ pub(super) fn value(text: &[u8], key: &[u8]) -> Reading<u64> {
     figure(words.next().ok_or(Missing::Malformed)?)
 }
 
-/// Reads the figures of the cgroup in this directory, with its own limits only.
+/// Reads the memory, swap and own limits of the cgroup in this directory.
 fn read_directory(version: Version, directory: &[u8]) -> CgroupFigures {
     open_directory(directory).map_or_else(CgroupFigures::missing, |dir| read_opened(version, &dir))
 }
 
 pub(super) fn read_opened(version: Version, dir: &OwnedFd) -> CgroupFigures {
-    match version {
-        Version::V1 => read_v1(dir),
-        Version::V2 => read_v2(dir),
-    }
+    let mut figures = CgroupFigures::missing(Missing::Unlimited);
+    read_limits(version, dir, &mut figures);
+    read_usage(version, dir, &mut figures);
+    figures
 }
 
 /// Opens the directory of a cgroup. If it does not exist, the cgroup is mounted elsewhere or hidden by another mount.

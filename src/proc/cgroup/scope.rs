@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::figures::{self, MAX_STAT, open_directory, read_file, read_opened, slurp, value};
+use super::figures::{self, MAX_STAT, open_directory, read_opened, slurp, value};
 use super::{Mounts, Version, above, charged, is_below};
 use crate::account::headroom::swap_adds;
 use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeKind};
@@ -33,13 +34,13 @@ pub struct ScopeReading {
     stat: Stat,
     kernel_total: Reading<u64>,
     pressure: Reading<Pressure>,
+    stalled: Reading<[Duration; 2]>,
     oom_kill: Reading<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Level {
     figures: CgroupFigures,
-    high: Reading<Option<u64>>,
     reclaimable: Reading<u64>,
 }
 
@@ -133,23 +134,20 @@ impl Place {
             Version::V2 => (stat.get(b"kernel"), &b"memory.events"[..]),
         };
         let oom_kill = file(events).and_then(|text| value(&text, b"oom_kill"));
-        let pressure = file(b"memory.pressure").and_then(|text| system::pressure(&text));
+        let waits = file(b"memory.pressure");
+        let stalled = waits.as_deref().map_err(|why| *why).and_then(system::stalls);
+        let pressure = waits.and_then(|text| system::pressure(&text));
         let level = |(at, directory): (usize, &Vec<u8>)| {
             let dir = open_directory(directory);
             let figures = dir
                 .as_ref()
                 .map_or_else(|why| CgroupFigures::missing(*why), |dir| read_opened(version, dir));
-            let high = match (version, &dir) {
-                (Version::V2, Ok(dir)) => read_file(dir, b"memory.high", figures::limit).or(Ok(None)),
-                _ => Ok(None),
-            };
-            let limits = [figures.limit, figures.swap_limit, high];
+            let limits = [figures.limit, figures.swap_limit, figures.high];
             let is_limited = limits
                 .iter()
                 .any(|limit| !matches!(limit, Ok(None) | Err(Missing::Unsupported)));
             (at == 0 || is_limited).then(|| Level {
                 figures,
-                high,
                 reclaimable: match at {
                     0 => stat.reclaimable(),
                     _ => Stat::read(version, &dir).reclaimable(),
@@ -166,6 +164,7 @@ impl Place {
             stat,
             kernel_total,
             pressure,
+            stalled,
             oom_kill,
         }
     }
@@ -272,9 +271,13 @@ impl Level {
         }
     }
 
+    fn high(&self) -> Reading<Option<u64>> {
+        self.figures.high.or(Ok(None))
+    }
+
     /// Returns the lower of the hard limit and the soft one (`high`).
     fn ceiling(&self) -> Reading<Option<u64>> {
-        least([self.limit(), self.high].into_iter())
+        least([self.limit(), self.high()].into_iter())
     }
 
     fn used(&self) -> Reading<u64> {
@@ -304,6 +307,7 @@ impl ScopeReading {
             stat,
             kernel_total: Err(Missing::TimedOut),
             pressure: Err(Missing::TimedOut),
+            stalled: Err(Missing::TimedOut),
             oom_kill: Err(Missing::TimedOut),
         }
     }
@@ -343,7 +347,7 @@ impl ScopeReading {
             kind: *kind,
             path: Arc::clone(path),
             limit: effective,
-            high: least(levels().map(|level| level.high)),
+            high: least(levels().map(Level::high)),
             current: own.figures.current,
             used: own_use,
             free: free.and_then(|free| free.ok_or(Missing::Unsupported)),
@@ -464,6 +468,7 @@ impl ScopeReading {
             zswap_written: stat.pages(b"zswpwb"),
             oom_kill: self.oom_kill,
             psi: self.pressure.map(system::psi),
+            stalled: self.stalled,
             uptime: host.uptime,
             loadavg: host.loadavg,
             limit: host.limit,

@@ -1,17 +1,28 @@
-//! Reads the figures of cgroups while they are needed.
+//! Reads the figures of cgroups: of those with a limit always, of the others while they are needed.
+//!
+//! The limits of all cgroups are read every ten seconds. The memory of a cgroup with a limit is read once a second while it
+//! or one of its processes changes or it is half full, else every four seconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::model::{CgroupFigures, Missing, Reading};
-use crate::proc::cgroup::{Mounts, above, figures};
+use crate::proc::cgroup::figures::{self, Extent};
+use crate::proc::cgroup::{Mounts, above};
 
 /// Cgroups read in one job, at some 15 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
 /// Time for which figures are valid. Each cgroup is read once a second, whether the interval is 1 s or shorter.
 const FIGURES_HOLD: Duration = Duration::from_millis(990);
+/// The same for a cgroup at rest, far below its limit, while figures are not needed.
+const REST_HOLDS: Duration = Duration::from_millis(3990);
+/// Time for which the limits of a cgroup are valid, and of one that has a limit and whose memory changes.
+const LIMITS_HOLD: Duration = Duration::from_millis(9990);
+const MOVING_LIMITS_HOLD: Duration = Duration::from_millis(1990);
+/// Time between two searches for cgroups without processes, while figures are not needed. New ones are found at once.
+const USE_HOLDS: Duration = Duration::from_secs(10);
 /// Time for which mounts are valid. They hardly ever change.
 const MOUNTS_HOLD: Duration = Duration::from_secs(30);
 /// Length in bytes and number of levels beyond which a path is ignored. A forged tree may contain any path, and each
@@ -21,12 +32,15 @@ const MAX_DEPTH: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Cgroups {
+    /// The figures of all cgroups are needed.
     pub(super) is_on: bool,
     /// The mounts, and when they were read.
     mounts: Option<(Reading<Arc<Mounts>>, Duration)>,
     is_reading_mounts: bool,
     /// Sorted, so that each comes after its ancestors.
     by_path: BTreeMap<Arc<[u8]>, Cgroup>,
+    /// When cgroups without processes were last dropped.
+    used_at: Option<Duration>,
     jobs: u64,
 }
 
@@ -34,17 +48,53 @@ struct Cgroup {
     /// Its own limits, not its ancestors'.
     figures: CgroupFigures,
     at: Option<Duration>,
+    limits_at: Option<Duration>,
+    /// Its memory changed between the last two reads, or it is at least half full.
+    is_moving: bool,
     job: Option<u64>,
     /// A process is in it, or below it.
     is_used: bool,
 }
 
-impl Cgroups {
-    pub(super) fn set(&mut self, is_on: bool) {
-        self.is_on = is_on;
-        if !is_on {
-            self.by_path.clear();
+impl Cgroup {
+    /// Returns the files to read now; `None` if all of them are fresh.
+    fn due(&self, now: Duration, is_on: bool, is_touched: bool) -> Option<Extent> {
+        let is_over = |at: Option<Duration>, holds| at.is_none_or(|at| now.saturating_sub(at) >= holds);
+        let is_limited = self.figures.ceiling().is_some();
+        let holds = if is_on || is_touched || self.is_moving {
+            FIGURES_HOLD
+        } else {
+            REST_HOLDS
+        };
+        let limits_hold = if is_limited && self.is_moving {
+            MOVING_LIMITS_HOLD
+        } else {
+            LIMITS_HOLD
+        };
+        let extent = Extent {
+            limits: is_over(self.limits_at, limits_hold),
+            usage: (is_on || is_limited) && is_over(self.at, holds),
+        };
+        (extent.limits || extent.usage).then_some(extent)
+    }
+
+    fn set(&mut self, figures: CgroupFigures, extent: Extent, now: Duration) {
+        if extent.limits {
+            self.limits_at = Some(now);
         }
+        if extent.usage {
+            let current = figures.current.unwrap_or(0);
+            let is_near = figures.ceiling().is_some_and(|(limit, _)| current >= limit / 2);
+            self.is_moving = is_near || figures.current != self.figures.current;
+            self.at = Some(now);
+        }
+        (self.figures, self.job) = (figures, None);
+    }
+}
+
+impl Cgroups {
+    pub(super) const fn set(&mut self, is_on: bool) {
+        self.is_on = is_on;
     }
 
     /// Returns where cgroups are mounted, if that is known.
@@ -53,12 +103,11 @@ impl Cgroups {
         mounts.as_ref().ok().map(Arc::clone)
     }
 
-    /// Returns the job to read the mounts if they are unknown or outdated, and needed: for the figures or for `other`
-    /// uses.
-    pub(super) fn mounts_job(&mut self, now: Duration, other: bool) -> Option<Job> {
+    /// Returns the job to read the mounts if they are unknown or outdated, and `is_needed`.
+    pub(super) fn mounts_job(&mut self, now: Duration, is_needed: bool) -> Option<Job> {
         let age = self.mounts.as_ref().map(|(_, at)| now.saturating_sub(*at));
         let is_fresh = age.is_some_and(|age| age < MOUNTS_HOLD);
-        if !(self.is_on || other) || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
+        if !(self.is_on || is_needed) || is_fresh || std::mem::replace(&mut self.is_reading_mounts, true) {
             return None;
         }
         Some(job(
@@ -72,36 +121,66 @@ impl Cgroups {
         ))
     }
 
-    /// Returns jobs to read the cgroups at `paths`, which hold all processes, and their ancestors as far as
-    /// they are mounted. All other cgroups are dropped.
-    pub(super) fn jobs<'a>(&mut self, paths: impl Iterator<Item = &'a Arc<[u8]>>, now: Duration) -> Vec<Job> {
-        self.by_path.values_mut().for_each(|cgroup| cgroup.is_used = false);
-        for path in paths {
-            self.mark_used(path);
+    /// Returns jobs to read the cgroups at `paths`, which hold all processes, and their ancestors as far as they are
+    /// mounted. All other cgroups are dropped. The processes of `touched` cgroups changed in this tick.
+    pub(super) fn jobs<'a>(
+        &mut self,
+        paths: impl Iterator<Item = &'a Arc<[u8]>>,
+        touched: &HashSet<&'a [u8]>,
+        now: Duration,
+    ) -> Vec<Job> {
+        let is_known = |path: &&[u8]| self.by_path.contains_key(*path);
+        let is_fresh = self.used_at.is_some_and(|at| now.saturating_sub(at) < USE_HOLDS);
+        if self.is_on || !is_fresh || !touched.iter().all(is_known) {
+            self.used_at = Some(now);
+            self.by_path.values_mut().for_each(|cgroup| cgroup.is_used = false);
+            for path in paths {
+                self.mark_used(path);
+            }
+            self.by_path.retain(|_, cgroup| cgroup.is_used);
         }
-        self.by_path.retain(|_, cgroup| cgroup.is_used);
         let Some((Ok(mounts), _)) = &self.mounts else {
             return Vec::new();
         };
-        let is_old = |c: &Cgroup| c.at.is_none_or(|at| now.saturating_sub(at) >= FIGURES_HOLD);
+        let is_on = self.is_on;
+        let due = |path: &[u8], cgroup: &Cgroup| {
+            let is_idle = cgroup.job.is_none();
+            is_idle
+                .then(|| cgroup.due(now, is_on, touched.contains(path)))
+                .flatten()
+        };
         let cgroups = self.by_path.iter_mut();
-        let mut wanted: Vec<_> = cgroups.filter(|(_, c)| c.job.is_none() && is_old(c)).collect();
+        let mut wanted: Vec<_> = cgroups
+            .filter_map(|(path, cgroup)| Some((path, due(path, cgroup)?, cgroup)))
+            .collect();
         let mut jobs = Vec::new();
         for batch in wanted.chunks_mut(BATCH) {
             self.jobs += 1;
             let (number, mounts) = (self.jobs, Arc::clone(mounts));
-            for (_, cgroup) in batch.iter_mut() {
-                cgroup.job = Some(number);
-            }
-            let paths: Vec<_> = batch.iter().map(|(path, _)| Arc::clone(path)).collect();
+            let reads: Vec<_> = batch
+                .iter_mut()
+                .map(|(path, extent, cgroup)| {
+                    cgroup.job = Some(number);
+                    (Arc::clone(path), *extent, cgroup.figures)
+                })
+                .collect();
             jobs.push(job(
                 JobKey::Cgroups(number),
-                15 * paths.len() as u64,
+                15 * reads.len() as u64,
                 move |_, _| {
-                    let read = |path: Arc<[u8]>| (figures::read(&mounts, &path), path);
-                    paths.into_iter().map(read).collect::<Vec<_>>()
+                    let read = |(path, extent, before): (Arc<[u8]>, Extent, CgroupFigures)| {
+                        (figures::read(&mounts, &path, extent, &before), path, extent)
+                    };
+                    reads.into_iter().map(read).collect::<Vec<_>>()
                 },
-                move |scanner, found| scanner.cgroups.set_figures(number, found, scanner.now),
+                move |scanner, found| {
+                    for (figures, path, extent) in found {
+                        let cgroup = scanner.cgroups.by_path.get_mut(&path);
+                        if let Some(cgroup) = cgroup.filter(|cgroup| cgroup.job == Some(number)) {
+                            cgroup.set(figures, extent, scanner.now);
+                        }
+                    }
+                },
             ));
         }
         jobs
@@ -128,6 +207,8 @@ impl Cgroups {
                     let cgroup = Cgroup {
                         figures: CgroupFigures::missing(Missing::Pending),
                         at: None,
+                        limits_at: None,
+                        is_moving: false,
                         job: None,
                         is_used: true,
                     };
@@ -139,20 +220,9 @@ impl Cgroups {
         }
     }
 
-    fn set_figures(&mut self, job: u64, found: Vec<(CgroupFigures, Arc<[u8]>)>, now: Duration) {
-        for (figures, path) in found {
-            if let Some(cgroup) = self.by_path.get_mut(&path).filter(|c| c.job == Some(job)) {
-                (cgroup.figures, cgroup.at, cgroup.job) = (figures, Some(now), None);
-            }
-        }
-    }
-
-    /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. A cgroup whose
-    /// read is late is reported as timed out.
+    /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. While figures are
+    /// not needed, only cgroups with such a limit are returned. A cgroup whose read is late is reported as timed out.
     pub(super) fn publish(&self, running: &RunningReads) -> Arc<BTreeMap<Arc<[u8]>, CgroupFigures>> {
-        if !self.is_on {
-            return Arc::default();
-        }
         let unmounted = match &self.mounts {
             Some((Ok(_), _)) => None,
             Some((Err(why), _)) => Some(*why),
@@ -172,6 +242,9 @@ impl Cgroups {
                 None => figures,
             };
             all.insert(Arc::clone(path), figures);
+        }
+        if !self.is_on {
+            all.retain(|_, figures| figures.ceiling().is_some());
         }
         Arc::new(all)
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::alert::Rule;
 use crate::columns::cell::WITHOUT_PACE;
 use crate::columns::{AppliesTo, Column, ColumnId, Label, Needs, Priority, TableKind, Unit, layout, needs_of_filter};
-use crate::group::GroupBy;
+use crate::group::{GroupBy, RowKey};
 use crate::text;
 use crate::trend::Verdict;
 use crate::tui::app::{App, Page, Scope, Table};
@@ -199,7 +199,16 @@ impl App {
         // The limits that suspects approach.
         let limits = needs_if(!self.engine.suspects.is_empty(), Needs::CGROUP_FIGURES);
         let held = needs_if(self.engine.history.held().is_suspected(), Needs::HELD);
-        shown.and(rules).and(limits).and(held).within(Needs::ON_DEMAND)
+        // The file systems and the slab caches that take the memory.
+        let dangers = self.engine.history.dangers().iter();
+        let mut by_kernel = dangers.filter(|danger| matches!(danger.taker, None | Some((RowKey::Part(_), _))));
+        let kernel = needs_if(by_kernel.next().is_some(), Needs::ACCOUNT.and(Needs::SLAB));
+        shown
+            .and(rules)
+            .and(limits)
+            .and(held)
+            .and(kernel)
+            .within(Needs::ON_DEMAND)
     }
 
     fn needs_of_tables(&self) -> Needs {

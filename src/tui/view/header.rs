@@ -2,6 +2,7 @@
 //!
 //! The numbers beside the texts of a line are their priorities: on a narrow screen those with the lowest are left out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -13,8 +14,9 @@ use crate::config::{Action, Context, Theme};
 use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::history::dangers::Limit;
+use crate::history::stalls::StallKind;
 use crate::history::suspects::Suspect;
-use crate::model::{FleetStatus, Reading, Snapshot, SystemSample};
+use crate::model::{CgroupFigures, FleetStatus, Reading, Snapshot, SystemSample};
 use crate::text;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::App;
@@ -34,11 +36,14 @@ pub(super) fn draw(app: &App, layout: &Layout, cut: impl Fn(Rect) -> Rect, buf: 
     title(app).draw(cut(layout.title), buf);
     let Some(snapshot) = &app.engine.snapshot else { return };
     draw_graph(app, snapshot, cut(layout.graph), buf);
+    for (at, area) in cut(layout.dangers).rows().enumerate() {
+        danger(app, snapshot, at, area).draw(area, buf);
+    }
     let lines: [(Rect, Line); 6] = [
         (layout.mem, memory),
         (layout.swap, swap),
         (layout.pressure, pressure),
-        (layout.dangers, danger),
+        (layout.stall, stall),
         (layout.growth, growth),
         (layout.unread, unread),
     ];
@@ -477,28 +482,97 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
-// The limit that is reached soonest.
+// Where tasks wait for memory, and the limits that are reached soonest.
 //
+//  ▲ STALLED  58% of the time all tasks wait for memory: 812 indexer reads back 40.0M/s  for 2m10
+//  ▲ STALLED  31 reporter waits 68% of the time: /batch is at its soft limit of 50.0M (memory.high)
 //  ▲ DANGER  memory is full in 12 min at this pace: 1.1G left, falling by 90M/min  27213 python3 +80M/min  mostly [heap] +136M
+//  ▲ DANGER  /web reaches its limit of 120M in 20 s at this pace: 80.0M left, falling by 4.0M/s  27213 importer +4.0M/s
 
-fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
+/// Returns the path of a cgroup, with its end if it is too long.
+fn name_of_cgroup(path: &[u8], width: u16) -> String {
+    text::truncate_start(&text::safe(path), if width < 100 { 16 } else { 36 })
+}
+
+fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
+    let theme = &app.config.theme;
+    let mut line = StatusLine::default();
+    let stalls = app.engine.history.stalls();
+    let Some(stall) = stalls.first() else { return line };
+    line.text(95, " ▲ STALLED ", theme.danger);
+    let share = format!("{:.0}% of the time", stall.share * 100.0);
+    let waiter = stall.waiter.map(|(id, bytes)| {
+        let facts = snapshot.row(id).map(|row| &*row.facts);
+        (labels::process(id, facts, if width < 100 { 16 } else { 36 }), bytes)
+    });
+    let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(path, width));
+    match (stall.kind, cgroup) {
+        (StallKind::Thrash, cgroup) => {
+            let all = cgroup.map_or_else(|| "all tasks wait".into(), |name| format!("all tasks of {name} wait"));
+            line.text(90, format!(" {share} {all} for memory"), theme.text);
+            if let Some((name, bytes)) = waiter {
+                line.text(80, format!(": {name}"), theme.warning);
+                line.text(
+                    75,
+                    format!(" reads back {}/s", units::bytes(bytes as u64, app.screen.units)),
+                    theme.text,
+                );
+            }
+        }
+        (StallKind::Throttled, cgroup) => {
+            let name = waiter.map_or_else(|| "some task".into(), |(name, _)| name);
+            line.text(90, format!(" {name} waits {share}"), theme.warning);
+            let figures = stall.cgroup.as_ref().and_then(|path| snapshot.cgroups.get(path));
+            let high = figures.and_then(|figures| figures.high.ok().flatten());
+            let high = high.map_or(String::new(), |high| {
+                format!(" of {}", units::bytes(high, app.screen.units))
+            });
+            line.text(
+                85,
+                format!(": {} is at its soft limit{high}", cgroup.unwrap_or_default()),
+                theme.text,
+            );
+            line.text(60, " (memory.high)", theme.dim);
+        }
+    }
+    let long = units::span(app.engine.history.elapsed_since(stall.since));
+    line.text(40, format!("  for {long}"), theme.dim);
+    if stalls.len() > 1 {
+        line.text(70, format!("  {} more", stalls.len() - 1), theme.dim);
+    }
+    line
+}
+
+/// Returns the line of the danger at that position. The last line that has room says how many more there are.
+fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let dangers = app.engine.history.dangers();
-    let Some(danger) = dangers.first() else {
+    let Some(danger) = dangers.get(at) else {
         return line;
     };
-    let width = if width < 100 { 16 } else { 36 };
+    let width = if area.width < 100 { 16 } else { 36 };
     line.text(95, " ▲ DANGER ", theme.danger);
     let forecast = &danger.forecast;
-    let (limit, note) = match &danger.limit {
-        Limit::Machine => ("memory".into(), ""),
-        Limit::AddressSpace(id) => (format!("address space of {}", id.pid), " (RLIMIT_AS)"),
-        Limit::Cgroup(path) => (format!("cgroup {}", text::truncate_start(&text::safe(path), width)), ""),
-    };
     let time = units::about(forecast.time());
-    let text = format!(" {limit} is full in {time} at this pace{note}");
-    line.text(90, text, theme.text);
+    let of_cgroup = |path: &Arc<[u8]>, limit: &str| {
+        let ceiling = snapshot.cgroups.get(path).and_then(CgroupFigures::ceiling);
+        let size = ceiling.map_or(String::new(), |(bytes, _)| {
+            format!(" of {}", units::bytes(bytes, app.screen.units))
+        });
+        format!(
+            "{} reaches its {limit}{size} in {time}",
+            name_of_cgroup(path, area.width)
+        )
+    };
+    let (text, note) = match &danger.limit {
+        Limit::Machine => (format!("memory is full in {time}"), ""),
+        Limit::AddressSpace(id) => (format!("address space of {} is full in {time}", id.pid), " (RLIMIT_AS)"),
+        Limit::Cgroup(path) => (of_cgroup(path, "limit"), ""),
+        Limit::CgroupHigh(path) => (of_cgroup(path, "soft limit"), " (memory.high)"),
+    };
+    line.text(90, format!(" {text}"), theme.text);
+    line.text(65, format!(" at this pace{note}"), theme.text);
     let left = units::bytes(forecast.left, app.screen.units);
     let pace = units::pace(forecast.pace);
     line.text(40, format!(": {left} left, falling by {pace}"), theme.dim);
@@ -506,6 +580,13 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line.text(30, format!(" for at least {long}"), theme.dim);
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
+        Some((RowKey::Part(key), pace)) => {
+            line.text(80, format!("  {}", key.label), theme.warning);
+            if let Some(place) = &danger.place {
+                line.text(75, format!(", {}", labels::cut(place, width)), theme.warning);
+            }
+            line.text(80, format!(" +{}", units::pace(*pace)), theme.warning);
+        }
         Some((key, pace)) => {
             let name = match key {
                 RowKey::Part(key) => key.label.into(),
@@ -520,8 +601,9 @@ fn danger(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
             }
         }
     }
-    if dangers.len() > 1 {
-        line.text(70, format!("  {} more", dangers.len() - 1), theme.dim);
+    let shown = usize::from(app.layout().dangers.height);
+    if at + 1 == shown && dangers.len() > shown {
+        line.text(70, format!("  {} more", dangers.len() - shown), theme.dim);
     }
     line
 }

@@ -241,6 +241,15 @@ impl Table {
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
+    /// Returns the cgroups of the processes that changed in this tick, as far as they are known.
+    pub(crate) fn touched_cgroups(&self) -> HashSet<&[u8]> {
+        let entries = self.buffers.touched.iter().filter_map(|pid| self.entries.get(pid));
+        let processes = entries.filter_map(|entry| entry.process.as_deref());
+        processes
+            .filter_map(|process| process.facts.facts.cgroup.as_deref().ok())
+            .collect()
+    }
+
     /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
     /// contain the pids of this tree.
     pub(crate) fn facts_jobs(&mut self, now: Duration, mounts: Option<&Arc<Mounts>>) -> Vec<Job> {

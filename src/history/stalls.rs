@@ -1,0 +1,221 @@
+//! Stalls: tasks wait for memory for a good part of the time, as what they need was reclaimed, or a soft limit throttles them.
+//!
+//! A stall is a fact about the last seconds, by the pressure stall information of the machine or of a cgroup with a limit. By
+//! itself pressure does not tell that something is wrong: a backup that fills the page cache waits for reclaim, too. A stall
+//! also needs its reason: *thrash*, when tasks read back what was reclaimed from them (major faults), or *throttled*, when a
+//! cgroup is at its soft limit with memory that cannot be reclaimed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::headroom::{Room, is_within};
+use crate::history::History;
+use crate::model::process::{Identity, ProcessSample};
+use crate::model::snapshot::Snapshot;
+use crate::order;
+
+/// The time over which waiting is measured. The kernel updates the pressure of the machine every 2 s.
+const SPAN: Duration = Duration::from_secs(5);
+/// Maximum time between two readings; before, equal counters are the same reading.
+const READ_INTERVAL: Duration = Duration::from_millis(2500);
+/// Minimum time between two values of which the share is computed.
+const MIN_SPAN: Duration = Duration::from_secs(3);
+/// Share of the time from which on waiting is a stall, and below which a stall ends: of all tasks at once, and of some task.
+const FULL: [f64; 2] = [0.10, 0.05];
+const SOME: [f64; 2] = [0.30, 0.15];
+/// Minimum number of major faults a second in a thrash.
+const MIN_FAULTS: f64 = 50.0;
+/// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
+const STUCK: f64 = 0.9;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StallKind {
+    /// Tasks read back what was reclaimed from them.
+    Thrash,
+    /// The tasks of a cgroup are throttled at its soft limit.
+    Throttled,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stall {
+    /// The path of the cgroup; `None` for the machine.
+    pub cgroup: Option<Arc<[u8]>>,
+    pub kind: StallKind,
+    /// The share of the last seconds in which all tasks waited at once, or some task for the throttled.
+    pub share: f64,
+    /// When it was first seen, on the monotonic clock.
+    pub since: Duration,
+    /// The process that waits most, and how many bytes a second it reads back.
+    pub waiter: Option<(Identity, f64)>,
+}
+
+/// The counters of one moment: time, time that some and all tasks have waited, major faults.
+type Counters = (Duration, [Duration; 2], Option<u64>);
+
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    counters: VecDeque<Counters>,
+    since: Option<Duration>,
+}
+
+/// The shares of the time in which some task, and all tasks, waited; and major faults a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    some: f64,
+    full: f64,
+    faults: f64,
+}
+
+impl Watched {
+    /// Adds the counters of one moment, and returns what they show of the last seconds. They may be older than the snapshot:
+    /// equal ones are one reading.
+    fn push(&mut self, counters: Counters) -> Option<Waiting> {
+        let (now, stalled, _) = counters;
+        let decreased = |(_, last, _): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
+        if self.counters.back().is_some_and(decreased) {
+            *self = Self::default();
+        }
+        let is_read = |(at, last, _): &Counters| *last != stalled || now.saturating_sub(*at) >= READ_INTERVAL;
+        if self.counters.back().is_none_or(is_read) {
+            self.counters.push_back(counters);
+        }
+        while self
+            .counters
+            .get(1)
+            .is_some_and(|(at, ..)| now.saturating_sub(*at) >= SPAN)
+        {
+            self.counters.pop_front();
+        }
+        let ((then, before, faults_before), (now, stalled, faults)) = (self.counters.front()?, self.counters.back()?);
+        let span = now.saturating_sub(*then);
+        if span < MIN_SPAN {
+            return None;
+        }
+        let seconds = span.as_secs_f64();
+        let share = |at: usize| (stalled[at].saturating_sub(before[at]).as_secs_f64() / seconds).min(1.0);
+        let faulted = faults
+            .zip(*faults_before)
+            .map_or(0, |(now, before)| now.saturating_sub(before));
+        Some(Waiting {
+            some: share(0),
+            full: share(1),
+            faults: faulted as f64 / seconds,
+        })
+    }
+}
+
+/// Tracks who waits for memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StallWatch {
+    watched: BTreeMap<Option<Arc<[u8]>>, Watched>,
+    stalls: Vec<Stall>,
+}
+
+impl StallWatch {
+    /// Adds a snapshot; returns the stalls without those that wait.
+    fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<Stall> {
+        let now = snapshot.monotonic;
+        self.watched
+            .retain(|path, _| path.as_ref().is_none_or(|path| rooms.contains_key(path)));
+        let mut found = Vec::new();
+        if let Ok(stalled) = snapshot.system.stalled {
+            let counters = (now, stalled, snapshot.system.pgmajfault.ok());
+            found.extend(self.watch(None, counters, false));
+        }
+        for (path, room) in rooms {
+            let Some(figures) = snapshot.cgroups.get(path) else {
+                continue;
+            };
+            let (Ok(some), Ok(full)) = (figures.stalled_some, figures.stalled_full) else {
+                continue;
+            };
+            let soft = figures.high.ok().flatten().filter(|_| room.is_soft);
+            let stays = room.used.saturating_sub(figures.swap.unwrap_or(0));
+            let is_stuck = soft.is_some_and(|high| stays as f64 >= high as f64 * STUCK);
+            let counters = (now, [some, full], figures.major_faults.ok().map(|count| count.0));
+            found.extend(self.watch(Some(Arc::clone(path)), counters, is_stuck));
+        }
+        found
+    }
+
+    /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit.
+    fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<Stall> {
+        let watched = self.watched.entry(cgroup.clone()).or_default();
+        // Once begun, it ends at the lower bound.
+        let bound = usize::from(watched.since.is_some());
+        let stalled = watched.push(counters).and_then(|waiting| {
+            if is_stuck && waiting.some >= SOME[bound] {
+                Some((StallKind::Throttled, waiting.some))
+            } else {
+                let is_thrash = waiting.full >= FULL[bound] && waiting.faults >= MIN_FAULTS;
+                is_thrash.then_some((StallKind::Thrash, waiting.full))
+            }
+        });
+        let Some((kind, share)) = stalled else {
+            watched.since = None;
+            return None;
+        };
+        Some(Stall {
+            cgroup,
+            kind,
+            share,
+            since: *watched.since.get_or_insert(counters.0),
+            waiter: None,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let queues = self.watched.values().map(|watched| watched.counters.capacity());
+        queues.sum::<usize>() * size_of::<Counters>()
+    }
+}
+
+impl History {
+    /// Returns the stalls, the longest waiting share first.
+    pub fn stalls(&self) -> &[Stall] {
+        &self.stall_watch.stalls
+    }
+
+    /// Updates the stalls from a snapshot.
+    pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
+        let mut stalls = self.stall_watch.push(snapshot, self.danger_watch.rooms());
+        for stall in &mut stalls {
+            stall.waiter = self.waiter(snapshot, stall);
+        }
+        let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
+        let all = stalls.clone();
+        // Tasks that wait in a cgroup make the machine wait, too.
+        let is_explained = |stall: &Stall| {
+            let path = stall
+                .waiter
+                .filter(|_| stall.cgroup.is_none())
+                .and_then(|(id, _)| cgroup(id));
+            let inner = all.iter().filter_map(|stall| stall.cgroup.as_ref());
+            path.is_some_and(|path| inner.into_iter().any(|above| is_within(path, above)))
+        };
+        stalls.retain(|stall| !is_explained(stall));
+        order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));
+        self.stall_watch.stalls = stalls;
+    }
+
+    /// Returns the process that reads most back, or the largest one that is throttled.
+    fn waiter(&self, snapshot: &Snapshot, stall: &Stall) -> Option<(Identity, f64)> {
+        let page = rustix::param::page_size() as f64;
+        let is_in = |sample: &&ProcessSample| match (&stall.cgroup, &sample.facts.cgroup) {
+            (None, _) => true,
+            (Some(above), Ok(path)) => is_within(path, above),
+            (Some(_), Err(_)) => false,
+        };
+        let rows = snapshot.rows().iter().filter(is_in);
+        let rows = rows.filter_map(|sample| Some((sample.id, self.get(sample.id)?)));
+        let reading = rows.map(|(id, row)| (id, row.change().majflt.unwrap_or(0.0) * page, row.newest_footprint()));
+        let waiter = match stall.kind {
+            StallKind::Thrash => reading
+                .max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
+                .filter(|(_, bytes, _)| *bytes > 0.0),
+            StallKind::Throttled => reading.max_by_key(|(_, _, footprint)| *footprint),
+        };
+        waiter.map(|(id, bytes, _)| (id, bytes))
+    }
+}
