@@ -153,6 +153,18 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
         let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);
         if is_near || (own.is_some() && figures.current != before.current) {
             read_nearness(mounts.version, &dir, &mut figures);
+        } else if own.is_none() {
+            let missing = CgroupFigures::missing(Missing::Unlimited);
+            let (current, swap) = (figures.current, figures.swap);
+            let (limit, swap_limit, high) = (figures.limit, figures.swap_limit, figures.high);
+            figures = CgroupFigures {
+                current,
+                swap,
+                limit,
+                swap_limit,
+                high,
+                ..missing
+            };
         }
     }
     figures

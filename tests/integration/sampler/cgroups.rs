@@ -56,6 +56,8 @@ fn figures_of_v2_and_the_limits_that_hold() {
             swap: Ok(12),
             limit: Ok(Some(9000)),
             swap_limit: Ok(Some(300)),
+            high: Ok(None),
+            ..CgroupFigures::missing(Missing::Unlimited)
         }
     );
     assert_eq!(figures(&snapshot, "/a.slice").swap_limit, Ok(None));
@@ -65,6 +67,7 @@ fn figures_of_v2_and_the_limits_that_hold() {
         CgroupFigures {
             limit: Ok(None),
             swap_limit: Ok(None),
+            high: Ok(None),
             ..CgroupFigures::missing(Missing::Unsupported)
         }
     );
@@ -96,6 +99,9 @@ fn figures_of_v1() {
             swap: Ok(600),
             limit: Ok(Some(7000)),
             swap_limit: Ok(Some(3000)),
+            high: Ok(None),
+            reclaimable: Err(Missing::Unsupported),
+            ..CgroupFigures::missing(Missing::Unsupported)
         }
     );
     let leaf = figures(&snapshot, "/a.slice/b.service");

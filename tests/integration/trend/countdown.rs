@@ -11,8 +11,9 @@ const WITHIN: Duration = Duration::from_secs(1800);
 fn told(seconds: u64, left: impl Fn(f64) -> f64) -> Vec<Option<Forecast>> {
     let mut countdown = Countdown::default();
     let each = (0..seconds).map(|second| {
-        countdown.push(Duration::from_secs(1000 + second), left(second as f64).max(0.0) as u64);
-        countdown.forecast(WITHIN)
+        let left = left(second as f64).max(0.0) as u64;
+        countdown.push(Duration::from_secs(1000 + second), left);
+        countdown.forecast(WITHIN, left)
     });
     each.collect()
 }
@@ -142,6 +143,55 @@ fn less_than_a_minute_is_told_within_three_seconds() {
 }
 
 #[test]
+fn what_is_full_within_seconds_is_told_within_two() {
+    for phase in [0.0, 0.2, 0.4, 0.6, 0.8, 0.95] {
+        let begin = 100.0 + phase;
+        let told = told(110, ramp(400.0, 30.0, begin, f64::MAX));
+        let first = told.iter().position(Option::is_some).expect("it is told");
+        assert!(first as f64 <= begin + 2.0, "from {begin}: told at {first}");
+    }
+    // Programs that start.
+    for (length, mib) in [(1.0, 60.0), (1.9, 15.0), (0.5, 19.0)] {
+        let told = told(130, ramp(400.0, mib / length, 100.6, length));
+        assert_eq!(told.iter().position(Option::is_some), None, "{mib} in {length} s");
+    }
+}
+
+#[test]
+fn a_kill_ends_it_at_once() {
+    // It held 300 MiB, and as much is free again.
+    for grows_on in [0.0, 4.0] {
+        let told = told(160, |second| {
+            let used = 20.0 * (second - 100.0).clamp(0.0, 15.0);
+            let freed = if second > 115.0 {
+                300.0 - grows_on * (second - 115.0)
+            } else {
+                0.0
+            };
+            (400.0 - used + freed) * MIB
+        });
+        assert!(told[104..=115].iter().all(Option::is_some));
+        assert!(told[116..119].iter().all(Option::is_none), "{grows_on}");
+        assert_eq!(told[130].is_some(), grows_on > 0.0);
+    }
+}
+
+#[test]
+fn a_part_that_never_runs_out_is_not_counted_as_left() {
+    // 900 MiB of the values belong to limits that are nearer.
+    let mut countdown = Countdown::default();
+    let mut told = None;
+    for second in 0..60 {
+        let left = 300 - 5 * second;
+        countdown.push(Duration::from_secs(second), (900 + left) << 20);
+        told = countdown.forecast(WITHIN, left << 20);
+    }
+    let told = told.expect("it is told");
+    assert_eq!(told.left, 5 << 20);
+    assert!((told.seconds() - 1.0).abs() < 0.2, "{told:?}");
+}
+
+#[test]
 fn a_step_is_not_urgent() {
     for (name, left) in [
         (
@@ -203,7 +253,7 @@ fn a_gap_in_the_values_is_no_pace() {
     // Half of it went while nobody looked.
     for second in 310..316 {
         countdown.push(Duration::from_secs(second), 1 << 29);
-        assert_eq!(countdown.forecast(WITHIN), None);
+        assert_eq!(countdown.forecast(WITHIN, 1 << 29), None);
     }
 }
 
