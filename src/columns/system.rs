@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Column, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::History;
-use crate::model::system::Psi;
+use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +49,12 @@ fn rate(per_second: Option<f64>, wrap: fn(f64) -> Value<'static>) -> Value<'stat
     per_second.map_or(Value::Missing(Missing::Pending), wrap)
 }
 
-fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Psi) -> f32) -> Value<'a> {
-    let psi = row.snapshot.system.psi.as_ref();
-    psi.map_or_else(
-        |e| Value::Missing(*e),
-        |psi| Value::Share(f64::from(percent(psi)) / 100.0),
-    )
+fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Pressure<1>) -> [f32; 1]) -> Value<'a> {
+    let share = |psi| percent(&psi).map(|percent| f64::from(percent) / 100.0);
+    row.snapshot
+        .system
+        .psi
+        .map_or_else(Value::Missing, |psi| Value::Share(share(psi)[0]))
 }
 
 pub static COLUMNS: &[Entry] = &[
@@ -128,10 +128,10 @@ pub static COLUMNS: &[Entry] = &[
         r.snapshot.system.oom_kill.map_or_else(Value::Missing, Value::Count)
     })
     .help("Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat."),
-    figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some_avg10))
+    figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some))
         .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_some_ratio"),
-    figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full_avg10))
+    figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full))
         .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_full_ratio"),
     figure("full_in", Unit::Seconds, |r| {

@@ -10,7 +10,7 @@ use super::clock::{Clock, Clocks};
 use super::query::Field;
 use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
-use crate::model::system::{AccountingInputs, Psi};
+use crate::model::system::{AccountingInputs, Pressure};
 use crate::model::{
     Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling, SelfCost, Snapshot,
     Stat, SystemSample, ToldVerdict, Walk,
@@ -495,14 +495,14 @@ fn take_sum(system: &mut SystemSample, metric: Option<&str>, value: f64) {
         *figure(system) = whole(value).ok_or(Missing::Malformed);
         return;
     }
-    let mut psi = system.psi.unwrap_or(Psi {
-        some_avg10: 0.0,
-        full_avg10: 0.0,
+    let mut psi = system.psi.unwrap_or(Pressure {
+        some: [0.0],
+        full: [0.0],
     });
     let percent = (value.clamp(0.0, 1.0) * 100.0) as f32;
     match metric {
-        Some("zmtop_system_stalled_some_ratio") => psi.some_avg10 = percent,
-        Some("zmtop_system_stalled_full_ratio") => psi.full_avg10 = percent,
+        Some("zmtop_system_stalled_some_ratio") => psi.some = [percent],
+        Some("zmtop_system_stalled_full_ratio") => psi.full = [percent],
         _ => return,
     }
     system.psi = Ok(psi);

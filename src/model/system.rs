@@ -254,8 +254,8 @@ macro_rules! define_sample {
             pub zram: Vec<Zram>,
             /// `/proc/swaps`.
             pub swaps: Reading<Vec<SwapArea>>,
-            /// `/proc/pressure/memory`.
-            pub psi: Reading<Psi>,
+            /// `/proc/pressure/memory`: the last 10 s.
+            pub psi: Reading<Pressure<1>>,
             /// Seconds since boot.
             pub uptime: Reading<f64>,
             /// The 1-, 5- and 15-minute load averages.
@@ -399,15 +399,6 @@ impl SwapArea {
     }
 }
 
-/// Memory pressure: waiting time, in percent of the last 10 s.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Psi {
-    /// At least one task waited.
-    pub some_avg10: f32,
-    /// All tasks waited.
-    pub full_avg10: f32,
-}
-
 /// Figures of the system that only its account needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountingInputs {
@@ -506,13 +497,13 @@ pub struct Ksm {
     pub saved: u64,
 }
 
-/// Time that tasks waited for memory, in percent of the last 10, 60 and 300 seconds.
+/// Time that tasks waited for memory, in percent of the last 10, 60 and 300 seconds, or of the first `N` of these periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pressure {
+pub struct Pressure<const N: usize = 3> {
     /// At least one task waited.
-    pub some: [f32; 3],
+    pub some: [f32; N],
     /// All tasks waited.
-    pub full: [f32; 3],
+    pub full: [f32; N],
 }
 
 /// Memory of sockets, in bytes.

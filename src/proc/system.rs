@@ -10,7 +10,7 @@ use procfs::prelude::FromRead;
 use super::cgroup::{self, figures};
 use super::files::{self, Roots};
 use super::parse::{kib, number, unescape_octal, words, words_after};
-use crate::model::system::{FigureSource, Pressure, Psi, SwapArea, Zram};
+use crate::model::system::{FigureSource, Pressure, SwapArea, Zram};
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 use crate::order;
 
@@ -192,10 +192,12 @@ pub(super) fn pressure(bytes: &[u8]) -> Reading<Pressure> {
     }
 }
 
-pub(super) fn psi(pressure: Pressure) -> Psi {
-    Psi {
-        some_avg10: pressure.some[0],
-        full_avg10: pressure.full[0],
+/// Keeps the averages of the last 10 s.
+pub(super) fn psi(pressure: Pressure) -> Pressure<1> {
+    let first = |[avg10, ..]: [f32; 3]| [avg10];
+    Pressure {
+        some: first(pressure.some),
+        full: first(pressure.full),
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::model::system::{
-    FigureSource, Psi, Scope, ScopeKind, SwapArea, SystemFigure, Zram, scope_figures, system_figures,
+    FigureSource, Pressure, Scope, ScopeKind, SwapArea, SystemFigure, Zram, scope_figures, system_figures,
 };
 use crate::model::{CgroupFigures, SystemSample};
 use crate::record::cgroup::{Cgroup, Value};
@@ -27,7 +27,7 @@ macro_rules! define_system {
                 #[serde(borrow)]
                 swaps: Option<Vec<Area<'a>>> = list(object(Area::fields())).unread(),
                 /// Pressure stall information of memory.
-                psi: Option<Pressure> = object(Pressure::fields()).unread(),
+                psi: Option<Stalled> = object(Stalled::fields()).unread(),
                 /// Time since boot.
                 uptime_s: Option<f64> = seconds().unread(),
                 /// The load averages of 1, 5 and 15 minutes.
@@ -51,9 +51,9 @@ macro_rules! define_system {
                     swaps: missing
                         .value("swaps", sample.swaps.as_ref().map_err(|why| *why))
                         .map(|swaps| swaps.iter().map(Area::from).collect()),
-                    psi: missing.value("psi", sample.psi).map(|psi| Pressure {
-                        some_avg10: Some(psi.some_avg10),
-                        full_avg10: Some(psi.full_avg10),
+                    psi: missing.value("psi", sample.psi).map(|psi| Stalled {
+                        some_avg10: Some(psi.some[0]),
+                        full_avg10: Some(psi.full[0]),
                     }),
                     uptime_s: missing.value("uptime_s", sample.uptime),
                     loadavg: missing.value("loadavg", sample.loadavg).map(|loads| loads.map(Some)),
@@ -67,10 +67,10 @@ macro_rules! define_system {
         impl From<System<'_>> for SystemSample {
             fn from(record: System<'_>) -> Self {
                 let reasons = Reasons(record.unread.as_ref());
-                let psi = |psi: Pressure| {
-                    Some(Psi {
-                        some_avg10: psi.some_avg10?,
-                        full_avg10: psi.full_avg10?,
+                let psi = |psi: Stalled| {
+                    Some(Pressure {
+                        some: [psi.some_avg10?],
+                        full: [psi.full_avg10?],
                     })
                 };
                 let loads = |[one, five, fifteen]: [Option<f32>; 3]| Some([one?, five?, fifteen?]);
@@ -154,7 +154,7 @@ fn shape_of(figure: &str) -> Shape {
 
 described! {
     #[derive(Debug, Deserialize, Serialize)]
-    struct Pressure {
+    struct Stalled {
         /// The share of the last 10 s in which at least one task waited for memory.
         some_avg10: Option<f32> = percent(),
         /// The share of the last 10 s in which all tasks waited for memory.

@@ -348,7 +348,7 @@ fn pressure(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     line.text(90, " PSI  ", theme.dim);
     match snapshot.system.psi {
         Ok(psi) => {
-            for (priority, label, share) in [(80, "some ", psi.some_avg10), (75, " full ", psi.full_avg10)] {
+            for (priority, label, share) in [(80, "some ", psi.some[0]), (75, " full ", psi.full[0])] {
                 let style = if share >= 1.0 { theme.warning } else { theme.text };
                 line.labeled(priority, label, theme.dim, format!("{share:.1}%"), style);
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zmtop::alert::{Target, Transition};
 use zmtop::group::RowKey;
-use zmtop::model::system::Psi;
+use zmtop::model::system::Pressure;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 
 use super::{Evaluator, outline, process_with, rule};
@@ -263,9 +263,9 @@ fn the_system_has_rules_of_its_own() {
         (system.mem_total, system.mem_available) = (Ok(8 << 30), Ok(available << 20));
         (system.pswpin, system.swap_total) = (Ok(swapped << 20), Ok(4 << 30));
         system.swap_free = Ok(4 << 30);
-        system.psi = Ok(Psi {
-            some_avg10: psi,
-            full_avg10: 0.0,
+        system.psi = Ok(Pressure {
+            some: [psi],
+            full: [0.0],
         });
         let told = evaluator.evaluate(1.0, snapshot);
         let words = told

@@ -373,7 +373,7 @@ fn sums_and_pressures_of_hosts_are_told_apart() {
         let more = order.map(|(field, text)| (field, text.to_owned()));
         let snapshot = Rounds::new().round(1000, &[("web", "api", 3)], &more).unwrap();
         let psi = snapshot.system.psi.unwrap();
-        assert_eq!((psi.some_avg10, psi.full_avg10), (25.0, 50.0));
+        assert_eq!((psi.some[0], psi.full[0]), (25.0, 50.0));
         assert_eq!(snapshot.system.mem_total, Ok(1 << 20));
     }
 }

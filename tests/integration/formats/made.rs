@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
 use zmtop::model::snapshot::JvmHeap;
-use zmtop::model::system::{Psi, SwapArea, SystemSample, Zram};
+use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::{
     CgroupFigures, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing, ProcessSample, Reading,
     Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
@@ -115,9 +115,9 @@ pub(crate) fn small() -> Snapshot {
             used: 300,
             priority: Ok(-2),
         }]),
-        psi: Ok(Psi {
-            some_avg10: 0.1,
-            full_avg10: 0.0,
+        psi: Ok(Pressure {
+            some: [0.1],
+            full: [0.0],
         }),
         uptime: Ok(1234.56),
         ..SystemSample::missing(Missing::Unsupported)
@@ -311,7 +311,10 @@ fn sample() -> BoxedStrategy<ProcessSample> {
 }
 
 fn system() -> BoxedStrategy<SystemSample> {
-    let psi = (0.0_f32..100.0, 0.0_f32..100.0).prop_map(|(some_avg10, full_avg10)| Psi { some_avg10, full_avg10 });
+    let psi = (0.0_f32..100.0, 0.0_f32..100.0).prop_map(|(some, full)| Pressure {
+        some: [some],
+        full: [full],
+    });
     let area = (bytes(), any::<u64>(), reading(any::<i32>())).prop_map(|(path, size, priority)| SwapArea {
         path: path.into(),
         kind: "file".into(),

@@ -153,7 +153,7 @@ fn in_a_container_its_limit_is_the_machine() {
     assert_eq!(system.available(), Ok(53 * MIB));
     assert_eq!((system.swap_total, system.swap_used()), (Ok(10 * MIB), Ok(3 * MIB)));
     assert_eq!(system.oom_kill, Ok(1));
-    assert!((system.psi.unwrap().some_avg10 - 7.5).abs() < 0.01);
+    assert!((system.psi.unwrap().some[0] - 7.5).abs() < 0.01);
     let scope = system.scope.as_deref().unwrap();
     assert_eq!(
         (&*scope.path, scope.limit, scope.soft_limit()),

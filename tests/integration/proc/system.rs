@@ -1,6 +1,6 @@
 //! The system's files.
 
-use zmtop::model::system::{Psi, SwapArea};
+use zmtop::model::system::{Pressure, SwapArea};
 use zmtop::model::{Missing, SystemSample};
 use zmtop::proc::system::{Machine, SystemFile};
 use zmtop::proc::system::{MmStat, mm_stat};
@@ -123,9 +123,9 @@ fn swap_areas_keep_their_raw_paths() {
 #[test]
 fn pressure_load_and_uptime() {
     let bytes = b"some avg10=1.50 avg60=0.10 avg300=0.00 total=123\nfull avg10=0.25 avg60=0.00 avg300=0.00 total=4\n";
-    let expected = Psi {
-        some_avg10: 1.5,
-        full_avg10: 0.25,
+    let expected = Pressure {
+        some: [1.5],
+        full: [0.25],
     };
     assert_eq!(sample(SystemFile::Pressure, bytes).psi, Ok(expected));
     for bad in [

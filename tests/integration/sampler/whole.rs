@@ -3,7 +3,7 @@
 use std::fs;
 
 use zmtop::model::Missing;
-use zmtop::model::system::{Psi, Zram};
+use zmtop::model::system::{Pressure, Zram};
 use zmtop::sampler::{Options, Scanner};
 
 use crate::support::block_on;
@@ -35,9 +35,9 @@ fn the_system_is_read() {
         is_swap: true,
     };
     assert_eq!(s.zram, [zram]);
-    let psi = Psi {
-        some_avg10: 1.5,
-        full_avg10: 0.25,
+    let psi = Pressure {
+        some: [1.5],
+        full: [0.25],
     };
     assert_eq!(s.psi, Ok(psi));
     assert_eq!((s.uptime, s.loadavg), (Ok(1_036_800.25), Ok([0.5, 0.25, 0.1])));

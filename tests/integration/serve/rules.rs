@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use regex::Regex;
-use zmtop::model::system::Psi;
+use zmtop::model::system::Pressure;
 use zmtop::serve::{Family, Kind, MetricUnit};
 
 use super::exported::{Exported, sized};
@@ -152,9 +152,9 @@ fn scene(host: &mut Exported, second: u64, has_leaks: bool) -> Vec<Family> {
         (system.mem_total, system.mem_available) = (Ok(16 * gib), Ok(8 * gib));
         (system.swap_total, system.swap_free) = (Ok(4 * gib), Ok(0));
         (system.pswpin, system.pswpout, system.oom_kill) = (Ok(gib), Ok(5 * gib), Ok(3));
-        system.psi = Ok(Psi {
-            some_avg10: 0.0,
-            full_avg10: 0.0,
+        system.psi = Ok(Pressure {
+            some: [0.0],
+            full: [0.0],
         });
     })
 }

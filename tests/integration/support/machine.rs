@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::model::system::{Psi, SwapArea, Zram};
+use zmtop::model::system::{Pressure, SwapArea, Zram};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Sampling, SelfCost, Snapshot};
 
 use super::rows::{MIB, process, snapshot, walk, with_facts};
@@ -162,9 +162,9 @@ pub(crate) fn machine(now: Duration, processes: Vec<ProcessSample>) -> Snapshot 
     s.pswpin = Ok(0);
     s.pswpout = Ok(now.as_secs() * 12 * 1024);
     s.pgmajfault = Ok(now.as_secs() * 12);
-    s.psi = Ok(Psi {
-        some_avg10: 0.1,
-        full_avg10: 0.0,
+    s.psi = Ok(Pressure {
+        some: [0.1],
+        full: [0.0],
     });
     s.uptime = Ok(12.3 * 86_400.0);
     s.loadavg = Ok([0.42, 0.31, 0.2]);
