@@ -15,7 +15,7 @@ pub use page::{HelpSection, Page, PageKey, PageTable, Pages};
 use crate::act::RequestId;
 use crate::alert::Alerts;
 use crate::columns::{COLUMNS, ColumnId, Row, layout};
-use crate::config::{Config, Settings, UiSettings, alerts};
+use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
 use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals};
@@ -29,7 +29,7 @@ use crate::tui::chart::Chart;
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::growth::GrowthTracker;
 use crate::tui::layout::{Layout, Parts};
-use crate::tui::widgets::ListState;
+use crate::tui::widgets::{ListState, movement};
 use crate::units::Units;
 
 /// Maximum number of processes of one folded row that are in the focus.
@@ -256,9 +256,13 @@ impl App {
         table.select_index(table.list.cursor.saturating_add_signed(rows), height);
     }
 
-    pub fn page_selection(&mut self, down: bool) {
-        let page = self.rows_shown().max(1).cast_signed();
-        self.move_selection(if down { page } else { -page });
+    /// Performs an action that moves the selection; returns false for another one.
+    pub fn on_movement(&mut self, action: Action) -> bool {
+        let Some(to) = movement(action) else { return false };
+        let height = self.rows_shown();
+        let table = self.tables.current_mut();
+        table.select_index(to(table.list.cursor, height.max(1)), height);
+        true
     }
 
     pub fn row_source<'a>(&'a self, snapshot: &'a Snapshot) -> RowSource<'a> {
