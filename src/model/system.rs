@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::reading::{Missing, Reading};
+use crate::text::named;
 
 /// Calls the macro `$callback` with the list.
 ///

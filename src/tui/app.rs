@@ -25,6 +25,7 @@ use crate::model::kernel::Callers;
 use crate::model::{FleetStatus, Identity, ProcessSample, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
+use crate::text::named;
 use crate::tui::chart::Chart;
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::growth::GrowthTracker;
@@ -290,7 +291,7 @@ impl App {
             two_tables: self.tables.two,
             kernel_threads: self.query.kernel_threads,
             span: self.screen.chart.span().id.into(),
-            graph: self.screen.graph.name().into(),
+            graph: self.screen.graph.id().into(),
             ..self.config.settings.ui.clone()
         }
     }
@@ -507,39 +508,24 @@ pub struct Message {
     pub bad: bool,
 }
 
-/// The height of the graph of the machine's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GraphHeight {
-    /// By the height of the screen.
-    #[default]
-    Auto,
-    Low,
-    High,
-    Off,
+named! {
+    /// The height of the graph of the machine's memory.
+    pub enum GraphHeight {
+        /// By the height of the screen.
+        Auto = "auto",
+        Low = "low",
+        High = "high",
+        Off = "off",
+    }
 }
 
 impl GraphHeight {
-    const ALL: [(Self, &str); 4] = [
-        (Self::Auto, "auto"),
-        (Self::Low, "low"),
-        (Self::High, "high"),
-        (Self::Off, "off"),
-    ];
     /// A screen with fewer lines has no room for a graph above the table.
     const ROOMY: u16 = 40;
 
-    pub fn from_name(name: &str) -> Self {
-        let found = Self::ALL.iter().find(|(_, known)| *known == name);
-        found.map_or_else(Self::default, |(height, _)| *height)
-    }
-
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
     #[must_use]
     pub fn next(self) -> Self {
-        Self::ALL[(self as usize + 1) % Self::ALL.len()].0
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 
     /// Returns the lines of the graph, its axis included, on a screen of that height.
@@ -583,7 +569,7 @@ impl Screen {
             chart: Chart::over(&ui.span),
             has_swap: true,
             totals_row: ui.totals,
-            graph: GraphHeight::from_name(&ui.graph),
+            graph: GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto),
             panel_open: false,
             picking: false,
             message: None,

@@ -64,7 +64,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CopyCommand => return copy_command(app),
         Action::Graph => {
             app.screen.graph = app.screen.graph.next();
-            app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
+            app.screen.say(format!("graph of memory: {}", app.screen.graph.id()));
             app.scroll_to_selection();
         }
 
