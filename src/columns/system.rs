@@ -38,11 +38,7 @@ const fn figure(id: &'static str, unit: Unit, value: Get) -> Entry {
 }
 
 fn share(part: Reading<u64>, whole: Reading<u64>) -> Value<'static> {
-    match (part, whole) {
-        (Ok(_), Ok(0)) => Value::Blank,
-        (Ok(part), Ok(whole)) => Value::Share(part as f64 / whole as f64),
-        (Err(e), _) | (_, Err(e)) => Value::Missing(e),
-    }
+    Value::share(part.map(|n| n as f64), whole)
 }
 
 fn rate(per_second: Option<f64>, wrap: fn(f64) -> Value<'static>) -> Value<'static> {
