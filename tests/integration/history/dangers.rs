@@ -235,8 +235,8 @@ fn the_nearest_limit_that_binds_is_in_danger_and_no_other() {
         (400, 120, 0, vec![cgroup("/slice/pod")]),
         // The slice's limit is nearer, and then the machine's.
         (400, 300, 100, vec![cgroup("/slice")]),
-        (400, 900, 700, vec![Limit::Machine]),
-        (400, 900, 0, vec![Limit::Machine]),
+        (250, 900, 700, vec![Limit::Machine]),
+        (250, 900, 0, vec![Limit::Machine]),
     ] {
         let cgroups = |second| {
             let used = 20 + growing(second);

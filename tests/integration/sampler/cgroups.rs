@@ -68,7 +68,9 @@ fn figures_of_v2_and_the_limits_that_hold() {
             limit: Ok(None),
             swap_limit: Ok(None),
             high: Ok(None),
-            ..CgroupFigures::missing(Missing::Unsupported)
+            current: Err(Missing::Unsupported),
+            swap: Err(Missing::Unsupported),
+            ..CgroupFigures::missing(Missing::Unlimited)
         }
     );
 }

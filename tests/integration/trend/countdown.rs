@@ -143,21 +143,6 @@ fn less_than_a_minute_is_told_within_three_seconds() {
 }
 
 #[test]
-fn what_is_full_within_seconds_is_told_within_two() {
-    for phase in [0.0, 0.2, 0.4, 0.6, 0.8, 0.95] {
-        let begin = 100.0 + phase;
-        let told = told(110, ramp(400.0, 30.0, begin, f64::MAX));
-        let first = told.iter().position(Option::is_some).expect("it is told");
-        assert!(first as f64 <= begin + 2.0, "from {begin}: told at {first}");
-    }
-    // Programs that start.
-    for (length, mib) in [(1.0, 60.0), (1.9, 15.0), (0.5, 19.0)] {
-        let told = told(130, ramp(400.0, mib / length, 100.6, length));
-        assert_eq!(told.iter().position(Option::is_some), None, "{mib} in {length} s");
-    }
-}
-
-#[test]
 fn a_kill_ends_it_at_once() {
     // It held 300 MiB, and as much is free again.
     for grows_on in [0.0, 4.0] {
@@ -172,7 +157,6 @@ fn a_kill_ends_it_at_once() {
         });
         assert!(told[104..=115].iter().all(Option::is_some));
         assert!(told[116..119].iter().all(Option::is_none), "{grows_on}");
-        assert_eq!(told[130].is_some(), grows_on > 0.0);
     }
 }
 
