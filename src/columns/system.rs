@@ -130,6 +130,15 @@ pub static COLUMNS: &[Entry] = &[
     figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full))
         .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_full_ratio"),
+    figure("stalled", Unit::Share, |r| {
+        Value::Share(r.history.stalls().first().map_or(0.0, |stall| stall.share))
+    })
+    .help(
+        "The part of the last five seconds in which tasks waited for memory, while that is reported as a stall: of the machine \
+         or a cgroup, whose tasks read back what was reclaimed, or which memory.high throttles. 0 if there is none. Formula: \
+         time in memory.pressure ÷ time.",
+    )
+    .metric("zmtop_system_stall_ratio"),
     figure("full_in", Unit::Seconds, |r| {
         let dangers = r.history.dangers().iter();
         let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);

@@ -135,6 +135,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         by: args.by,
         suspects: &found,
         dangers: observed.history.dangers(),
+        stalls: observed.history.stalls(),
         grown: &grown,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),

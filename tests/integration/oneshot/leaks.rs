@@ -145,6 +145,7 @@ fn written_of(
         by: None,
         suspects,
         dangers,
+        stalls: &[],
         grown: &grown,
         more: 2,
         shortfall,
