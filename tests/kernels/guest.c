@@ -6,7 +6,7 @@
 //   NAME files DIR COUNT           makes empty files, and ends
 //   record PROGRAM...              runs it in a terminal of 120×40 and writes to stdout what it prints ("O"), the lines that
 //                                  come from stdin ("E", events), and twice a second the state of the memory ("T"), each
-//                                  as "KIND MILLISECONDS LENGTH\n" and LENGTH bytes; until the event "end"
+//                                  as "KIND MILLISECONDS LENGTH\n" and LENGTH bytes; until the event "over"
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <glob.h>
@@ -171,7 +171,7 @@ static int record(char **program) {
             bytes[n > 0 ? n : 0] = 0;
             for (char *line = strtok(bytes, "\n"); line; line = strtok(0, "\n")) {
                 emit('E', line, strlen(line));
-                if (strcmp(line, "end") == 0) {
+                if (strcmp(line, "over") == 0) {
                     kill(child, SIGKILL);
                     waitpid(child, 0, 0);
                     tcdrain(1);

@@ -1,8 +1,9 @@
 """The scenes: what happens in the machine, and what the first screen must say about it, and when.
 
 A script runs in the machine (512 MB, about 400 of them free) with the functions of `init`: `group`, `start`, `killed`, `swap`,
-`mark EVENT`. zmtop has run for 8 s when it starts. `.ci/kernels` notes the events "scene" before that and "end" after it; a
-script marks "begin" where the load begins.
+`mark EVENT`. One zmtop runs all the time, and for 20 s or more when a script starts. `init` notes the events "scene" three seconds before
+that and "end" after the calm that follows it; a script marks "begin" where the load begins. Every scene has programs of its
+own, as a kill stays on the screen for ten minutes.
 
 A rule is a `Say`: the pattern must be in a line of the screen within so many seconds of an event, and stay there until
 another; or a `Never`: it must be in no line between two events (the first with so many seconds of grace). Times are the
@@ -234,7 +235,7 @@ SCENES = {
         mark begin
         start . indexer thrash 500
         pid=$!
-        sleep 45
+        sleep 40
         kill -9 $pid
         wait $pid
         mark stopped
