@@ -1,7 +1,7 @@
 // The program of the emulated machine. Its first argument says what it does; its name is the scene's.
 //   NAME grow MB_A_SECOND [MB]     takes memory at this rate until it is killed, or until it has so much: then it sleeps
 //   NAME grow MB_A_SECOND MB exit  ends instead
-//   NAME thrash MB                 touches so much memory at random for ever; notes the event "filled"
+//   NAME thrash MB SECONDS         takes so much memory, notes the event "filled", touches it at random so long, and ends
 //   NAME write FILE MB_A_SECOND MB writes a file, and ends
 //   NAME files DIR COUNT           makes empty files, and ends
 //   record PROGRAM...              runs it in a terminal of 120×40 and writes to stdout what it prints ("O"), the lines that
@@ -66,10 +66,10 @@ static void grow(double rate, double most, int ends) {
     while (!ends) pause();
 }
 
-static void thrash(size_t bytes) {
+static void thrash(size_t bytes, long seconds) {
     char *p = take(bytes);
     put("/tmp/events", "filled\n");
-    for (;;) p[((size_t)random() * 4096 + random()) % bytes]++;
+    for (long end = now() + seconds * 1000; now() < end;) p[((size_t)random() * 4096 + random()) % bytes]++;
 }
 
 static void write_file(const char *path, double rate, int mb) {
@@ -186,7 +186,7 @@ int main(int count, char **args) {
     if (count > 1 && strstr(args[0], "record")) return record(args + 1);
     const char *what = count > 2 ? args[1] : "";
     if (strcmp(what, "grow") == 0) grow(atof(args[2]), count > 3 ? atof(args[3]) : 1e9, count > 4);
-    else if (strcmp(what, "thrash") == 0) thrash(atol(args[2]) << 20);
+    else if (strcmp(what, "thrash") == 0) thrash(atol(args[2]) << 20, count > 3 ? atol(args[3]) : 10);
     else if (strcmp(what, "write") == 0 && count > 4) write_file(args[2], atof(args[3]), atoi(args[4]));
     else if (strcmp(what, "files") == 0 && count > 3) make_files(args[2], atoi(args[3]));
     else return 2;

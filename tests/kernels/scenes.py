@@ -233,11 +233,8 @@ SCENES = {
         """
         swap 500M
         mark begin
-        start . indexer thrash 500
-        pid=$!
-        sleep 40
-        kill -9 $pid
-        wait $pid
+        start . indexer thrash 500 20
+        wait $!
         mark stopped
         """,
         [
