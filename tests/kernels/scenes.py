@@ -179,15 +179,17 @@ SCENES = {
         victim=$!
         sleep 3
         mark begin
-        start site crawler grow 3 60
+        start site crawler grow 3 60 exit
         killed $victim
+        wait $!
+        mark stopped
         """,
         [
             danger("/site", "crawler", until="killed"),
             Never(MACHINE_FULL),
             other_than("crawler"),
             kill("database", "/site", "crawler"),
-            ends("killed"),
+            ends("stopped"),
         ],
     ),
     # More than a minute is left, and the program ends by itself.
