@@ -24,7 +24,7 @@ use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Position, Rect};
 use ratatui::style::Style;
 
-use crate::account::{Account, Growth, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cell, columns_help};
 use crate::config::Action;
@@ -34,8 +34,8 @@ use crate::trend::Judgement;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::event::Effect;
-use crate::tui::panel;
 use crate::tui::widgets::{StatusLine, draw_line, line};
+use crate::tui::{panel, popup};
 use crate::{order, text, units};
 
 /// The minimum width for the other figures at the right of the account.
@@ -88,6 +88,11 @@ impl MemoryPage {
     fn account(&self, app: &App) -> Option<Account> {
         let snapshot = app.engine.snapshot.as_ref()?;
         Some(account(&snapshot.system, &snapshot.accounting, self.totals.as_ref()?))
+    }
+
+    /// Returns true if the file cache is selected.
+    fn is_at_files(&self) -> bool {
+        self.table.selected == Some(FILES.into())
     }
 
     /// Returns the rows of the account that pass the filter, in order, without parts that this machine does not have.
@@ -151,18 +156,24 @@ impl MemoryPage {
     }
 }
 
+const fn hints(open: &'static str) -> [Hint; 8] {
+    [
+        Hint::Action(Action::Open, open),
+        Hint::Action(Action::SpanLonger, "longer span"),
+        Hint::Action(Action::Filter, "filter"),
+        Hint::Action(Action::SortMenu, "sort"),
+        Hint::Action(Action::Leaks, "leaks"),
+        Hint::Action(Action::Units, "units"),
+        Hint::Action(Action::Help, "help"),
+        Hint::Action(Action::Quit, "quit"),
+    ]
+}
+
 impl Page for MemoryPage {
     fn hints(&self) -> &'static [Hint] {
-        &[
-            Hint::Action(Action::Open, "details"),
-            Hint::Action(Action::SpanLonger, "longer span"),
-            Hint::Action(Action::Filter, "filter"),
-            Hint::Action(Action::SortMenu, "sort"),
-            Hint::Action(Action::Leaks, "leaks"),
-            Hint::Action(Action::Units, "units"),
-            Hint::Action(Action::Help, "help"),
-            Hint::Action(Action::Quit, "quit"),
-        ]
+        const OF_FILES: &[Hint] = &hints("files");
+        const OF_OTHERS: &[Hint] = &hints("details");
+        if self.is_at_files() { OF_FILES } else { OF_OTHERS }
     }
 
     fn table(&self) -> &PageTable {
@@ -217,6 +228,7 @@ impl Page for MemoryPage {
         let [.., detail] = self.arrange(app, self.rows(app).len());
         let is_open = detail.height > 0;
         match action {
+            Action::Open if self.is_at_files() => return popup::cache::open(app),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 (self as &mut dyn Page).follow(app);
