@@ -1,6 +1,7 @@
 //! The columns of files whose pages are in memory.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::{Column, Label, Priority, SortKey, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
@@ -160,16 +161,21 @@ pub fn unread(why: Missing) -> String {
 pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
     let bytes = |n| bytes(n, units);
     let cached = bytes(found.total(FileKind::Cache).cached);
-    let is_partial = found.left_out.0 > 0
-        || !found.unread_processes.is_empty()
-        || found.files.iter().any(|file| file.figures.is_err());
-    let (files, rest) = match (found.is_of_all, is_partial) {
-        (true, false) => ("files that are open or mapped", "files that are closed"),
-        (true, true) => (
-            "files that are open or mapped",
-            "files that are closed, that were left out or that could not be read",
-        ),
-        (false, _) => ("these files", "others"),
+    let is_unread = !found.unread_processes.is_empty() || found.files.iter().any(|file| file.figures.is_err());
+    let reasons = [
+        ("are closed", true),
+        ("were left out", found.left_out.0 > 0),
+        ("could not be read", is_unread),
+    ];
+    let reasons = reasons
+        .into_iter()
+        .filter(|(_, applies)| *applies)
+        .map(|(reason, _)| reason);
+    let (files, rest) = if found.is_of_all {
+        let rest = format!("files that {}", reasons.collect::<Vec<_>>().join(" or "));
+        ("files that are open or mapped", rest)
+    } else {
+        ("these files", "others".into())
     };
     let machine = found.machine.map(bytes);
     let machine = machine.map_or_else(
@@ -177,6 +183,14 @@ pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
         |machine| format!("{cached} of {machine} of page cache is in {files}; the rest belongs to {rest}"),
     );
     let mut notes = vec![machine];
+    let mut processes: BTreeMap<Missing, u64> = BTreeMap::new();
+    for (_, why) in &found.unread_processes {
+        *processes.entry(*why).or_default() += 1;
+    }
+    notes.extend(processes.into_iter().map(|(why, count)| {
+        let processes = counted(count, "process");
+        format!("the files of {processes} could not be listed: {why}")
+    }));
     let shmem = found.total(FileKind::Shmem).cached;
     if shmem > 0 {
         let shmem = bytes(shmem);

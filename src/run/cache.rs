@@ -1,6 +1,5 @@
 //! `zmtop cache`: the files that fill the page cache.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -141,27 +140,12 @@ fn named(typed: &Path, options: &Options) -> Result<Named, Failure> {
 /// Reports on stderr what could not be listed. Returns true if all that was named could be.
 fn complain_of_unread(processes: &[(u32, Missing)], paths: &[(Box<[u8]>, Missing)], named: &[Named]) -> bool {
     let is_named = |pid: u32| named.contains(&Named::Process(pid));
-    let mut by_reason: BTreeMap<Missing, u64> = BTreeMap::new();
-    for (pid, why) in processes {
-        if is_named(*pid) {
-            complain(&match why {
-                Missing::Gone => format!("{pid}: no such process"),
-                Missing::Denied => format!("{pid}: {}", files::advice("CAP_SYS_PTRACE")),
-                why => format!("{pid}: {why}"),
-            });
-        } else {
-            *by_reason.entry(*why).or_default() += 1;
-        }
-    }
-    for (why, count) in by_reason {
-        let why = match why {
-            Missing::Denied => files::advice("CAP_SYS_PTRACE"),
-            why => why.to_string(),
-        };
-        complain(&format!(
-            "the files of {} are not known: {why}",
-            counted(count, "process")
-        ));
+    for (pid, why) in processes.iter().filter(|(pid, _)| is_named(*pid)) {
+        complain(&match why {
+            Missing::Gone => format!("{pid}: no such process"),
+            Missing::Denied => format!("{pid}: {}", files::advice("CAP_SYS_PTRACE")),
+            why => format!("{pid}: {why}"),
+        });
     }
     for (path, why) in paths.iter().take(NAMED) {
         complain(&format!("{}: {why}", safe(path)));
@@ -172,6 +156,5 @@ fn complain_of_unread(processes: &[(u32, Missing)], paths: &[(Box<[u8]>, Missing
             counted(more as u64, "path")
         ));
     }
-    let unread = processes.iter().any(|(pid, _)| is_named(*pid));
-    !unread && paths.is_empty()
+    paths.is_empty() && !processes.iter().any(|(pid, _)| is_named(*pid))
 }

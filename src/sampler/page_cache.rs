@@ -116,7 +116,7 @@ pub fn read(
     let mut search = Search::new(options, max_files);
     // If it is interrupted, there is nothing to look at.
     let _ = search
-        .list_processes(&pool, &pids, &mut progress)
+        .list_processes(&pool, &pids, named, &mut progress)
         .is_continue()
         .then(|| search.list_paths(&pool, paths, &mut progress))
         .filter(ControlFlow::is_continue)
@@ -300,6 +300,7 @@ impl Search {
         &mut self,
         pool: &Reads,
         pids: &[u32],
+        named: &[Named],
         progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let works = pids.iter().map(|pid| Work::Process(*pid)).collect();
@@ -311,7 +312,9 @@ impl Search {
                         .into_iter()
                         .for_each(|seen| search.add(seen, Some((pids[at], &comm))));
                 }
-                Err(why) if why.hides_memory() => search.unread_processes.push((pids[at], why)),
+                Err(why) if why.hides_memory() || named.contains(&Named::Process(pids[at])) => {
+                    search.unread_processes.push((pids[at], why));
+                }
                 _ => {}
             }
             done += 1;
@@ -345,7 +348,7 @@ impl Search {
                     Err(why) => search.unread_paths.push((names[at].clone(), why)),
                     Ok(_) => {}
                 }
-                if search.all.len() > search.max_files.saturating_mul(2) {
+                if search.all.len() > search.max_files.saturating_mul(3) / 2 {
                     search.keep_largest();
                 }
                 done += 1;
@@ -608,7 +611,7 @@ impl Shared {
         };
         let pinned = pinned.map_err(files::reason)?;
         let found = stat(&pinned, b"", AtFlags::EMPTY_PATH).map_err(files::reason)?;
-        if !is_same_file(id_of(&found), id) || kind_of(&found) != FileType::RegularFile {
+        if id_of(&found) != id || kind_of(&found) != FileType::RegularFile {
             return Err(Missing::Gone);
         }
         progress();

@@ -4,6 +4,7 @@
 //!  PART                            BYTES     %                           Δ 5 MIN      TREND            FULL IN
 //!  anonymous memory of processes    6.2G  26.4 █████▎·············    +12M ▁▂▂▃▄▄▅▆▇ △ grow 12.0M/min    3h12
 //!    in huge pages                  2.1G   8.9 █▊·················       0 ▁▁▁▁▁▁▁▁▁
+//!  file cache                      1.4G   6.0 █▏·················       0 ▁▁▁▁▁▁▁▁▁            Enter lists its files
 //!  …
 //!  not accounted for                 80M   0.3 ···················       0 ▁▁▁▁▁▁▁▁▁ · steady
 //!  MemTotal                        23.5G 100.0                        outside it 1.1G: kernel image, page structs, firmware
@@ -26,7 +27,7 @@ use ratatui::style::Style;
 
 use crate::account::{Account, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
-use crate::columns::{Column, MenuColumn, Needs, cell, columns_help};
+use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
 use crate::history::RowHistory;
 use crate::model::Snapshot;
@@ -257,7 +258,10 @@ impl Page for MemoryPage {
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        vec![("WHERE THE RAM IS", columns_help(COLUMNS))]
+        vec![
+            ("WHERE THE RAM IS", columns_help(COLUMNS)),
+            ("FILES IN THE PAGE CACHE", columns_help(cached_file::COLUMNS)),
+        ]
     }
 
     fn needs(&self) -> Needs {
@@ -408,7 +412,11 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
         }
         Err(why) => heading.text(80, format!("  {why}"), theme.heading),
     }
-    heading.text_right(50, "Enter closes ", theme.heading);
+    let keys = match row.id {
+        FILES => "Enter lists the files, p closes ",
+        _ => "Enter closes ",
+    };
+    heading.text_right(50, keys, theme.heading);
     heading.draw(line(area, 0), buf);
 
     let width = usize::from(area.width.saturating_sub(2)).max(8);
