@@ -15,6 +15,8 @@ pub struct CachedRow<'a> {
     /// `None` for a sum.
     pub file: Option<&'a CachedFile>,
     pub figures: Reading<CacheFigures>,
+    /// Of a sum: some of the figures beside CACHED are unknown, so that the sums are lower bounds.
+    pub is_partial: bool,
     /// The size of a page.
     pub page: u64,
 }
@@ -24,16 +26,18 @@ impl<'a> CachedRow<'a> {
         Self {
             file: Some(file),
             figures: file.figures,
+            is_partial: false,
             page,
         }
     }
 
     /// Returns the sums of the page cache in these rows, without shared memory.
     pub fn total(rows: &[Self], page: u64) -> Self {
-        let files = rows.iter().filter_map(|row| row.file);
+        let files = || rows.iter().filter_map(|row| row.file);
         Self {
             file: None,
-            figures: Ok(total(files, FileKind::Cache)),
+            figures: Ok(total(files(), FileKind::Cache)),
+            is_partial: files().any(|file| file.figures.is_ok_and(|figures| figures.dirty.is_err())),
             page,
         }
     }
@@ -44,6 +48,14 @@ impl<'a> CachedRow<'a> {
 
     fn figure(&self, get: fn(&CacheFigures) -> Reading<u64>) -> Value<'a> {
         Value::bytes(self.figures.as_ref().map_err(|why| *why).and_then(get))
+    }
+
+    /// Returns a figure that `mincore` does not tell.
+    fn counted(&self, get: fn(&CacheFigures) -> Reading<u64>) -> Value<'a> {
+        match self.figure(get) {
+            Value::Bytes(known) if self.is_partial => Value::AtLeast(known),
+            value => value,
+        }
     }
 }
 
@@ -88,15 +100,15 @@ pub static COLUMNS: &[Entry] = &[
              cachestat, or the pages that mincore tells.",
         )
         .priority(Priority::Highest),
-    Entry::bytes("dirty", "DIRTY", |r| r.figure(|figures| figures.dirty))
+    Entry::bytes("dirty", "DIRTY", |r| r.counted(|figures| figures.dirty))
         .help("Pages that were changed and are not written yet. Kernel: nr_dirty of cachestat (Linux 6.5).")
         .priority(Priority::High),
-    Entry::bytes("writeback", "WRITEB", |r| r.figure(|figures| figures.writeback))
+    Entry::bytes("writeback", "WRITEB", |r| r.counted(|figures| figures.writeback))
         .help("Pages that are being written. Kernel: nr_writeback of cachestat (Linux 6.5)."),
-    Entry::bytes("evicted", "EVICTED", |r| r.figure(|figures| figures.evicted))
+    Entry::bytes("evicted", "EVICTED", |r| r.counted(|figures| figures.evicted))
         .help("Pages that were cached once and were reclaimed. Kernel: nr_evicted of cachestat (Linux 6.5)."),
     Entry::bytes("recently_evicted", "RECENT", |r| {
-        r.figure(|figures| figures.recently_evicted)
+        r.counted(|figures| figures.recently_evicted)
     })
     .help(
         "The part of EVICTED that was reclaimed so recently that memory is short if it is read again. Kernel: \

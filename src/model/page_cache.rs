@@ -31,9 +31,13 @@ impl CacheFigures {
         }
     }
 
+    /// Adds figures. A sum is unknown only if both summands are.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
-        let both = |a: Reading<u64>, b: Reading<u64>| Ok(a?.saturating_add(b?));
+        let both = |a: Reading<u64>, b: Reading<u64>| match (a, b) {
+            (Ok(a), Ok(b)) => Ok(a.saturating_add(b)),
+            (one, other) => one.or(other),
+        };
         Self {
             cached: self.cached.saturating_add(other.cached),
             dirty: both(self.dirty, other.dirty),
@@ -111,10 +115,11 @@ impl PageCache {
     }
 }
 
-/// Returns the sums of the files of that kind.
+/// Returns the sums of the files of that kind, of as many as are known.
 pub fn total<'a>(files: impl Iterator<Item = &'a CachedFile>, kind: FileKind) -> CacheFigures {
-    let known = files
-        .filter(|file| file.kind == kind)
-        .filter_map(|file| file.figures.ok());
-    known.fold(CacheFigures::NONE, |sum, figures| sum.plus(&figures))
+    let of_kind = files.filter(|file| file.kind == kind);
+    let sum = of_kind
+        .filter_map(|file| file.figures.ok())
+        .reduce(|sum, figures| sum.plus(&figures));
+    sum.unwrap_or(CacheFigures::NONE)
 }

@@ -11,9 +11,10 @@ use std::ptr::null_mut;
 
 use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, StatxFlags, mkfifoat};
 use rustix::mm::{MapFlags, ProtFlags};
-use serde_json::Value;
+use serde_json::Value as Json;
 use tempfile::TempDir;
-use zmtop::columns::cached_file::{COLUMNS, notes};
+use zmtop::columns::Value;
+use zmtop::columns::cached_file::{COLUMNS, CachedRow, notes};
 use zmtop::model::Missing;
 use zmtop::model::page_cache::{CacheFigures, CachedFile, FileKind, PageCache};
 use zmtop::proc::maps::MappedFiles;
@@ -357,11 +358,11 @@ fn the_command_writes_all_formats_and_refuses_what_is_no_file() {
         "{out}"
     );
     let (_, json, _) = tree.zmtop(&format!("cache {} --format json --filter evil --units bytes", at("")));
-    let value: Value = serde_json::from_str(&json).unwrap();
+    let value: Json = serde_json::from_str(&json).unwrap();
     assert_eq!(value["schema"], "zmtop-cache/1");
     assert_eq!(value["files"].as_array().unwrap().len(), 0);
     let (_, json, _) = tree.zmtop(&format!("cache {} --format json --filter size>3", at("")));
-    let value: Value = serde_json::from_str(&json).unwrap();
+    let value: Json = serde_json::from_str(&json).unwrap();
     assert_eq!(value["files"][0]["size"], 5);
     assert_eq!(value["looked_at"], 2);
     let (_, csv, _) = tree.zmtop(&format!(
@@ -387,9 +388,29 @@ fn the_command_writes_all_formats_and_refuses_what_is_no_file() {
 }
 
 #[test]
+fn a_sum_of_files_that_are_partly_unknown_is_a_lower_bound() {
+    let known = file("/x", Some(1 << 20), FileKind::Cache);
+    let of_overlay = CachedFile {
+        figures: Ok(CacheFigures::only(1 << 20, Err(Missing::Unsupported))),
+        ..known.clone()
+    };
+    let dirty = |files: &[&CachedFile]| {
+        let rows: Vec<_> = files.iter().map(|file| CachedRow::new(file, 4096)).collect();
+        let total = CachedRow::total(&rows, 4096);
+        assert!(matches!((COLUMNS[0].value)(&total), Value::Bytes(_)));
+        format!("{:?}", (COLUMNS[1].value)(&total))
+    };
+    assert_eq!(dirty(&[]), "Bytes(0)");
+    assert_eq!(dirty(&[&known, &known]), "Bytes(524288)");
+    assert_eq!(dirty(&[&known, &of_overlay]), "AtLeast(262144)");
+    assert_eq!(dirty(&[&of_overlay, &known]), "AtLeast(262144)");
+    assert_eq!(dirty(&[&of_overlay]), "Missing(Unsupported)");
+}
+
+#[test]
 fn every_figure_of_an_unread_file_is_unknown() {
     let unread = file("/x", None, FileKind::Cache);
-    let row = zmtop::columns::cached_file::CachedRow::new(&unread, 4096);
+    let row = CachedRow::new(&unread, 4096);
     for column in COLUMNS.iter().take(5) {
         assert_eq!((column.value)(&row).number(), None, "{}", column.id);
     }
