@@ -259,7 +259,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "cached dirty writeback evicted recently_evicted size share processes pid comm kind deleted file" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "cached dirty writeback evicted recently_evicted size share processes pid comm kind deleted unread file" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

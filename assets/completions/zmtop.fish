@@ -358,6 +358,7 @@ pid\t''
 comm\t''
 kind\t''
 deleted\t''
+unread\t''
 file\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l columns -d 'Show these columns, from left to right' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''

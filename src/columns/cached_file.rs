@@ -148,12 +148,22 @@ pub static COLUMNS: &[Entry] = &[
     .help("cache, or shmem for a file of tmpfs: shared memory, which no total here includes.")
     .priority(Priority::Low),
     Entry::text("deleted", "GONE", 7, |r| {
-        r.of_file(|file| match file.is_deleted {
-            true => Value::text(Ok(b"deleted")),
-            false => Value::Blank,
+        r.of_file(|file| {
+            let mark = file.is_deleted.then(|| Value::text(Ok(b"deleted")));
+            mark.unwrap_or(Value::Blank)
         })
     })
     .help("`deleted` if it was removed or replaced: its pages stay as long as a process uses it."),
+    Entry::text("unread", "UNREAD", 10, |r| {
+        r.of_file(|file| match file.figures {
+            Ok(_) => Value::Blank,
+            Err(why) => Value::Text(Cow::Owned(why.to_string().into_bytes())),
+        })
+    })
+    .help(
+        "Why it is unknown what of it is cached. The kernel tells this only to the owner of a file and to those who may \
+         write it.",
+    ),
     Entry::text("file", "FILE", 12, |r| r.of_file(|file| Value::text(Ok(&file.path))))
         .help("Its path, as the process sees it.")
         .label(Label::Group)

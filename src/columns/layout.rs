@@ -134,7 +134,7 @@ pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
 }
 
 pub fn cache() -> Vec<&'static Column<CachedFiles>> {
-    chosen("cached dirty writeback evicted size share processes pid comm kind deleted file")
+    chosen("cached dirty writeback evicted size share processes pid comm kind deleted unread file")
 }
 
 pub fn held() -> Vec<&'static Column<HeldObjects>> {

@@ -91,9 +91,11 @@ impl FileSystem {
     }
 }
 
-/// Returns the mounted file systems by device number, as a `mountinfo` lists them.
+/// Returns the mounted file systems by device number, as a `mountinfo` lists them, without the first one: `rootfs` is
+/// tmpfs or ramfs.
 pub fn file_systems(mountinfo: &[u8]) -> impl Iterator<Item = ((u32, u32), Option<FileSystem>)> {
-    mount_lines(mountinfo).filter_map(|line| {
+    let lines = mount_lines(mountinfo).filter(|line| line.kind != b"rootfs");
+    lines.filter_map(|line| {
         let colon = line.device.iter().position(|b| *b == b':')?;
         let part = |digits| u32::try_from(number(digits)?).ok();
         let device = (part(&line.device[..colon])?, part(&line.device[colon + 1..])?);

@@ -76,10 +76,10 @@ pub(super) fn run(args: &CacheArgs, env: &Env) -> Result<Exit, Failure> {
         // Most machines have nothing to say there.
         let says = |id, value: &Value<'_>| match value {
             Value::Text(text) => id != "kind" || **text != *b"cache",
-            value => value.number().is_none_or(|n| n > 0.0) && !matches!(value, Value::Blank),
+            value => value.number().is_some_and(|n| n > 0.0),
         };
         layout.columns.retain(|column| {
-            let is_optional = matches!(column.id, "writeback" | "kind" | "deleted");
+            let is_optional = matches!(column.id, "writeback" | "kind" | "deleted" | "unread");
             !is_optional || rows.iter().any(|row| says(column.id, &(column.value)(row)))
         });
     }

@@ -218,7 +218,7 @@ fn an_interrupted_read_has_what_was_read_so_far() {
 #[test]
 fn file_systems_are_known_by_their_mounts_and_types() {
     let mountinfo = b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:22 / /proc rw - proc proc rw\n3 1 0:40 / /var rw - overlay \
-                      overlay rw\nmalformed\n4 1 0:5 / /dev/shm rw shared:3 - tmpfs tmpfs rw\n5 1 0-7 / /x rw - nfs x rw\n";
+                      overlay rw\nmalformed\n6 1 0:2 / / rw - rootfs rootfs rw\n4 1 0:5 / /dev/shm rw shared:3 - tmpfs tmpfs rw\n5 1 0-7 / /x rw - nfs x rw\n";
     let found: Vec<_> = file_systems(mountinfo).collect();
     let overlay = FileSystem {
         is_overlay: true,

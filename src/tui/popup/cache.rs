@@ -68,7 +68,8 @@ impl Popup for CacheList {
         let mut parts = notes(found, app.screen.units);
         if let Some(file) = files(app).get(at) {
             let mark = if file.is_deleted { ", deleted" } else { "" };
-            parts.insert(0, format!("{}{mark}", text::safe(&file.path)));
+            let why = file.figures.err().map_or_else(String::new, |why| format!(": {why}"));
+            parts.insert(0, format!("{}{mark}{why}", text::safe(&file.path)));
         }
         Some(parts.join(". ").into())
     }
@@ -86,7 +87,7 @@ impl Popup for CacheList {
             (None, None) => return,
         };
         let is_shown = |column: &&Column<_>| {
-            let is_on_request = matches!(column.id, "writeback" | "deleted" | "kind");
+            let is_on_request = matches!(column.id, "writeback" | "deleted" | "kind" | "unread");
             area.width >= min_width(column.priority) && !is_on_request
         };
         let columns: Vec<_> = COLUMNS.iter().filter(is_shown).collect();
