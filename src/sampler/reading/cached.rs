@@ -436,7 +436,6 @@ impl ProcessFiles<'_> {
             };
             match found.ok().map(|found| (found, link)).or_else(by_path) {
                 Some((found, name)) if self.is_new(&found) => self.add(&found, &name, &file.name),
-                Some(_) => {}
                 None if file.name.kind == MappingKind::File => {
                     self.known.insert(file.id);
                     self.all.push(Seen {
@@ -448,7 +447,7 @@ impl ProcessFiles<'_> {
                         way: None,
                     });
                 }
-                None => {}
+                _ => {}
             }
         }
         Ok(())
