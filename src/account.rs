@@ -26,7 +26,7 @@ pub mod overview;
 mod parts;
 pub mod swap;
 
-pub use parts::{Growth, PARTS, PartKind, REST, SLAB};
+pub use parts::{FILES, Growth, PARTS, PartKind, REST, SLAB};
 
 use crate::group::Coverage;
 use crate::group::totals::Totals;

@@ -18,6 +18,7 @@ pub use shared::{
 pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
 pub use crate::output::Format;
+pub use crate::run::cache::CacheArgs;
 pub use crate::run::configure::{ConfigAction, ConfigArgs};
 pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
 pub use crate::run::held::HeldArgs;
@@ -54,6 +55,8 @@ pub enum Command {
     Maps(MapsArgs),
     /// Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds
     Held(HeldArgs),
+    /// Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open
+    Cache(CacheArgs),
     /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),
     /// Export the memory of groups and of the machine to Prometheus

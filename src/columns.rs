@@ -4,6 +4,7 @@
 //! CSV, the help and the data that is read from the kernel all follow from it. Values are derived from rows; nothing here
 //! reads a file.
 
+pub mod cached_file;
 pub mod callers;
 pub mod cell;
 pub mod held;

@@ -9,6 +9,7 @@ pub mod held;
 pub mod kernel;
 pub mod mapping;
 pub mod memory;
+pub mod page_cache;
 pub mod process;
 pub mod reading;
 pub mod snapshot;

@@ -7,6 +7,7 @@
 //! terminal.
 
 pub mod by_process;
+pub mod cache;
 pub mod changes;
 pub mod csv;
 pub mod data;
@@ -20,6 +21,7 @@ pub mod prove;
 pub mod report_layout;
 pub mod schema;
 pub mod table;
+pub mod table_report;
 pub mod text_table;
 
 use std::io::{self, Write};

@@ -13,6 +13,7 @@ pub mod hsperfdata;
 pub mod kallsyms;
 pub mod kernel;
 pub mod maps;
+pub mod page_cache;
 pub(crate) mod parse;
 pub mod pid;
 pub mod pids;

@@ -3,6 +3,7 @@
 //! Each subcommand has a file here with its options and its `run` function, and an arm in `subcommand`.
 
 pub mod alert;
+pub mod cache;
 pub mod configure;
 #[cfg(feature = "network")]
 mod fleet;
@@ -94,6 +95,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         },
         #[cfg(feature = "network")]
         Command::Serve(args) => serve::run(args, env),
+        Command::Cache(args) => cache::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
             let done = configure::run(args, env, &mut io::stdout().lock(), &mut io::stderr().lock());

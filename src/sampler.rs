@@ -24,18 +24,20 @@
 //! reading       reader threads with deadlines; the files of a process, held open; walks, glances, facts
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
+//! page_cache    the files whose pages fill the page cache, once
 //! kernel        the slab caches and allocation sites, once
 //! callers       the call sites that allocate kernel memory, traced for a while
 //! ```
 //!
-//! `one_shot`, `mappings`, `kernel` and `callers` are called directly, and block their caller. The first three have a
-//! pool of their own.
+//! `one_shot`, `mappings`, `page_cache`, `kernel` and `callers` are called directly, and block their caller. All but the
+//! last have a pool of their own.
 
 pub mod callers;
 pub mod estimate;
 pub mod kernel;
 pub mod mappings;
 pub mod one_shot;
+pub mod page_cache;
 pub mod policy;
 pub mod scanner;
 pub mod sharing;

@@ -16,6 +16,9 @@ _zmtop() {
             ",$1")
                 cmd="zmtop"
                 ;;
+            zmtop,cache)
+                cmd="zmtop__subcmd__cache"
+                ;;
             zmtop,completions)
                 cmd="zmtop__subcmd__completions"
                 ;;
@@ -84,6 +87,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__config__subcmd__help,show)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__show"
+                ;;
+            zmtop__subcmd__help,cache)
+                cmd="zmtop__subcmd__help__subcmd__cache"
                 ;;
             zmtop__subcmd__help,completions)
                 cmd="zmtop__subcmd__help__subcmd__completions"
@@ -176,7 +182,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held leaks serve fleet kernel config schema completions man help"
+            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -220,6 +226,56 @@ _zmtop() {
                     ;;
                 --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__cache)
+            opts="-r -h --filter --max-files --sort --reverse --columns --units --no-color --top --format --config --proc-root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "cached dirty writeback evicted recently_evicted size share processes pid comm kind deleted unread file" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -562,8 +618,22 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held leaks serve fleet kernel config schema completions man help"
+            opts="ps mem maps held cache leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__cache)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1308,7 +1378,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__schema)
-            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
+            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -143,6 +143,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "ps" -d 'Print a table o
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the mappings of processes, summed by name'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
@@ -343,6 +344,38 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read 
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l filter -d 'List and sum only files that match: words of the path, \'cached>10M\', \'share<50\', /re/, ! (not), | (or)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l max-files -d 'Look at no more than N files, the largest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "cached\t''
+dirty\t''
+writeback\t''
+evicted\t''
+recently_evicted\t''
+size\t''
+share\t''
+processes\t''
+pid\t''
+comm\t''
+kind\t''
+deleted\t''
+unread\t''
+file\t''"
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l columns -d 'Show these columns, from left to right' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
+k\t''
+m\t''
+g\t''
+bytes\t''"
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l top -d 'List at most N rows' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
+csv\t'RFC 4180, safe for spreadsheets'"
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
@@ -758,19 +791,20 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'R
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Report kernel memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "completions" -d 'Generate shell completions'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held leaks serve fleet kernel config schema completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Report kernel memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "config" -d 'Show or check the configuration'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "completions" -d 'Generate shell completions'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'

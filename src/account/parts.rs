@@ -45,6 +45,8 @@ impl Growth {
 
 /// The id of unreclaimable slab, whose caches are judged too.
 pub const SLAB: &str = "slab_unreclaimable";
+/// The id of the page cache.
+pub const FILES: &str = "files";
 /// The id of the memory that is not accounted for.
 pub const REST: &str = "unattributed";
 
@@ -134,7 +136,7 @@ pub static PARTS: &[PartKind] = &[
         )
         .label("swap cache")
         .reclaimed("the kernel drops it when memory is needed: it is in swap too"),
-    PartKind::new("files", "file cache")
+    PartKind::new(FILES, "file cache")
         .help(
             "Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of \
              meminfo.",

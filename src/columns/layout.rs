@@ -1,6 +1,7 @@
 //! The default columns of each table, from left to right, and the columns that the program itself refers to. An id without
 //! an entry does not compile.
 
+use super::cached_file::CachedFiles;
 use super::callers::CallSites;
 use super::held::HeldObjects;
 use super::mapping::Mappings;
@@ -130,6 +131,10 @@ pub fn callers() -> Vec<&'static Column<CallSites>> {
 pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
     let first = if areas { "address perms" } else { "areas" };
     chosen(&format!("{first} size swap swap_pss dirty uss pss rss mapping"))
+}
+
+pub fn cache() -> Vec<&'static Column<CachedFiles>> {
+    chosen("cached dirty writeback evicted size share processes pid comm kind deleted unread file")
 }
 
 pub fn held() -> Vec<&'static Column<HeldObjects>> {

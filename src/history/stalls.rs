@@ -15,8 +15,10 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
 
-/// The time over which waiting is measured. The kernel updates the pressure of the machine every 2 s.
+/// The time over which waiting is measured.
 const SPAN: Duration = Duration::from_secs(5);
+/// The time over which a stall must still be seen. The kernel updates the pressure of the machine every 2 s.
+const RECENT: Duration = Duration::from_millis(1800);
 /// Maximum time between two readings; before, equal counters are the same reading.
 const READ_INTERVAL: Duration = Duration::from_millis(2500);
 /// Minimum time between two values of which the share is computed.
@@ -67,10 +69,29 @@ struct Waiting {
     faults: f64,
 }
 
+impl Waiting {
+    /// Computes the shares between two readings; `None` if they are less than `span` apart.
+    fn between(before: &Counters, now: &Counters, span: Duration) -> Option<Self> {
+        let time = now.0.saturating_sub(before.0);
+        let seconds = time.as_secs_f64();
+        let share = |at: usize| (now.1[at].saturating_sub(before.1[at]).as_secs_f64() / seconds).min(1.0);
+        let faulted = now
+            .2
+            .zip(before.2)
+            .map_or(0, |(now, before)| now.saturating_sub(before));
+        (time >= span).then(|| Self {
+            some: share(0),
+            full: share(1),
+            faults: faulted as f64 / seconds,
+        })
+    }
+}
+
 impl Watched {
-    /// Adds the counters of one moment, and returns what they show of the last seconds. They may be older than the snapshot:
+    /// Adds the counters of one moment, and returns what they show of the last seconds, and of the newest
+    /// of them. They may be older than the snapshot:
     /// equal ones are one reading.
-    fn push(&mut self, counters: Counters) -> Option<Waiting> {
+    fn push(&mut self, counters: Counters) -> Option<[Waiting; 2]> {
         let (now, stalled, _) = counters;
         let decreased = |(_, last, _): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
         if self.counters.back().is_some_and(decreased) {
@@ -87,21 +108,12 @@ impl Watched {
         {
             self.counters.pop_front();
         }
-        let ((then, before, faults_before), (now, stalled, faults)) = (self.counters.front()?, self.counters.back()?);
-        let span = now.saturating_sub(*then);
-        if span < MIN_SPAN {
-            return None;
-        }
-        let seconds = span.as_secs_f64();
-        let share = |at: usize| (stalled[at].saturating_sub(before[at]).as_secs_f64() / seconds).min(1.0);
-        let faulted = faults
-            .zip(*faults_before)
-            .map_or(0, |(now, before)| now.saturating_sub(before));
-        Some(Waiting {
-            some: share(0),
-            full: share(1),
-            faults: faulted as f64 / seconds,
-        })
+        let newest = self.counters.back()?;
+        let all = Waiting::between(self.counters.front()?, newest, MIN_SPAN)?;
+        // Of the last seconds alone: a stall that has ended must not go on for the whole span.
+        let is_recent = |(at, ..): &&Counters| newest.0.saturating_sub(*at) >= RECENT;
+        let last = self.counters.iter().rev().find(is_recent)?;
+        Some([all, Waiting::between(last, newest, RECENT)?])
     }
 }
 
@@ -144,12 +156,12 @@ impl StallWatch {
         let watched = self.watched.entry(cgroup.clone()).or_default();
         // Once begun, it ends at the lower bound.
         let bound = usize::from(watched.since.is_some());
-        let stalled = watched.push(counters).and_then(|waiting| {
-            if is_stuck && waiting.some >= SOME[bound] {
-                Some((StallKind::Throttled, waiting.some))
+        let stalled = watched.push(counters).and_then(|[all, last]| {
+            if is_stuck && all.some.min(last.some) >= SOME[bound] {
+                Some((StallKind::Throttled, all.some))
             } else {
-                let is_thrash = waiting.full >= FULL[bound] && waiting.faults >= MIN_FAULTS;
-                is_thrash.then_some((StallKind::Thrash, waiting.full))
+                let is_thrash = all.full.min(last.full) >= FULL[bound] && all.faults >= MIN_FAULTS;
+                is_thrash.then_some((StallKind::Thrash, all.full))
             }
         });
         let Some((kind, share)) = stalled else {
@@ -213,7 +225,7 @@ impl History {
         let waiter = match stall.kind {
             StallKind::Thrash => reading
                 .max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
-                .filter(|(_, bytes, _)| *bytes > 0.0),
+                .filter(|(_, bytes, _)| *bytes >= MIN_FAULTS * page),
             StallKind::Throttled => reading.max_by_key(|(_, _, footprint)| *footprint),
         };
         waiter.map(|(id, bytes, _)| (id, bytes))

@@ -8,19 +8,16 @@
 //! Slab 1.0G by meminfo: 700M reclaimable, 374M not
 //! ```
 
-use std::io::{self, Write};
-
-use super::Report;
-use super::data::{DataTable, Document, Object, described_object, of_columns};
-use super::report_layout::{ReportLayout, totals_label};
+use super::data::{Object, described_object};
+use super::report_layout::ReportLayout;
+use super::table_report::{TableReport, table_fields};
 use super::text_table::word;
 use crate::columns::callers::{self, CallSites, CallerRow, cost, own, summary, unnamed};
 use crate::columns::sites::{self, SiteRow, Sites};
 use crate::columns::slab::{self, Slab, SlabRow, sums};
-use crate::columns::{Cell, Column, TableKind};
 use crate::model::kernel::{AllocSites, CallFigures, Callers, SlabCaches};
 use crate::model::{Reading, SystemSample};
-use crate::schema::{self, Field, Schema, Shape};
+use crate::schema::Schema;
 use crate::units::counted;
 
 /// Minimum width of a call site's name, on a terminal that is too narrow.
@@ -31,99 +28,28 @@ const SLAB: &str = "zmtop-slab/1";
 const SITES: &str = "zmtop-sites/1";
 const CALLERS: &str = "zmtop-callers/1";
 
-pub struct KernelReport<'r, T: TableKind> {
-    layout: ReportLayout<T>,
-    rows: Vec<&'r T::Row<'r>>,
-    total: &'r T::Row<'r>,
-    /// The cells of the totals, and what they cover.
-    totals: (Vec<Cell>, String),
-    /// Minimum width of the column of names, which takes the remaining width. `None` if no column grows.
-    least_name: Option<usize>,
-    /// False if the rows could not be read. Then there is no table.
-    is_read: bool,
-    notes: Vec<String>,
-    /// The fields of the document before the rows and after their sums.
-    before: Object<'r>,
-    rows_name: &'static str,
-    after: Object<'r>,
-}
-
-impl<'r, T: TableKind> KernelReport<'r, T> {
-    /// Sorts the rows. `noun` and `partial` are for the label of the totals.
-    fn new(
-        layout: ReportLayout<T>,
-        (passing, total): (&'r [T::Row<'r>], &'r T::Row<'r>),
-        (noun, partial): (&str, Option<(usize, &str)>),
-        (before, rows_name, after): (Object<'r>, &'static str, Object<'r>),
-    ) -> Self {
-        let rows: Vec<_> = layout.shown(passing).into_iter().map(|at| &passing[at]).collect();
-        Self {
-            totals: (
-                layout.cells(total),
-                totals_label(noun, passing.len(), rows.len(), partial),
-            ),
-            layout,
-            rows,
-            total,
-            least_name: None,
-            is_read: true,
-            notes: Vec::new(),
-            before,
-            rows_name,
-            after,
-        }
-    }
-}
-
-impl<T: TableKind> Report for KernelReport<'_, T> {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let layout = &self.layout;
-        let (totals, label) = &self.totals;
-        if self.is_read {
-            let mut table = layout.text_table(self.least_name);
-            self.rows.iter().for_each(|row| table.push(&layout.cells(row)));
-            layout.push_totals(&mut table, totals, label, self.least_name.is_some());
-            table.write(out, &layout.style)?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
-    }
-
-    fn document(&self) -> Document<'_> {
-        let rows: Vec<_> = self.rows.iter().map(|row| self.layout.object(row)).collect();
-        let totals = self.is_read.then(|| self.layout.sums(self.total));
-        let object = self.before.clone().put(self.rows_name, rows).put("totals", totals);
-        Document::Object(object.extend(self.after.clone()))
-    }
-
-    fn table(&self) -> DataTable<'_> {
-        self.layout.table(self.rows.iter().copied())
-    }
-}
-
 /// Reports slab caches. If they could not be read, only the sums from `meminfo`.
 pub fn slab_report<'r>(
     caches: Reading<&'r SlabCaches>,
     system: &'r SystemSample,
     rows: (&'r [SlabRow<'r>], &'r SlabRow<'r>),
     layout: ReportLayout<Slab>,
-) -> KernelReport<'r, Slab> {
+) -> TableReport<'r, Slab> {
     let malformed = caches.map_or(0, |found| found.malformed);
     let notes = sums(system, caches, layout.style.units).into_iter().collect();
     let parts = (slab_before(system), "caches", slab_after(caches));
-    KernelReport {
-        is_read: caches.is_ok(),
-        notes,
-        ..KernelReport::new(layout, rows, ("cache", Some((malformed, "malformed"))), parts)
-    }
+    let mut report = TableReport::new(layout, rows, ("cache", Some((malformed, "malformed"))), parts);
+    (report.is_read, report.notes) = (caches.is_ok(), notes);
+    report
 }
 
 pub fn sites_report<'r>(
     found: &'r AllocSites,
     rows: (&'r [SiteRow<'r>], &'r SiteRow<'r>),
     layout: ReportLayout<Sites>,
-) -> KernelReport<'r, Sites> {
+) -> TableReport<'r, Sites> {
     let parts = (sites_before(found), "sites", sites_after(found));
-    let mut report = KernelReport::new(layout, rows, ("site", Some((found.malformed, "malformed"))), parts);
+    let mut report = TableReport::new(layout, rows, ("site", Some((found.malformed, "malformed"))), parts);
     report.least_name = Some(0);
     // Of a sum, only additive figures mean anything.
     for (cell, column) in report.totals.0.iter_mut().zip(&report.layout.columns) {
@@ -140,15 +66,13 @@ pub fn callers_report<'r>(
     by_symbol: bool,
     rows: (&'r [CallerRow<'r>], &'r CallerRow<'r>),
     layout: ReportLayout<CallSites>,
-) -> KernelReport<'r, CallSites> {
+) -> TableReport<'r, CallSites> {
     let noun = if by_symbol { "function" } else { "call site" };
     let notes = notes(callers, &rows.1.figures, &layout);
     let parts = (callers_before(callers), "callers", callers_after(callers));
-    KernelReport {
-        least_name: Some(LEAST_NAME),
-        notes,
-        ..KernelReport::new(layout, rows, (noun, None), parts)
-    }
+    let mut report = TableReport::new(layout, rows, (noun, None), parts);
+    (report.least_name, report.notes) = (Some(LEAST_NAME), notes);
+    report
 }
 
 /// Returns the sums in words, and notes on the trace, one line each.
@@ -252,19 +176,6 @@ described_object! {
         /// Why the call sites have no names.
         "unread": text().null("they have names") => callers.symbols.err().map(unnamed),
     }
-}
-
-fn table_fields<T: TableKind>(
-    columns: &'static [Column<T>],
-    (name, help): (&'static str, &str),
-    sums_help: &str,
-    shape: impl FnOnce(Shape) -> Shape,
-) -> Vec<Field> {
-    let sums = of_columns(columns.iter().filter(|column| column.additive));
-    vec![
-        Field::new(name, help, schema::list(schema::object(of_columns(columns)))),
-        Field::new("totals", sums_help, shape(schema::object(sums))),
-    ]
 }
 
 pub fn slab_schema() -> Schema {

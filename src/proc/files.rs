@@ -128,7 +128,7 @@ pub fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
 }
 
 /// Maximum number of bytes read of a `mountinfo`: enough for about 10,000 mounts.
-const MAX_MOUNTINFO: usize = 2 << 20;
+pub const MAX_MOUNTINFO: usize = 2 << 20;
 
 /// Reads the file at `path` into a buffer of `first` bytes that grows up to about `most` bytes.
 pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Errno> {

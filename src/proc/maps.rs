@@ -1,10 +1,11 @@
-//! `/proc/<pid>/maps`: the objects that a process maps, which it may share with others, and how much it maps of a
-//! file or of an address range.
+//! `/proc/<pid>/maps`: the objects that a process maps, which it may share with others, how much it maps of a file or
+//! of an address range, and the files themselves.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::parse::LineBuffer;
-use super::smaps::head;
+use super::smaps::{MAX_AREA_LINE, head};
+use crate::model::mapping::MappingName;
 use crate::order;
 
 /// Maximum number of bytes kept of a line: the part before the name, and the beginning of the name.
@@ -166,5 +167,41 @@ impl Mapped {
         let inside = self.ranges[first..].iter().take_while(|range| range.0 < end);
         let inside = inside.map(|range| range.1.min(end).saturating_sub(range.0.max(start)));
         inside.fold(0, u64::saturating_add)
+    }
+}
+
+/// The files that a process maps, each once.
+#[derive(Debug, Default)]
+pub struct MappedFiles {
+    pub all: Vec<MappedFile>,
+    known: HashSet<FileId>,
+    buffer: LineBuffer<MAX_AREA_LINE>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    pub id: FileId,
+    /// The addresses of its first area, as they name it in `map_files`.
+    pub range: (u64, u64),
+    pub name: MappingName,
+}
+
+impl MappedFiles {
+    pub fn feed(&mut self, piece: &[u8]) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.feed(piece, |line| self.add_line(line));
+        self.buffer = buffer;
+    }
+
+    fn add_line(&mut self, line: &[u8]) {
+        let Some((head, name)) = head(line) else { return };
+        let id = (head.device, head.inode);
+        if head.inode != 0 && name.starts_with(b"/") && self.known.insert(id) {
+            self.all.push(MappedFile {
+                id,
+                range: head.range,
+                name: MappingName::parse(name, false),
+            });
+        }
     }
 }

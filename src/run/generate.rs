@@ -10,7 +10,7 @@ use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use super::{Failure, alert, written};
 use crate::cli::{Cli, Exit, GROUPS, UsageError};
-use crate::columns::{COLUMNS, held, mapping, slab};
+use crate::columns::{COLUMNS, cached_file, held, mapping, slab};
 use crate::config::keymap::Context;
 use crate::config::{Keymap, theme};
 use crate::group::GroupBy;
@@ -43,13 +43,14 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 11] = [
+const ALL: [fn() -> Schema; 12] = [
     record::schema,
     table::schema,
     mem::schema,
     leaks::schema,
     maps::schema,
     output::held::schema,
+    output::cache::schema,
     prove::schema,
     kernel::slab_schema,
     kernel::sites_schema,
@@ -113,6 +114,7 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
         ("name", "schema") => schema_names().collect(),
         ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "held") => held::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", "cache") => cached_file::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "slab") => slab::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", _) => COLUMNS.iter().map(|column| column.id).collect(),
         _ => Vec::new(),

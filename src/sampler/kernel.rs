@@ -111,11 +111,17 @@ pub fn sites(options: &Options) -> Reading<AllocSites> {
 /// [`Missing::TimedOut`], and its thread is left behind.
 pub fn slab(options: &Options) -> SlabReading {
     let caches = start(options, |roots, _| read_slabinfo(roots, &mut SlabKinds::default()));
+    let system = meminfo(options);
+    SlabReading {
+        caches: caches().and_then(|read| read),
+        system,
+    }
+}
+
+/// Reads `meminfo` alone. Blocks for no longer than the deadline.
+pub(super) fn meminfo(options: &Options) -> SystemSample {
     let meminfo = start(options, |roots, buf| SystemFile::Meminfo.read(roots, buf));
     let mut machine = Machine::default();
     meminfo().unwrap_or_else(|why| SystemFile::Meminfo.parse(Err(why)))(&mut machine);
-    SlabReading {
-        caches: caches().and_then(|read| read),
-        system: machine.sample,
-    }
+    machine.sample
 }

@@ -7,9 +7,11 @@
 //! counters  the counters that show how memory changes between walks
 //! glance    `stat` and the figures that go with it
 //! facts     user, cgroup, program, shared address space
+//! cached    the files of a process or a directory, and what of a file is cached
 //! held      memory held through descriptors
 //! ```
 
+pub(super) mod cached;
 pub(super) mod counters;
 pub(super) mod facts;
 pub(super) mod glance;

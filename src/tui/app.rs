@@ -22,9 +22,11 @@ use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals};
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
 use crate::model::kernel::Callers;
-use crate::model::{FleetStatus, Identity, ProcessSample, Snapshot};
+use crate::model::page_cache::PageCache;
+use crate::model::{FleetStatus, Identity, ProcessSample, Reading, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
+use crate::sampler::page_cache::Progress;
 use crate::text::named;
 use crate::tui::chart::Chart;
 use crate::tui::event::{Effect, Inspect};
@@ -341,6 +343,42 @@ pub struct Data {
     /// Hot and cold memory of the processes that the user chose.
     pub coldness: ColdnessTable,
     pub callers: TracedCallers,
+    pub cache: CacheReads,
+}
+
+/// The files that fill the page cache, read when their list is opened.
+#[derive(Debug, Default)]
+pub struct CacheReads {
+    /// The number of reads so far; reports of earlier ones are dropped.
+    pub number: u64,
+    /// How far the read under way has come.
+    pub progress: Option<Progress>,
+    /// The last result.
+    pub found: Option<Reading<Arc<PageCache>>>,
+}
+
+impl CacheReads {
+    /// Starts a read, unless one is under way.
+    pub fn start(&mut self) -> Option<Effect> {
+        if self.progress.is_some() {
+            return None;
+        }
+        self.number += 1;
+        self.progress = Some(Progress::Listing(0, 0, 0));
+        Some(Effect::ReadCache(self.number))
+    }
+
+    pub const fn follow(&mut self, number: u64, progress: Progress) {
+        if number == self.number && self.progress.is_some() {
+            self.progress = Some(progress);
+        }
+    }
+
+    pub fn take_in(&mut self, number: u64, found: Reading<Arc<PageCache>>) {
+        if number == self.number {
+            (self.progress, self.found) = (None, Some(found));
+        }
+    }
 }
 
 /// The call sites of the kernel's allocator, traced while the screen shows them.

@@ -10,8 +10,10 @@ use crate::config::UiSettings;
 use crate::history::mappings::{Coldness, Look};
 use crate::model::kernel::Callers;
 use crate::model::mapping::Mapping;
+use crate::model::page_cache::PageCache;
 use crate::model::{FleetStatus, Identity, Reading};
 use crate::sampler::mappings::Mappings;
+use crate::sampler::page_cache::Progress;
 
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -27,6 +29,9 @@ pub enum Event {
     ScanProgress(u64, usize),
     ScanDone(u64, Arc<Mappings>),
     ScanFailed(u64, String),
+    /// How far the read of the page cache of that number has come, and its result.
+    CacheProgress(u64, Progress),
+    CacheRead(u64, Reading<Arc<PageCache>>),
     /// The mappings of an inspected process.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
     /// How much a process touched since its referenced bits were cleared.
@@ -65,6 +70,8 @@ pub enum Effect {
     /// Reads the mappings of these processes once, and reports under that number.
     ScanMappings(u64, Vec<Identity>),
     CancelScan,
+    /// Reads once which files fill the page cache, and reports under that number.
+    ReadCache(u64),
     /// Reads the mappings of this process repeatedly, at a bounded rate; `None` stops that.
     Inspect(Option<Inspect>),
     /// Measures repeatedly what these processes, and no others, touched since their referenced bits were cleared. Those of

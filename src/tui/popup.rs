@@ -14,6 +14,7 @@
 //! below, and the arm of its key in `update/table.rs`, which opens it.
 
 pub mod alerts;
+pub mod cache;
 pub mod diagnostics;
 pub mod help;
 pub mod leaks;

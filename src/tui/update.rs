@@ -57,6 +57,8 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.requests.scan.take_if(|scan| scan.number == number);
             app.screen.fail(text);
         }
+        Event::CacheProgress(number, progress) => app.data.cache.follow(number, progress),
+        Event::CacheRead(number, found) => app.data.cache.take_in(number, found),
         Event::Inspected(id, read) => {
             if let Some(snapshot) = &app.engine.snapshot {
                 app.data.growth.record(snapshot, id, &read);

@@ -26,6 +26,7 @@ mod marks;
 mod mem;
 mod oneshot;
 mod order;
+mod page_cache;
 mod peers;
 mod proc;
 mod programs;

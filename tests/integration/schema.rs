@@ -219,6 +219,8 @@ fn documents() -> Vec<Value> {
     ] {
         all.push(tree(&holders, line));
     }
+    let cache = format!("cache {} --format json", holders.root().display());
+    all.push(tree(&holders, &cache));
     all
 }
 

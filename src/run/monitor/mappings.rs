@@ -41,6 +41,10 @@ impl Mappings {
         }
     }
 
+    pub(super) const fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Starts a scan and sends its results. Cancels the previous scan.
     pub(super) fn scan(&self, number: u64, processes: Vec<Identity>, send: &SyncSender<Input>) {
         self.current.store(number, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 //!  PART                            BYTES     %                           Δ 5 MIN      TREND            FULL IN
 //!  anonymous memory of processes    6.2G  26.4 █████▎·············    +12M ▁▂▂▃▄▄▅▆▇ △ grow 12.0M/min    3h12
 //!    in huge pages                  2.1G   8.9 █▊·················       0 ▁▁▁▁▁▁▁▁▁
+//!  file cache                      1.4G   6.0 █▏·················       0 ▁▁▁▁▁▁▁▁▁            Enter lists its files
 //!  …
 //!  not accounted for                 80M   0.3 ···················       0 ▁▁▁▁▁▁▁▁▁ · steady
 //!  MemTotal                        23.5G 100.0                        outside it 1.1G: kernel image, page structs, firmware
@@ -24,9 +25,9 @@ use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Rect};
 use ratatui::style::Style;
 
-use crate::account::{Account, Growth, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
-use crate::columns::{Column, MenuColumn, Needs, cell, columns_help};
+use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
 use crate::history::RowHistory;
 use crate::model::Snapshot;
@@ -34,8 +35,8 @@ use crate::trend::Judgement;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::event::Effect;
-use crate::tui::panel;
 use crate::tui::widgets::{StatusLine, TableGrid, draw_line, line};
+use crate::tui::{panel, popup};
 use crate::{order, text, units};
 
 /// The minimum width for the other figures at the right of the account.
@@ -88,6 +89,11 @@ impl MemoryPage {
     fn account(&self, app: &App) -> Option<Account> {
         let snapshot = app.engine.snapshot.as_ref()?;
         Some(account(&snapshot.system, &snapshot.accounting, self.totals.as_ref()?))
+    }
+
+    /// Returns true if the file cache is selected.
+    fn is_at_files(&self) -> bool {
+        self.table.selected == Some(FILES.into())
     }
 
     /// Returns the rows of the account that pass the filter, in order, without parts that this machine does not have.
@@ -151,18 +157,24 @@ impl MemoryPage {
     }
 }
 
+const fn hints(open: &'static str) -> [Hint; 8] {
+    [
+        Hint::Action(Action::Open, open),
+        Hint::Action(Action::SpanLonger, "longer span"),
+        Hint::Action(Action::Filter, "filter"),
+        Hint::Action(Action::SortMenu, "sort"),
+        Hint::Action(Action::Leaks, "leaks"),
+        Hint::Action(Action::Units, "units"),
+        Hint::Action(Action::Help, "help"),
+        Hint::Action(Action::Quit, "quit"),
+    ]
+}
+
 impl Page for MemoryPage {
     fn hints(&self) -> &'static [Hint] {
-        &[
-            Hint::Action(Action::Open, "details"),
-            Hint::Action(Action::SpanLonger, "longer span"),
-            Hint::Action(Action::Filter, "filter"),
-            Hint::Action(Action::SortMenu, "sort"),
-            Hint::Action(Action::Leaks, "leaks"),
-            Hint::Action(Action::Units, "units"),
-            Hint::Action(Action::Help, "help"),
-            Hint::Action(Action::Quit, "quit"),
-        ]
+        const OF_FILES: &[Hint] = &hints("files");
+        const OF_OTHERS: &[Hint] = &hints("details");
+        if self.is_at_files() { OF_FILES } else { OF_OTHERS }
     }
 
     fn table(&self) -> &PageTable {
@@ -217,6 +229,7 @@ impl Page for MemoryPage {
         let [.., detail] = self.arrange(app, self.rows(app).len());
         let is_open = detail.height > 0;
         match action {
+            Action::Open if self.is_at_files() => return popup::cache::open(app),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 (self as &mut dyn Page).follow(app);
@@ -245,7 +258,10 @@ impl Page for MemoryPage {
     }
 
     fn help(&self) -> Vec<HelpSection> {
-        vec![("WHERE THE RAM IS", columns_help(COLUMNS))]
+        vec![
+            ("WHERE THE RAM IS", columns_help(COLUMNS)),
+            ("FILES IN THE PAGE CACHE", columns_help(cached_file::COLUMNS)),
+        ]
     }
 
     fn needs(&self) -> Needs {
@@ -395,7 +411,11 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
         }
         Err(why) => heading.text(80, format!("  {why}"), theme.heading),
     }
-    heading.text_right(50, "Enter closes ", theme.heading);
+    let keys = match row.id {
+        FILES => "Enter lists the files, p closes ",
+        _ => "Enter closes ",
+    };
+    heading.text_right(50, keys, theme.heading);
     heading.draw(line(area, 0), buf);
 
     let width = usize::from(area.width.saturating_sub(2)).max(8);

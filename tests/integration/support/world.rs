@@ -38,8 +38,13 @@ impl World {
     /// Performs an effect that does not concern the loop itself.
     pub(crate) fn perform(&mut self, effect: &Effect) {
         match effect {
-            // The clipboard is the terminal's.
-            Effect::Quit | Effect::Pick(_) | Effect::Suspend | Effect::Redraw | Effect::Copy(_) => {}
+            // The clipboard is the terminal's; a test answers what files are cached.
+            Effect::Quit
+            | Effect::Pick(_)
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Copy(_)
+            | Effect::ReadCache(_) => {}
             Effect::ScanMappings(number, ids) => {
                 self.answers.push_back(Event::ScanProgress(*number, ids.len() / 2));
                 let found = Arc::new(self.read(ids));

@@ -127,13 +127,13 @@ fn the_footer_goes_to_a_page_by_the_mouse() {
     let row = session
         .picture()
         .lines()
-        .position(|line| line.contains("file cache"))
+        .position(|line| line.contains("buffers of block devices"))
         .unwrap() as u16;
     session.click(5, row);
     session.click(5, row);
-    assert_eq!(selected(&mut session), "file cache");
+    assert_eq!(selected(&mut session), "buffers of block devices");
     session.mouse(MouseEventKind::ScrollDown, 5, row);
-    assert_ne!(selected(&mut session), "file cache");
+    assert_ne!(selected(&mut session), "buffers of block devices");
     let at = column(&mut session, "1 processes");
     session.click(at, 39);
     assert_eq!(session.app.pages.open(), None);

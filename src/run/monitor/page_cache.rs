@@ -1,0 +1,46 @@
+//! Reads which files fill the page cache beside the screen, on a thread of its own for each read.
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use super::{Input, tell};
+use crate::model::Missing;
+use crate::model::page_cache::CachedFile;
+use crate::order;
+use crate::sampler::Options;
+use crate::sampler::page_cache::read;
+use crate::tui::Event;
+
+/// Minimum time between progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of files looked at: a fraction of a second.
+const MAX_FILES: usize = 20_000;
+
+/// Starts a read, and sends its progress and its result, with the most cached files first.
+pub(super) fn start(options: Options, number: u64, send: &SyncSender<Input>) {
+    let to = send.clone();
+    let started = std::thread::Builder::new().name("zmtop-cache".into()).spawn(move || {
+        let mut reported = Instant::now();
+        let found = read(&options, &[], MAX_FILES, |progress| {
+            if reported.elapsed() >= PROGRESS_INTERVAL {
+                reported = Instant::now();
+                tell(&to, Event::CacheProgress(number, progress));
+            }
+            ControlFlow::Continue(())
+        });
+        let found = found.map(|mut found| {
+            let cached = |file: &CachedFile| file.figures.map_or(0, |figures| figures.cached);
+            order::sort_by_key(&mut found.files, |file| Reverse(cached(file)));
+            Arc::new(found)
+        });
+        // Waits while the screen is stuck. Ends with it.
+        let _ = to.send(Input::Event(Event::CacheRead(number, found)));
+    });
+    if let Err(error) = started {
+        tell(send, Event::Failed(format!("page cache not read: {error}")));
+        let _ = send.try_send(Input::Event(Event::CacheRead(number, Err(Missing::Pending))));
+    }
+}
