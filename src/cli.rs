@@ -12,7 +12,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
-    CgroupArgs, ColorArgs, Early, Exit, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs, UnitsArgs, UsageError,
+    CgroupArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs,
+    UnitsArgs, UsageError,
 };
 pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
@@ -24,7 +25,6 @@ pub use crate::run::kernel::KernelArgs;
 pub use crate::run::leaks::LeaksArgs;
 pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
-pub use crate::run::mem::MemArgs;
 pub use crate::run::ps::PsArgs;
 use crate::text;
 
@@ -48,7 +48,8 @@ pub enum Command {
     /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
     /// Print a breakdown of the system's memory: RAM, swap and compressed memory
-    Mem(MemArgs),
+    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+    Mem(MachineArgs),
     /// Print the mappings of processes, summed by name
     Maps(MapsArgs),
     /// Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds

@@ -323,6 +323,12 @@
 //! contain either, and `cargo test` runs all. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
 //! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora, and with real programs. Tests never assert a
 //! time; `tests/bench` contains the benchmarks.
+//!
+//! `.ci/kernels` lets memory run out, in emulated machines with Debian's kernels: a leak until the kernel kills it, the limit of
+//! a container, a stall, a tmpfs. It then judges what the first screen said, and when. The scenes and their rules are in one
+//! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` plays one scene on
+//! each kernel and shows its course, and with `-r` the recorded scene is judged again, by changed rules. It needs Debian's
+//! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler, and takes about ten minutes without arguments.
 
 pub mod account;
 pub mod act;

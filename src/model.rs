@@ -4,32 +4,6 @@
 //! [`account`](crate::account) and [`history`](crate::history) derive the rest. A recording therefore replays to the same
 //! screen.
 
-/// Defines an enum whose variants have names in tables, filters and documents.
-macro_rules! named {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $id:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $name {
-            pub const ALL: [Self; [$($id),*].len()] = [$(Self::$variant),*];
-
-            /// Returns the name.
-            pub const fn id(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $id,)*
-                }
-            }
-
-            pub fn from_id(id: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|one| one.id() == id)
-            }
-        }
-    };
-}
-
 pub mod cgroup;
 pub mod held;
 pub mod kernel;

@@ -11,6 +11,34 @@ use std::cmp::Ordering;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Defines an enum whose variants have names: in the config, on the command line, in tables, filters and documents.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $id:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($id),*].len()] = [$(Self::$variant),*];
+
+            /// Returns the name.
+            pub const fn id(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $id,)*
+                }
+            }
+
+            pub fn from_id(id: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.id() == id)
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+
 /// Maximum number of zero-width marks kept on one base character. Real scripts need 3.
 const MAX_MARKS: usize = 4;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::text::named;
+
 /// The unit of a figure. It decides how the figure is written, compared and typed in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -32,44 +34,27 @@ impl Unit {
     }
 }
 
-/// The unit for writing byte figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Units {
-    /// Automatic: the unit that leaves 2 to 4 digits, `4.0K`, `120M`, `2.1G`.
-    #[default]
-    Auto,
-    K,
-    /// MiB, with one decimal below 10.
-    M,
-    /// GiB, with two decimals.
-    G,
-    Bytes,
+named! {
+    /// The unit for writing byte figures, in the order in which the monitor cycles through them.
+    #[derive(Default, serde::Deserialize, serde::Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Units {
+        /// Automatic: the unit that leaves 2 to 4 digits, `4.0K`, `120M`, `2.1G`.
+        #[default]
+        Auto = "auto",
+        K = "k",
+        /// MiB, with one decimal below 10.
+        M = "m",
+        /// GiB, with two decimals.
+        G = "g",
+        Bytes = "bytes",
+    }
 }
 
 impl Units {
-    /// All choices, in the order in which the monitor cycles through them.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::K, Self::M, Self::G, Self::Bytes];
-
-    /// Returns the name used in the config and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::K => "k",
-            Self::M => "m",
-            Self::G => "g",
-            Self::Bytes => "bytes",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|u| u.name() == name)
-    }
-
     #[must_use]
     pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|u| *u == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()]
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 
     /// Returns the maximum width of a text from [`bytes`] for values up to 1 TiB.

@@ -1078,7 +1078,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__leaks)
-            opts="-h --for --prove --interval --by --all --check --top --format --units --at --no-color --cgroup --config --proc-root --from --help"
+            opts="-h --for --prove --interval --by --all --check --top --units --format --at --no-color --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1104,12 +1104,12 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
-                    return 0
-                    ;;
                 --units)
                     COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --at)

@@ -353,15 +353,15 @@ container\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Report at most N rows' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
-csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
 g\t''
 bytes\t''"
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
+json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
+ndjson\t'One object per line; with --every, one per interval'
+csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use crate::trend::parameters::{
     DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_REACH, DANGER_RELIEF, DANGER_REST, DANGER_REST_PACE,
-    DANGER_REST_SHARE, DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EARLY, SURGE_EVENNESS, SURGE_LONGEST,
-    SURGE_SHARE, SURGE_STEP, URGENT,
+    DANGER_REST_SHARE, DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EVENNESS, SURGE_LONGEST, SURGE_STEP, URGENT,
 };
 
 /// Age up to which every value is kept. Of older values, only the lowest of each [`COARSE_STEP`] is kept.
@@ -167,8 +166,7 @@ impl Countdown {
     }
 
     /// Returns the pace of 2 falls in a row, in bytes per second, and the time of both falls. Returns `None` unless
-    /// less than [`URGENT`] is `left` at this pace. If much less is left, growth that began during the first fall counts
-    /// at the pace of the second.
+    /// less than [`URGENT`] is `left` at this pace.
     fn surge(&self, now: Duration, value: u64, left: u64) -> Option<(f64, Duration)> {
         let (middle, second) = self.before(now, SURGE_STEP)?;
         let (begin, first) = self.before(middle, SURGE_STEP)?;
@@ -181,17 +179,9 @@ impl Countdown {
             pace((middle, second), (now, value)),
         ];
         let is_even = each.iter().all(|one| *one >= both * SURGE_EVENNESS);
-        let is_within = |pace: f64, time: Duration| pace > 0.0 && left as f64 / pace <= time.as_secs_f64();
-        let has_begun = first.saturating_sub(value) as f64 >= left as f64 * SURGE_SHARE;
-        let found = if is_even && is_within(both, URGENT) {
-            both
-        } else if each[0] > 0.0 && each[1] >= each[0] && has_begun && is_within(each[1], SURGE_EARLY) {
-            each[1]
-        } else {
-            return None;
-        };
+        let is_urgent = both > 0.0 && is_even && left as f64 / both <= URGENT.as_secs_f64();
         let is_recent = window <= SURGE_LONGEST && self.is_since_relief(begin);
-        (is_recent && !self.is_safe_tooth(begin, value)).then_some((found, window))
+        (is_urgent && is_recent && !self.is_safe_tooth(begin, value)).then_some((both, window))
     }
 
     /// Returns true if a danger was not over after `begin`: its fall must not be counted again.

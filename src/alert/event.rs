@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, part, system};
 use crate::filter::{Filter, FilterError, Filterable, Schema, TextField};
 use crate::group::{GroupBy, RowKey};
-use crate::text;
+use crate::text::{self, named};
 use crate::trend::Verdict;
 use crate::units::{self, Units};
 
@@ -151,28 +151,17 @@ pub enum Target {
     System,
 }
 
-/// The reason why an alert is resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResolveReason {
-    /// The condition is no longer true.
-    ConditionFalse,
-    /// The process exited, or the group has no process left.
-    TargetGone,
-    /// The process executed another program.
-    Exec,
-    /// The snapshots are of another boot now, or of an earlier time.
-    Restart,
-}
-
-impl ResolveReason {
-    /// Returns its name on screen and in JSON.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::ConditionFalse => "over",
-            Self::TargetGone => "gone",
-            Self::Exec => "exec",
-            Self::Restart => "restart",
-        }
+named! {
+    /// The reason why an alert is resolved, with its name on screen and in JSON.
+    pub enum ResolveReason {
+        /// The condition is no longer true.
+        ConditionFalse = "over",
+        /// The process exited, or the group has no process left.
+        TargetGone = "gone",
+        /// The process executed another program.
+        Exec = "exec",
+        /// The snapshots are of another boot now, or of an earlier time.
+        Restart = "restart",
     }
 }
 

@@ -121,6 +121,24 @@ impl CgroupArgs {
     }
 }
 
+/// The options of a report of the whole machine.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct MachineArgs {
+    #[command(flatten)]
+    pub units: UnitsArgs,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    #[command(flatten)]
+    pub scope: CgroupArgs,
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportArgs {
     #[command(flatten)]

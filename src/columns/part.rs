@@ -123,28 +123,21 @@ type Entry = Column<Parts>;
 /// The largest size at which a part still counts as unused: figures that are read one after another differ by this much.
 const MIN_SEEN: u64 = 1 << 20;
 
-fn share<'a>(row: &'a PartRow<'a>) -> Value<'a> {
-    match (row.bytes, row.total) {
-        (Ok(_), Ok(0)) => Value::Blank,
-        (Ok(bytes), Ok(total)) => Value::Share(bytes as f64 / total as f64),
-        (Err(why), _) | (_, Err(why)) => Value::Missing(why),
-    }
-}
-
 pub static COLUMNS: &[Entry] = &[
     Entry::text("part", "PART", 31, |r| Value::Text(Cow::Borrowed(r.title.as_bytes())))
         .help("The part of the RAM; parts of a part stand below it, and need not sum to it.")
         .label(Label::Group)
         .priority(Priority::Highest),
-    Entry::figure("bytes", "BYTES", Unit::Bytes, 6, |r| match r.bytes {
-        Ok(bytes) => Value::Bytes(bytes.unsigned_abs()),
-        Err(why) => Value::Missing(why),
+    Entry::figure("bytes", "BYTES", Unit::Bytes, 6, |r| {
+        Value::bytes(r.bytes.map(i64::unsigned_abs))
     })
     .help("Its size. All parts, with what is not accounted for, sum to MemTotal.")
     .priority(Priority::Highest),
-    Entry::figure("share", "%", Unit::Share, 5, share)
-        .help("Its share of the RAM. Formula: BYTES ÷ MemTotal. Filter: share>10%.")
-        .priority(Priority::High),
+    Entry::figure("share", "%", Unit::Share, 5, |r| {
+        Value::share(r.bytes.map(|n| n as f64), r.total)
+    })
+    .help("Its share of the RAM. Formula: BYTES ÷ MemTotal. Filter: share>10%.")
+    .priority(Priority::High),
     // Drawn by the page.
     Entry::text("bar", "", 8, |_| Value::Blank)
         .help("Its share as a bar, on the page.")

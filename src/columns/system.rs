@@ -38,11 +38,7 @@ const fn figure(id: &'static str, unit: Unit, value: Get) -> Entry {
 }
 
 fn share(part: Reading<u64>, whole: Reading<u64>) -> Value<'static> {
-    match (part, whole) {
-        (Ok(_), Ok(0)) => Value::Blank,
-        (Ok(part), Ok(whole)) => Value::Share(part as f64 / whole as f64),
-        (Err(e), _) | (_, Err(e)) => Value::Missing(e),
-    }
+    Value::share(part.map(|n| n as f64), whole)
 }
 
 fn rate(per_second: Option<f64>, wrap: fn(f64) -> Value<'static>) -> Value<'static> {
@@ -134,6 +130,15 @@ pub static COLUMNS: &[Entry] = &[
     figure("psi_full", Unit::Share, |r| stalled(r, |psi| psi.full))
         .help("The part of the last ten seconds in which every task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_full_ratio"),
+    figure("stalled", Unit::Share, |r| {
+        Value::Share(r.history.stalls().first().map_or(0.0, |stall| stall.share))
+    })
+    .help(
+        "The part of the last five seconds in which tasks waited for memory, while that is reported as a stall: of the machine \
+         or a cgroup, whose tasks read back what was reclaimed, or which memory.high throttles. 0 if there is none. Formula: \
+         time in memory.pressure ÷ time.",
+    )
+    .metric("zmtop_system_stall_ratio"),
     figure("full_in", Unit::Seconds, |r| {
         let dangers = r.history.dangers().iter();
         let soonest = dangers.map(|danger| danger.forecast.seconds()).min_by(f64::total_cmp);

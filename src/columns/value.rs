@@ -64,6 +64,15 @@ impl<'a> Value<'a> {
         reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
     }
 
+    /// Returns a part of a whole; blank if the whole is nothing.
+    pub fn share(part: Reading<f64>, whole: Reading<u64>) -> Self {
+        match (part, whole) {
+            (Ok(_), Ok(0)) => Self::Blank,
+            (Ok(part), Ok(whole)) => Self::Share(part / whole as f64),
+            (Err(why), _) | (_, Err(why)) => Self::Missing(why),
+        }
+    }
+
     /// Returns the number for filters and sorting.
     pub fn number(&self) -> Option<f64> {
         match self {

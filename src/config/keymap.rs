@@ -9,38 +9,25 @@ pub use super::chord::{Chord, ChordError};
 use super::document::{self, Item, Table, unknown};
 use super::fault::{ConfigError, Faults};
 use super::{Action, file};
-use crate::{order, text};
+use crate::order;
+use crate::text::{self, named};
 
 /// The shipped `config/keymap.toml`.
 pub const SHIPPED: &str = include_str!("../../config/keymap.toml");
 
-/// The context that a key is pressed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Context {
-    /// The monitor's table.
-    Table,
-    /// A menu, the column chooser, the help.
-    List,
-    /// A text input.
-    Input,
+named! {
+    /// The context that a key is pressed in, with its name in `keymap.toml`.
+    pub enum Context {
+        /// The monitor's table.
+        Table = "table",
+        /// A menu, the column chooser, the help.
+        List = "list",
+        /// A text input.
+        Input = "input",
+    }
 }
 
 impl Context {
-    pub const ALL: [Self; 3] = [Self::Table, Self::List, Self::Input];
-
-    /// Its name in `keymap.toml`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::List => "list",
-            Self::Input => "input",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|c| c.name() == name)
-    }
-
     /// Returns the action that must keep a key: without it the user could not leave the context.
     const fn exit(self) -> Action {
         match self {
@@ -132,7 +119,7 @@ impl Keymap {
         for context in Context::ALL {
             let exit = context.exit();
             if keymap.keys(context, exit).next().is_none() {
-                let what = format!("no key is left for `{}` in {}", exit.name(), context.name());
+                let what = format!("no key is left for `{}` in {}", exit.id(), context.id());
                 faults.add_whole(what);
             }
         }
@@ -163,8 +150,8 @@ fn read_entries(text: &str, faults: &Faults<'_>, shipped: Option<&Keymap>) -> Ve
     let root = Table::root(&document, faults);
     let mut out: Vec<(usize, Entry)> = Vec::new();
     for (name, array) in root.entries() {
-        let Some(context) = Context::from_name(name) else {
-            root.fault_of_name(name, unknown("context", name, Context::ALL.map(Context::name)));
+        let Some(context) = Context::from_id(name) else {
+            root.fault_of_name(name, unknown("context", name, Context::ALL.map(Context::id)));
             continue;
         };
         let mut bound: Vec<(Chord, usize)> = Vec::new();
@@ -232,9 +219,9 @@ fn action(context: Context, item: &Item<'_>, shipped: Option<&Keymap>) -> Option
     if name == "none" {
         return Some(None);
     }
-    let action = Action::from_name(name).filter(fits).ok_or_else(|| {
-        let known = Action::ALL.iter().filter(|a| fits(a)).map(|a| a.name());
-        unknown(&format!("action in {}", context.name()), name, known.chain(["none"]))
+    let action = Action::from_id(name).filter(fits).ok_or_else(|| {
+        let known = Action::ALL.iter().filter(|a| fits(a)).map(|a| a.id());
+        unknown(&format!("action in {}", context.id()), name, known.chain(["none"]))
     });
     item.checked(action).map(Some)
 }

@@ -319,8 +319,8 @@ pub(super) const FILTER: Word<String> = Word {
 /// The unit of byte figures.
 pub(super) const UNIT: Word<Units> = Word {
     expected: "a unit's name in quotes",
-    parse: |text| Units::from_name(text).ok_or_else(|| unknown("unit", text, Units::ALL.map(Units::name))),
-    show: |units| units.name().into(),
+    parse: |text| Units::from_id(text).ok_or_else(|| unknown("unit", text, Units::ALL.map(Units::id))),
+    show: |units| units.id().into(),
 };
 
 /// The name of a theme, which becomes part of a path. Its existence is checked when it is loaded.

@@ -264,8 +264,12 @@ impl History {
         let process = processes.fold(None, greatest);
         // The processes of a program may be in several cgroups.
         let by = GroupBy::Command;
-        let is_whole = *limit == Limit::Machine && stopping.is_none_or(HashSet::is_empty);
-        let programs = self.groups_by(by).filter(|_| is_whole);
+        let rows = snapshot.rows().iter();
+        let elsewhere = rows.filter(|sample| sample.facts.cgroup.as_ref().is_ok_and(|path| is_stopped(path)));
+        let elsewhere: HashSet<_> = elsewhere.filter_map(|sample| self.command(sample.id)).collect();
+        let is_whole =
+            |name: Option<&Arc<[u8]>>| *limit == Limit::Machine && !name.is_some_and(|name| elsewhere.contains(name));
+        let programs = self.groups_by(by).filter(|(name, _)| is_whole(*name));
         let programs = programs.map(|(name, row)| {
             let name = name.cloned();
             (RowKey::Group(GroupKey { by, name }), pace(row))

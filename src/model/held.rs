@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::model::reading::{Missing, Reading};
 use crate::order;
+use crate::text::named;
 
 named! {
     /// The kind of an object that a descriptor holds, in the order of their columns.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::reading::Reading;
+use crate::text::named;
 
 named! {
     /// The kind of memory that an area maps, by its name and flags.

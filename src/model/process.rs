@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::model::held::{Held, SharedHeld};
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
+use crate::text::named;
 
 /// The identity of a process: a reused pid has another start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::reading::{Missing, Reading};
+use crate::text::named;
 
 /// Calls the macro `$callback` with the list.
 ///

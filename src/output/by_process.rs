@@ -11,6 +11,17 @@ use crate::model::Missing;
 use crate::schema::{self, Field, Schema};
 use crate::text::safe;
 
+/// A process and its rows.
+#[derive(Debug)]
+pub struct OfProcess<'p, R> {
+    pub pid: u32,
+    /// The start time and the raw short name, if known.
+    pub start: Option<(u64, &'p [u8])>,
+    /// Why the rows are unknown, if they are.
+    pub unread: Option<Missing>,
+    pub rows: &'p [R],
+}
+
 pub trait ProcessRows {
     type Kind: TableKind;
     /// The schema's name. Fields are never removed or renamed, only added.
@@ -18,16 +29,7 @@ pub trait ProcessRows {
     /// The name of the rows in JSON.
     const ROWS: &'static str;
 
-    fn pid(&self) -> u32;
-
-    /// Returns the start time and the raw short name, if known.
-    fn start(&self) -> Option<(u64, &[u8])>;
-
-    /// Returns why the rows are unknown, if they are.
-    fn unread(&self) -> Option<Missing>;
-
-    /// Returns the rows; none if they are unknown.
-    fn rows(&self) -> &[<Self::Kind as TableKind>::Row<'_>];
+    fn process(&self) -> OfProcess<'_, <Self::Kind as TableKind>::Row<'_>>;
 
     fn cells<'p>(&self, layout: &ReportLayout<Self::Kind>, row: &'p <Self::Kind as TableKind>::Row<'p>) -> Vec<Cell> {
         layout.cells(row)
@@ -52,7 +54,7 @@ pub struct ReportByProcess<P: ProcessRows> {
 impl<P: ProcessRows> ReportByProcess<P> {
     /// Returns the rows of a process in order, up to the maximum.
     fn sorted<'p>(&self, process: &'p P) -> impl ExactSizeIterator<Item = &'p <P::Kind as TableKind>::Row<'p>> {
-        let rows = process.rows();
+        let rows = process.process().rows;
         self.layout.shown(rows).into_iter().map(move |at| &rows[at])
     }
 
@@ -68,9 +70,10 @@ impl<P: ProcessRows> ReportByProcess<P> {
 
     fn object<'p>(&self, process: &'p P) -> Object<'p> {
         let rows = self.sorted(process).map(|row| self.layout.object(row).with_unread());
-        let object = identity(process.pid(), process.start()).put(P::ROWS, rows.collect::<Vec<_>>());
+        let OfProcess { pid, start, unread, .. } = process.process();
+        let object = identity(pid, start).put(P::ROWS, rows.collect::<Vec<_>>());
         let object = process.put_totals(&self.layout, object);
-        object.extend(reason(process.unread()))
+        object.extend(reason(unread))
     }
 }
 
@@ -122,14 +125,15 @@ impl<P: ProcessRows> Report for ReportByProcess<P> {
     /// Writes a table for each process that could be read. If several were requested, each table has a heading with pid
     /// and name.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let readable = self.processes.iter().filter(|process| process.unread().is_none());
-        for (at, process) in readable.enumerate() {
+        let all = self.processes.iter().map(|process| (process, process.process()));
+        let readable = all.filter(|(_, found)| found.unread.is_none());
+        for (at, (process, found)) in readable.enumerate() {
             if at > 0 {
                 writeln!(out)?;
             }
             if self.processes.len() > 1 {
-                let comm = process.start().map(|(_, comm)| safe(comm)).unwrap_or_default();
-                writeln!(out, "{} {comm}", process.pid())?;
+                let comm = found.start.map(|(_, comm)| safe(comm)).unwrap_or_default();
+                writeln!(out, "{} {comm}", found.pid)?;
             }
             self.write_table(out, process)?;
         }
@@ -155,7 +159,7 @@ impl<P: ProcessRows> Report for ReportByProcess<P> {
     /// Returns a line for each row, beginning with the pid. A process that could not be read has no lines.
     fn table(&self) -> DataTable<'_> {
         let rows = self.processes.iter().flat_map(move |process| {
-            let pid = DataValue::Integer(process.pid().into());
+            let pid = DataValue::Integer(process.process().pid.into());
             let values = move |row| iter::once(pid.clone()).chain(self.layout.values(row)).collect();
             self.sorted(process).map(values)
         });

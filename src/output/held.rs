@@ -8,7 +8,7 @@
 //! 13.1M                3          3 objects
 //! ```
 
-use super::by_process::{self, ProcessRows, ReportByProcess};
+use super::by_process::{self, OfProcess, ProcessRows, ReportByProcess};
 use super::data::{Object, described_object};
 use super::report_layout::{ReportLayout, totals_label};
 use crate::columns::Cell;
@@ -61,20 +61,13 @@ impl ProcessRows for HeldByProcess<'_> {
     const SCHEMA: &'static str = "zmtop-held/1";
     const ROWS: &'static str = "objects";
 
-    fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    fn start(&self) -> Option<(u64, &[u8])> {
-        self.sample.map(|sample| (sample.id.starttime, &*sample.facts.comm))
-    }
-
-    fn unread(&self) -> Option<Missing> {
-        self.held.err()
-    }
-
-    fn rows(&self) -> &[HeldRow<'_>] {
-        &self.rows
+    fn process(&self) -> OfProcess<'_, HeldRow<'_>> {
+        OfProcess {
+            pid: self.pid,
+            start: self.sample.map(|sample| (sample.id.starttime, &*sample.facts.comm)),
+            unread: self.held.err(),
+            rows: &self.rows,
+        }
     }
 
     fn totals(&self, layout: &ReportLayout<HeldObjects>, shown: usize) -> (Vec<Cell>, String) {

@@ -25,6 +25,7 @@ use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::mappings::MappingGrowth;
+use crate::history::stalls::{Stall, StallKind};
 use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
@@ -45,6 +46,7 @@ pub struct LeaksReport<'a> {
     pub by: Option<GroupBy>,
     pub suspects: &'a [Suspect],
     pub dangers: &'a [Danger],
+    pub stalls: &'a [Stall],
     /// The mapping of each that grew most, as far as that was read.
     pub grown: &'a HashMap<RowKey, MappingGrowth>,
     /// Number of suspects beyond those.
@@ -153,7 +155,9 @@ impl<'a> LeaksReport<'a> {
                 Some((key, pace)) => {
                     let name = text::safe_prefix(self.name_of(key), 120).into_owned();
                     let pid = key.process().map_or(String::new(), |id| format!("{} ", id.pid));
-                    format!("{pid}{name} +{}", units::pace(*pace))
+                    let place = danger.place.as_ref();
+                    let place = place.map_or(String::new(), |place| format!(", {}", text::safe_prefix(place, 120)));
+                    format!("{pid}{name}{place} +{}", units::pace(*pace))
                 }
             };
             writeln!(
@@ -162,6 +166,29 @@ impl<'a> LeaksReport<'a> {
                 units::span(forecast.time()),
                 units::bytes(forecast.left, self.style.units),
                 units::pace(forecast.pace),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line for the machine and for each cgroup whose tasks wait for memory.
+    fn write_stalls(&self, out: &mut dyn Write) -> io::Result<()> {
+        for stall in self.stalls {
+            let place = stall.cgroup.as_ref();
+            let place = place.map_or_else(|| "the machine".into(), |path| format!("cgroup {}", text::safe(path)));
+            let waiter = stall.waiter.map_or_else(String::new, |(id, bytes)| {
+                let name = text::safe_prefix(self.name_of(&RowKey::Process(id)), 120).into_owned();
+                let bytes = units::bytes(bytes as u64, self.style.units);
+                format!(": {} {name}, which reads back {bytes}/s", id.pid)
+            });
+            let reason = match stall.kind {
+                StallKind::Thrash => "",
+                StallKind::Throttled => " at memory.high",
+            };
+            let share = stall.share * 100.0;
+            writeln!(
+                out,
+                "STALLED: {place} waits for memory {share:.0}% of the time{reason}{waiter}"
             )?;
         }
         Ok(())
@@ -226,12 +253,36 @@ described_object! {
         "starttime": id().null("a program as a whole, or no single one") => {
             danger.taker.as_ref().and_then(|(key, _)| key.process()).map(|id| id.starttime)
         },
-        /// The program that uses up the memory, or the name of the process.
+        /// The file system in memory or the slab cache that grows most, if a part of the kernel's memory uses it up.
+        "place": foreign().null("a process, a program, or unknown") => danger.place.as_deref().map(Node::bytes),
+        /// The program, the process or the part of the kernel's memory that uses it up.
         "group": foreign().null("no single one") => {
             danger.taker.as_ref().map(|(key, _)| Node::bytes(report.name_of(key)))
         },
         /// How fast it grows.
         "taker_bytes_per_s": pace().null("no single one") => danger.taker.as_ref().map(|(_, pace)| *pace),
+    }
+
+    fn stall, stall_fields<'s>(report: &'s LeaksReport<'_>, stall: &'s Stall) -> Object<'s> {
+        /// The path of the cgroup whose tasks wait.
+        "cgroup": foreign().null("the machine") => stall.cgroup.as_deref().map(Node::bytes),
+        /// Why they wait: they read back what was reclaimed (thrash), or `memory.high` throttles them.
+        "kind": one_of(["thrash", "throttled"]) => match stall.kind {
+            StallKind::Thrash => "thrash",
+            StallKind::Throttled => "throttled",
+        },
+        /// The part of the last seconds in which all tasks waited; in which some task waited, if they are throttled.
+        "share": share() => stall.share,
+        /// The process that waits most.
+        "pid": id().null("unknown") => stall.waiter.map(|(id, _)| id.pid),
+        /// When that process started, in ticks since boot.
+        "starttime": id().null("unknown") => stall.waiter.map(|(id, _)| id.starttime),
+        /// The name of that process.
+        "group": foreign().null("unknown") => {
+            stall.waiter.map(|(id, _)| Node::bytes(report.snapshot.row(id).map_or(&[], |row| &row.facts.comm)))
+        },
+        /// How much it reads back.
+        "read_back_bytes_per_s": pace().null("unknown") => stall.waiter.map(|(_, bytes)| bytes),
     }
 
     fn object_of, fields<'s>(report: &'s LeaksReport<'_>) -> Object<'s> {
@@ -259,6 +310,10 @@ described_object! {
         "dangers": list(object(danger_fields())) => {
             report.dangers.iter().map(|one| danger(report, one)).collect::<Vec<_>>()
         },
+        /// Where tasks wait for memory.
+        "stalls": list(object(stall_fields())) => {
+            report.stalls.iter().map(|one| stall(report, one)).collect::<Vec<_>>()
+        },
     }
 }
 
@@ -273,6 +328,7 @@ pub fn schema() -> Schema {
 impl Report for LeaksReport<'_> {
     /// Writes a table, or one line that nothing grows.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_stalls(out)?;
         self.write_dangers(out)?;
         if self.suspects.is_empty() {
             let coverage = Coverage::of(self.snapshot);

@@ -7,7 +7,7 @@
 //!    14   3.4M      0     0   180K   180K   215K   2.1M  2 mappings
 //! ```
 
-use super::by_process::{self, ProcessRows, ReportByProcess};
+use super::by_process::{self, OfProcess, ProcessRows, ReportByProcess};
 use super::data::{Node, Object, described_object, of_columns};
 use super::report_layout::{ReportLayout, totals_label};
 use crate::columns::mapping::{COLUMNS, MapRow, Mappings};
@@ -66,20 +66,13 @@ impl ProcessRows for ProcessMappings<'_> {
     const SCHEMA: &'static str = "zmtop-maps/1";
     const ROWS: &'static str = "mappings";
 
-    fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    fn start(&self) -> Option<(u64, &[u8])> {
-        self.read.ok().map(|starttime| (starttime, self.comm))
-    }
-
-    fn unread(&self) -> Option<Missing> {
-        self.read.err()
-    }
-
-    fn rows(&self) -> &[MapRow<'_>] {
-        &self.rows
+    fn process(&self) -> OfProcess<'_, MapRow<'_>> {
+        OfProcess {
+            pid: self.pid,
+            start: self.read.ok().map(|starttime| (starttime, self.comm)),
+            unread: self.read.err(),
+            rows: &self.rows,
+        }
     }
 
     fn cells<'p>(&self, layout: &ReportLayout<Mappings>, row: &'p MapRow<'p>) -> Vec<Cell> {

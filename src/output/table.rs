@@ -223,6 +223,8 @@ fn ascii_guide(guide: &str) -> String {
 
 /// The schema's name. Fields are never removed or renamed, only added.
 const SCHEMA: &str = "zmtop-table/1";
+/// The field that a row of a tree has before those of its columns.
+const DEPTH: &str = "depth";
 
 /// The rows as data. Values are named by their column's id and are in its base unit: see [`DataValue`].
 #[derive(Clone, Debug)]
@@ -230,17 +232,11 @@ pub struct RowTable<'a> {
     pub snapshot: &'a Snapshot,
     /// The kind of group that rows are; `None` if they are processes.
     pub by: Option<&'static str>,
-    /// Names of the values before the columns. None may be a column's id.
-    pub before: Vec<&'static str>,
-    pub rows: Vec<DataRow<'a>>,
+    /// True if rows are a tree. Each then begins with its depth.
+    pub is_tree: bool,
+    /// The rows, each with its depth.
+    pub rows: Vec<(usize, Row<'a>)>,
     pub totals: Option<Row<'a>>,
-}
-
-#[derive(Clone, Debug)]
-pub struct DataRow<'a> {
-    /// The values before the columns, such as the depth in a tree.
-    pub before: Vec<DataValue<'a>>,
-    pub row: Row<'a>,
 }
 
 impl RowTable<'_> {
@@ -253,7 +249,16 @@ impl RowTable<'_> {
                 distinct.push(column);
             }
         }
-        let rows: Vec<_> = self.rows.iter().map(|row| self.object(row, &distinct)).collect();
+        let rows = self.rows.iter().map(|(depth, row)| {
+            let object = Object::default();
+            let object = if self.is_tree {
+                object.put(DEPTH, *depth)
+            } else {
+                object
+            };
+            put_values(object, row, &distinct)
+        });
+        let rows: Vec<_> = rows.collect();
         let totals = self
             .totals
             .as_ref()
@@ -261,26 +266,15 @@ impl RowTable<'_> {
         object_of(self, rows, totals)
     }
 
-    fn object<'r>(&self, row: &'r DataRow<'r>, columns: &[&'static Column]) -> Object<'r> {
-        let before = self.before.iter().zip(&row.before);
-        let before = before.fold(Object::default(), |object, (name, value)| {
-            object.put(*name, value.clone())
-        });
-        put_values(before, &row.row, columns)
-    }
-
     /// Returns the table as values named by the columns' ids.
     pub fn table(&self, columns: Vec<&'static Column>) -> DataTable<'_> {
-        let names = self
-            .before
-            .iter()
-            .copied()
-            .chain(columns.iter().map(|column| column.id));
+        let names = columns.iter().map(|column| column.id);
         DataTable {
-            names: Some(names.collect()),
-            rows: Box::new(self.rows.iter().map(move |row| {
-                let values = columns.iter().map(|column| (column.value)(&row.row).into_data());
-                row.before.iter().cloned().chain(values).collect()
+            names: Some(self.is_tree.then_some(DEPTH).into_iter().chain(names).collect()),
+            rows: Box::new(self.rows.iter().map(move |(depth, row)| {
+                let depth = self.is_tree.then_some(DataValue::Integer(*depth as u64));
+                let values = columns.iter().map(|column| (column.value)(row).into_data());
+                depth.into_iter().chain(values).collect()
             })),
         }
     }
@@ -302,16 +296,15 @@ described_object! {
         /// The kind of group that rows are.
         "by": text().null("rows are processes") => table.by,
         /// The rows, in the requested order.
-        "rows": list(object([of_tree(), row_fields()].concat())) => rows,
+        "rows": list(object([vec![depth_field()], row_fields()].concat())) => rows,
         /// Sums over all rows that pass the filter.
         "totals": object(row_fields()).null("not requested, or without meaning") => totals,
     }
 }
 
-/// Returns the field that a row of a tree has before those of its columns.
-fn of_tree() -> Vec<Field> {
+fn depth_field() -> Field {
     let depth = schema::count().absent("unless rows are a tree");
-    vec![Field::new("depth", "Its depth in the tree.", depth)]
+    Field::new(DEPTH, "Its depth in the tree.", depth)
 }
 
 fn row_fields() -> Vec<Field> {

@@ -4,7 +4,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use procfs::prelude::FromRead;
 
@@ -129,7 +128,7 @@ impl SystemFile {
             Self::Zram => update((), |m, ()| m.sample.zram.clear()),
             Self::Pressure => {
                 let found = bytes.and_then(pressure).map(psi);
-                update((found, bytes.and_then(stalls)), |m, (pressure, stalls)| {
+                update((found, bytes.and_then(figures::stalls)), |m, (pressure, stalls)| {
                     (m.sample.psi, m.sample.stalled) = (pressure, stalls);
                 })
             }
@@ -204,18 +203,6 @@ pub(super) fn psi(pressure: Pressure) -> Pressure<1> {
     Pressure {
         some: first(pressure.some),
         full: first(pressure.full),
-    }
-}
-
-/// Parses the `total` of `some` and of `full` in a `pressure/memory`: how long tasks have waited for memory.
-pub(super) fn stalls(bytes: &[u8]) -> Reading<[Duration; 2]> {
-    let total = |name: &[u8]| {
-        let word = words_after(bytes, name)?.find_map(|word| word.strip_prefix(b"total="))?;
-        Some(Duration::from_micros(number(word)?))
-    };
-    match (total(b"some"), total(b"full")) {
-        (Some(some), Some(full)) => Ok([some, full]),
-        _ => Err(Missing::Malformed),
     }
 }
 

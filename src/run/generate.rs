@@ -108,7 +108,7 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
         ("by", "ps") => GROUPS.iter().map(|by| by.id()).collect(),
         ("by", "fleet") => GroupBy::OF_FLEET.iter().map(|by| by.id()).collect(),
         ("by", _) => GroupBy::OF_ONE_HOST.iter().map(|by| by.id()).collect(),
-        ("units", _) => Units::ALL.iter().map(|units| units.name()).collect(),
+        ("units", _) => Units::ALL.iter().map(|units| units.id()).collect(),
         ("theme", _) => theme::SHIPPED.iter().map(|(name, _)| *name).collect(),
         ("name", "schema") => schema_names().collect(),
         ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),

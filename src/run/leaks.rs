@@ -14,10 +14,7 @@ use tokio::signal::unix::SignalKind;
 use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, parse_at};
 use super::{Failure, complain, load_settings, output_style, parse_filter, print, sampler_options};
-use crate::cli::{
-    CgroupArgs, ColorArgs, Exit, Format, PathArgs, ProcessArg, SourceArgs, UnitsArgs, UsageError, by, set,
-    watching_time,
-};
+use crate::cli::{Exit, MachineArgs, ProcessArg, UsageError, by, set, watching_time};
 use crate::columns::{Needs, Row};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
@@ -83,19 +80,8 @@ pub struct LeaksArgs {
     /// Report at most N rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
     #[command(flatten)]
-    pub units: UnitsArgs,
-    #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub color: ColorArgs,
-    #[command(flatten)]
-    pub scope: CgroupArgs,
-    #[command(flatten)]
-    pub paths: PathArgs,
+    pub machine: MachineArgs,
 }
 
 impl LeaksArgs {
@@ -104,7 +90,7 @@ impl LeaksArgs {
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
-        self.units.apply(settings)
+        self.machine.units.apply(settings)
     }
 }
 
@@ -126,7 +112,7 @@ struct Observed {
 
 pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = plan(args, env)?;
-    let mut observed = match &args.source.from {
+    let mut observed = match &args.machine.source.from {
         Some(path) => replay(path, &plan)?,
         None => watch(args, &plan)?,
     };
@@ -149,19 +135,20 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         by: args.by,
         suspects: &found,
         dangers: observed.history.dangers(),
+        stalls: observed.history.stalls(),
         grown: &grown,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),
-        style: output_style(plan.settings.ui.units, args.color.no_color, env),
+        style: output_style(plan.settings.ui.units, args.machine.color.no_color, env),
     };
-    Ok(match print(&report, args.format) {
+    Ok(match print(&report, args.machine.format) {
         Exit::Done if args.check && leaks => Exit::Found,
         other => other,
     })
 }
 
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
-    let mut settings = load_settings(&args.paths, env)?;
+    let mut settings = load_settings(&args.machine.paths, env)?;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
     let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
@@ -169,7 +156,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
         settings,
         filter,
         time,
-        at: parse_at(args.source.at.as_deref())?,
+        at: parse_at(args.machine.source.at.as_deref())?,
         query: SuspectQuery {
             least: if args.all { Verdict::Shrinking } else { Verdict::Warming },
             by: args.by,
@@ -191,8 +178,8 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
 
 fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
     sampler::make_room();
-    let mut options = sampler_options(&plan.settings.sampler, args.paths.proc_root.as_deref());
-    args.scope.apply(&mut options)?;
+    let mut options = sampler_options(&plan.settings.sampler, args.machine.paths.proc_root.as_deref());
+    args.machine.scope.apply(&mut options)?;
     on_runtime(async {
         let mut interrupt = signals(SignalKind::interrupt())?;
         let own_pid = options.roots().is_own().then(std::process::id);

@@ -2,36 +2,16 @@
 
 use std::sync::Arc;
 
-use clap::Args;
-
 use super::{Failure, output_style, print, settings, snapshot};
-use crate::cli::{CgroupArgs, ColorArgs, Exit, Format, PathArgs, SourceArgs, UnitsArgs};
+use crate::cli::{Exit, MachineArgs};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::model::{Missing, Snapshot};
 use crate::output::mem::MemReport;
 use crate::sampler::{Needs, Scanner};
 
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
-pub struct MemArgs {
-    #[command(flatten)]
-    pub units: UnitsArgs,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
-    #[command(flatten)]
-    pub source: SourceArgs,
-    #[command(flatten)]
-    pub color: ColorArgs,
-    #[command(flatten)]
-    pub scope: CgroupArgs,
-    #[command(flatten)]
-    pub paths: PathArgs,
-}
-
 /// Reads the system and every process once, and writes the account.
-pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
+pub(super) fn run(args: &MachineArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = settings(&args.paths, &args.units, env)?;
     let snapshot = read(args, &settings)?;
     if let Err(why) = snapshot.system.mem_total {
@@ -46,7 +26,7 @@ pub(super) fn run(args: &MemArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Returns a snapshot of this machine or from the file. Data that files do not contain is missing.
-fn read(args: &MemArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
+fn read(args: &MachineArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     if let Some(path) = &args.source.from {
         let at = snapshot::parse_at(args.source.at.as_deref())?;
         let (snapshot, _) = snapshot::read(

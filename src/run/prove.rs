@@ -7,7 +7,7 @@ use tokio::signal::unix::SignalKind;
 use super::leaks::LeaksArgs;
 use super::report::resolve;
 use super::runtime::{Progress, on_runtime, signals};
-use super::{Failure, complain, load_settings, output_style, print, sampler_options};
+use super::{Failure, complain, output_style, print, sampler_options, settings};
 use crate::act::{Pinned, time_to_clear};
 use crate::cli::{Exit, ProcessArg, UsageError, watching_time};
 use crate::config::Env;
@@ -28,14 +28,14 @@ const DEFAULT: Duration = Duration::from_secs(60);
 
 /// Clears the referenced bits of the process, waits, and reports the memory that it did not touch.
 pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = load_settings(&args.paths, env)?;
-    args.units.apply(&mut settings)?;
+    let machine = &args.machine;
+    let settings = settings(&machine.paths, &machine.units, env)?;
     let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     if settings.ui.readonly {
         let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
         return Err(UsageError::option("--prove", what).into());
     }
-    let options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    let options = sampler_options(&settings.sampler, machine.paths.proc_root.as_deref());
     let pid = resolve("--prove", std::slice::from_ref(process), &options)?[0];
     let (before, _) = read(&options, pid, None)?;
     let id = Identity {
@@ -69,9 +69,9 @@ pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<E
         comm: &after.comm,
         coldness: &coldness,
         top: args.top.map(|n| n as usize),
-        style: output_style(settings.ui.units, args.color.no_color, env),
+        style: output_style(settings.ui.units, machine.color.no_color, env),
     };
-    Ok(print(&report, args.format))
+    Ok(print(&report, machine.format))
 }
 
 /// Announces on stderr what is about to be changed.

@@ -24,7 +24,7 @@ use crate::history::{History, HistoryConfig};
 use crate::model::{Missing, Snapshot};
 use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document};
-use crate::output::table::{self, DataRow, RowTable, TableOptions, partial_label};
+use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
 use crate::proc::files;
 use crate::query::{MappingCount, Query, RowSource, Rows, Selection, ShownRow, address_spaces};
@@ -475,18 +475,12 @@ struct PsReport<'a> {
 }
 
 impl<'a> PsReport<'a> {
-    /// Returns the rows as data. In a tree, each row begins with its depth.
     fn row_table(&self) -> &RowTable<'a> {
-        let depth = |shown: &ShownRow<'_>| self.plan.args.tree.then_some(DataValue::Integer(shown.depth as u64));
-        let row = |shown: ShownRow<'a>| DataRow {
-            before: depth(&shown).into_iter().collect(),
-            row: shown.row,
-        };
         self.data.get_or_init(|| RowTable {
             snapshot: self.rows.source.snapshot,
             by: self.plan.args.by.map(GroupBy::id),
-            before: self.plan.args.tree.then_some("depth").into_iter().collect(),
-            rows: self.rows.shown().map(row).collect(),
+            is_tree: self.plan.args.tree,
+            rows: self.rows.shown().map(|shown| (shown.depth, shown.row)).collect(),
             totals: self.options.totals.then(|| self.rows.total()),
         })
     }

@@ -260,12 +260,6 @@ parameters! {
         /// Minimum pace of each fall, as a share of that of both.
         SURGE_EVENNESS: f64 = 0.5, "1",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
-        /// Time to a limit that is reported from the first whole fall on.
-        SURGE_EARLY: Duration = Duration::from_secs(20), "duration",
-            "memory that is full soon after it is reported", "countdown::what_is_full_within_seconds_is_told_within_two";
-        /// Share of what is left that must be used up by then.
-        SURGE_SHARE: f64 = 0.05, "1",
-            "the start of a small program taken for a pace", "countdown::what_is_full_within_seconds_is_told_within_two";
         /// A danger is over if more is free again than falls within this time at its pace.
         DANGER_RELIEF: Duration = Duration::from_secs(3), "duration",
             "a danger that outlasts the kill of its cause", "countdown::a_kill_ends_it_at_once";

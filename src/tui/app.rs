@@ -15,7 +15,7 @@ pub use page::{HelpSection, Page, PageKey, PageTable, Pages};
 use crate::act::RequestId;
 use crate::alert::Alerts;
 use crate::columns::{COLUMNS, ColumnId, Row, layout};
-use crate::config::{Config, Settings, UiSettings, alerts};
+use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
 use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals};
@@ -25,11 +25,12 @@ use crate::model::kernel::Callers;
 use crate::model::{FleetStatus, Identity, ProcessSample, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
+use crate::text::named;
 use crate::tui::chart::Chart;
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::growth::GrowthTracker;
 use crate::tui::layout::{Layout, Parts};
-use crate::tui::widgets::ListState;
+use crate::tui::widgets::{ListState, movement};
 use crate::units::Units;
 
 /// Maximum number of processes of one folded row that are in the focus.
@@ -258,9 +259,13 @@ impl App {
         table.select_index(table.list.cursor.saturating_add_signed(rows), height);
     }
 
-    pub fn page_selection(&mut self, down: bool) {
-        let page = self.rows_shown().max(1).cast_signed();
-        self.move_selection(if down { page } else { -page });
+    /// Performs an action that moves the selection; returns false for another one.
+    pub fn on_movement(&mut self, action: Action) -> bool {
+        let Some(to) = movement(action) else { return false };
+        let height = self.rows_shown();
+        let table = self.tables.current_mut();
+        table.select_index(to(table.list.cursor, height.max(1)), height);
+        true
     }
 
     pub fn row_source<'a>(&'a self, snapshot: &'a Snapshot) -> RowSource<'a> {
@@ -288,7 +293,7 @@ impl App {
             two_tables: self.tables.two,
             kernel_threads: self.query.kernel_threads,
             span: self.screen.chart.span().id.into(),
-            graph: self.screen.graph.name().into(),
+            graph: self.screen.graph.id().into(),
             ..self.config.settings.ui.clone()
         }
     }
@@ -505,39 +510,24 @@ pub struct Message {
     pub bad: bool,
 }
 
-/// The height of the graph of the machine's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GraphHeight {
-    /// By the height of the screen.
-    #[default]
-    Auto,
-    Low,
-    High,
-    Off,
+named! {
+    /// The height of the graph of the machine's memory.
+    pub enum GraphHeight {
+        /// By the height of the screen.
+        Auto = "auto",
+        Low = "low",
+        High = "high",
+        Off = "off",
+    }
 }
 
 impl GraphHeight {
-    const ALL: [(Self, &str); 4] = [
-        (Self::Auto, "auto"),
-        (Self::Low, "low"),
-        (Self::High, "high"),
-        (Self::Off, "off"),
-    ];
     /// A screen with fewer lines has no room for a graph above the table.
     const ROOMY: u16 = 40;
 
-    pub fn from_name(name: &str) -> Self {
-        let found = Self::ALL.iter().find(|(_, known)| *known == name);
-        found.map_or_else(Self::default, |(height, _)| *height)
-    }
-
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
     #[must_use]
     pub fn next(self) -> Self {
-        Self::ALL[(self as usize + 1) % Self::ALL.len()].0
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 
     /// Returns the lines of the graph, its axis included, on a screen of that height.
@@ -581,7 +571,7 @@ impl Screen {
             chart: Chart::over(&ui.span),
             has_swap: true,
             totals_row: ui.totals,
-            graph: GraphHeight::from_name(&ui.graph),
+            graph: GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto),
             panel_open: false,
             picking: false,
             message: None,

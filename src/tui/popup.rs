@@ -34,7 +34,7 @@ use crate::config::theme::Theme;
 use crate::config::{Action, Context};
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
-use crate::tui::widgets::{ListState, TextInput, draw_line, draw_text, line};
+use crate::tui::widgets::{ListState, TextInput, draw_line, draw_text, line, movement};
 
 /// Lines below the entries that explain the selected one: a rule and three lines of text.
 const NOTE_LINES: u16 = 4;
@@ -371,16 +371,13 @@ impl<P: Popup> Modal for Opened<P> {
                 return Response::close();
             }
             Action::Accept => return self.popup.accept(app, self.list.cursor),
-            Action::Up => self.move_to(app, |at, _| at.saturating_sub(1)),
-            Action::Down => self.move_to(app, |at, _| at + 1),
-            Action::PageUp => self.move_to(app, usize::saturating_sub),
-            Action::PageDown => self.move_to(app, |at, page| at + page),
-            Action::First => self.move_to(app, |_, _| 0),
-            Action::Last => self.move_to(app, |_, _| usize::MAX),
             Action::Search => self.find = Find::from(self.list.cursor),
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
-            _ => self.act(app, action),
+            _ => match movement(action) {
+                Some(to) => self.move_to(app, to),
+                None => self.act(app, action),
+            },
         }
         Response::stay()
     }

@@ -161,10 +161,9 @@ impl Modal for Prompt {
             Action::Up | Action::Down | Action::PageUp | Action::PageDown if app.page().is_some() => {
                 app.with_page(|page, app| page.move_selection(app, action));
             }
-            Action::Up => app.move_selection(-1),
-            Action::Down => app.move_selection(1),
-            Action::PageUp => app.page_selection(false),
-            Action::PageDown => app.page_selection(true),
+            Action::Up | Action::Down | Action::PageUp | Action::PageDown => {
+                app.on_movement(action);
+            }
             Action::SearchNext => select_match(app, 1, 1),
             Action::SearchPrevious => select_match(app, -1, -1),
             action => self.edit(app, |input| input.on_action(action)),

@@ -303,6 +303,20 @@ impl ListState {
     }
 }
 
+/// Returns how an action moves the cursor of a list: to which index, from its index and the number of entries on screen. `None`
+/// for an action that does not move it.
+pub fn movement(action: Action) -> Option<fn(usize, usize) -> usize> {
+    Some(match action {
+        Action::Up => |at, _| at.saturating_sub(1),
+        Action::Down => |at, _| at + 1,
+        Action::PageUp => usize::saturating_sub,
+        Action::PageDown => |at, page| at + page,
+        Action::First => |_, _| 0,
+        Action::Last => |_, _| usize::MAX,
+        _ => return None,
+    })
+}
+
 /// Draws the visible entries, a line each, the one at the cursor in the style `selected`. `entry` is called only for those.
 pub fn draw_list(
     buf: &mut Buffer,

@@ -10,19 +10,15 @@ mod system_account;
 
 use zmtop::columns::Row;
 use zmtop::model::Snapshot;
-use zmtop::output::table::{DataRow, RowTable};
+use zmtop::output::table::RowTable;
 
 /// A table of these rows, without sums.
 fn row_table<'a>(snapshot: &'a Snapshot, rows: impl IntoIterator<Item = Row<'a>>) -> RowTable<'a> {
-    let row = |row| DataRow {
-        before: Vec::new(),
-        row,
-    };
     RowTable {
         snapshot,
         by: None,
-        before: Vec::new(),
-        rows: rows.into_iter().map(row).collect(),
+        is_tree: false,
+        rows: rows.into_iter().map(|row| (0, row)).collect(),
         totals: None,
     }
 }

@@ -14,6 +14,7 @@ mod parts;
 mod processes;
 mod rests;
 mod slab;
+mod stalls;
 mod suspends;
 mod time_series;
 mod verdicts;

@@ -2,13 +2,13 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Mounts, Version, above, charged, each_id};
 use crate::model::cgroup::Count;
 use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words, words_after};
-use crate::proc::system;
 
 /// A v1 limit of at least this value means "no limit". It is `PAGE_COUNTER_MAX`, the largest multiple of a page that
 /// fits into 63 bits, for pages of up to 64 KiB.
@@ -123,9 +123,21 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     };
     let mut buf = [0; 512];
     figures.oom_kills = slurp(dir, events, &mut buf).and_then(|text| value(text, b"oom_kill").map(Count));
-    let stalls = slurp(dir, b"memory.pressure", &mut buf).and_then(system::stalls);
+    let stalls = slurp(dir, b"memory.pressure", &mut buf).and_then(stalls);
     figures.stalled_some = stalls.map(|[some, _]| some);
     figures.stalled_full = stalls.map(|[_, full]| full);
+}
+
+/// Parses the `total` of `some` and of `full` in a `pressure/memory`: how long tasks have waited for memory.
+pub(in crate::proc) fn stalls(bytes: &[u8]) -> Reading<[Duration; 2]> {
+    let total = |name: &[u8]| {
+        let word = words_after(bytes, name)?.find_map(|word| word.strip_prefix(b"total="))?;
+        Some(Duration::from_micros(number(word)?))
+    };
+    match (total(b"some"), total(b"full")) {
+        (Some(some), Some(full)) => Ok([some, full]),
+        _ => Err(Missing::Malformed),
+    }
 }
 
 /// Reads the `extent` of the cgroup at `path`, with its own limits only; the rest stays as in `before`. If no path leads to
@@ -153,6 +165,18 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
         let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);
         if is_near || (own.is_some() && figures.current != before.current) {
             read_nearness(mounts.version, &dir, &mut figures);
+        } else if own.is_none() {
+            let missing = CgroupFigures::missing(Missing::Unlimited);
+            let (current, swap) = (figures.current, figures.swap);
+            let (limit, swap_limit, high) = (figures.limit, figures.swap_limit, figures.high);
+            figures = CgroupFigures {
+                current,
+                swap,
+                limit,
+                swap_limit,
+                high,
+                ..missing
+            };
         }
     }
     figures

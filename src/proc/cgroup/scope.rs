@@ -135,7 +135,7 @@ impl Place {
         };
         let oom_kill = file(events).and_then(|text| value(&text, b"oom_kill"));
         let waits = file(b"memory.pressure");
-        let stalled = waits.as_deref().map_err(|why| *why).and_then(system::stalls);
+        let stalled = waits.as_deref().map_err(|why| *why).and_then(figures::stalls);
         let pressure = waits.and_then(|text| system::pressure(&text));
         let level = |(at, directory): (usize, &Vec<u8>)| {
             let dir = open_directory(directory);

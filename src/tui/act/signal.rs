@@ -21,7 +21,7 @@ use crate::act::{ProcessAction, signals};
 use crate::config::Action;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Response};
-use crate::tui::widgets::{ListState, StatusLine, draw_list};
+use crate::tui::widgets::{ListState, StatusLine, draw_list, movement};
 
 /// Lines of signals, few enough that some of the table is visible beside the dialog, and of the question.
 pub(super) const LINES: (u16, u16) = (12, 1);
@@ -104,13 +104,10 @@ impl Question for SignalQuestion {
                     self.select(app, selection, found);
                 }
             }
-            Action::Up => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(1)),
-            Action::Down => self.move_cursor(app, selection, &|list| list.cursor + 1),
-            Action::PageUp => self.move_cursor(app, selection, &|list| list.cursor.saturating_sub(page)),
-            Action::PageDown => self.move_cursor(app, selection, &|list| list.cursor + page),
-            Action::First => self.move_cursor(app, selection, &|_| 0),
-            Action::Last => self.move_cursor(app, selection, &|_| usize::MAX),
-            _ => self.query.clear(),
+            _ => match movement(action) {
+                Some(to) => self.move_cursor(app, selection, &|list| to(list.cursor, page)),
+                None => self.query.clear(),
+            },
         }
         Response::stay()
     }

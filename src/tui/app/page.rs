@@ -17,7 +17,8 @@ use crate::filter::Filterable;
 use crate::text;
 use crate::tui::event::Effect;
 use crate::tui::widgets::{
-    ColumnLayout, ListState, TableGrid, cell_style, draw_headings, from_cursor, line, rows_in_sight, select_row,
+    ColumnLayout, ListState, TableGrid, cell_style, draw_headings, from_cursor, line, movement, rows_in_sight,
+    select_row,
 };
 
 /// A section of the help: its title, and terms with what they mean.
@@ -55,8 +56,8 @@ pub trait Page: Any {
     /// Returns the area of the heading and of `rows` rows.
     fn area(&self, app: &App, rows: usize) -> Rect;
 
-    /// Returns the index of the column whose heading is at a position, in a table drawn in `area`.
-    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize>;
+    /// Places the columns of a table drawn in `area`.
+    fn grid(&self, app: &App, area: Rect) -> TableGrid;
 
     /// Returns true if it performs an action that is not common to all tables.
     fn takes(&self, action: Action) -> bool;
@@ -100,13 +101,7 @@ impl dyn Page {
     pub fn performs(&self, action: Action) -> bool {
         let is_of_table = matches!(
             action,
-            Action::Up
-                | Action::Down
-                | Action::PageUp
-                | Action::PageDown
-                | Action::First
-                | Action::Last
-                | Action::Filter
+            Action::Filter
                 | Action::ClearFilter
                 | Action::Search
                 | Action::SearchNext
@@ -116,7 +111,7 @@ impl dyn Page {
                 | Action::SortRight
                 | Action::Reverse
         );
-        is_of_table || self.takes(action)
+        is_of_table || movement(action).is_some() || self.takes(action)
     }
 
     fn height(&self, app: &App, rows: usize) -> usize {
@@ -138,15 +133,8 @@ impl dyn Page {
 
     /// Performs an action that moves the selection; returns false for another one.
     pub fn move_selection(&mut self, app: &App, action: Action) -> bool {
-        match action {
-            Action::Up => self.step(app, -1),
-            Action::Down => self.step(app, 1),
-            Action::PageUp => self.select(app, usize::saturating_sub),
-            Action::PageDown => self.select(app, |at, page| at + page),
-            Action::First => self.select(app, |_, _| 0),
-            Action::Last => self.select(app, |_, _| usize::MAX),
-            _ => return false,
-        }
+        let Some(to) = movement(action) else { return false };
+        self.select(app, to);
         true
     }
 
@@ -228,8 +216,9 @@ impl dyn Page {
             return Vec::new();
         }
         if at.y == area.y {
-            if let Some(column) = self.heading_at(app, area, at) {
-                self.sort_by(app, column);
+            let grid = self.grid(app, area);
+            if let Some(column) = grid.columns.iter().find(|column| column.cell(grid.area).contains(at)) {
+                self.sort_by(app, column.index);
             }
             return Vec::new();
         }
@@ -302,17 +291,6 @@ impl PageTable {
             }
         });
         TableGrid::new(&layout.collect::<Vec<_>>(), area, 1)
-    }
-
-    pub fn heading_at<T: TableKind>(
-        &self,
-        app: &App,
-        columns: &[Column<T>],
-        area: Rect,
-        at: Position,
-    ) -> Option<usize> {
-        let grid = self.grid(app, columns, area);
-        (0..columns.len()).find(|index| grid.cell(0, *index).contains(at))
     }
 
     /// Draws the heading and the rows. `change` may replace a cell, by its column, row and width.

@@ -29,7 +29,7 @@ use crate::model::{Missing, Reading};
 use crate::text;
 use crate::tui::app::{App, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::event::Effect;
-use crate::tui::widgets::{cell_style, draw_line, draw_text, line};
+use crate::tui::widgets::{TableGrid, cell_style, draw_line, draw_text, line};
 use crate::units::counted;
 
 /// Minimum height of the page for its sums, and for a note below them.
@@ -155,8 +155,8 @@ impl Page for KernelPage {
         table
     }
 
-    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
-        view!(self.open, T => self.table().heading_at(app, &T::shown(), area, at))
+    fn grid(&self, app: &App, area: Rect) -> TableGrid {
+        view!(self.open, T => self.table().grid(app, &T::shown(), area))
     }
 
     fn takes(&self, action: Action) -> bool {
@@ -219,7 +219,7 @@ impl Page for KernelPage {
             self.table().draw(app, &T::shown(), shown.iter(), table, buf, |_, _, _| None);
             if !rows.is_empty() {
                 let label = label::<T>(app, shown.len(), rows.len());
-                draw_total::<T>(app, self.table(), &T::total(&shown), &label, total, buf);
+                draw_total::<T>(app, &self.grid(app, total), &T::total(&shown), &label, total, buf);
             }
             fault
         });
@@ -268,7 +268,7 @@ trait Source: TableKind {
 /// Draws the sums in an area of one line.
 fn draw_total<'a, T: Source>(
     app: &App,
-    table: &PageTable,
+    grid: &TableGrid,
     total: &'a T::Row<'a>,
     label: &str,
     area: Rect,
@@ -279,7 +279,6 @@ fn draw_total<'a, T: Source>(
     }
     let (theme, columns) = (&app.config.theme, T::shown());
     buf.set_style(area, theme.totals);
-    let grid = table.grid(app, &columns, area);
     grid.draw_row(buf, 0, |at| {
         let column = &columns[at];
         if column.label != Label::None {

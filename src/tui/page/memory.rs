@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Constraint::{Fill, Length};
-use ratatui::layout::{Layout, Position, Rect};
+use ratatui::layout::{Layout, Rect};
 use ratatui::style::Style;
 
 use crate::account::{Account, Growth, PartKind, ProcessTotals, REST, account};
@@ -35,7 +35,7 @@ use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTa
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::event::Effect;
 use crate::tui::panel;
-use crate::tui::widgets::{StatusLine, draw_line, line};
+use crate::tui::widgets::{StatusLine, TableGrid, draw_line, line};
 use crate::{order, text, units};
 
 /// The minimum width for the other figures at the right of the account.
@@ -197,8 +197,8 @@ impl Page for MemoryPage {
         table
     }
 
-    fn heading_at(&self, app: &App, area: Rect, at: Position) -> Option<usize> {
-        self.table.heading_at(app, &SHOWN, area, at)
+    fn grid(&self, app: &App, area: Rect) -> TableGrid {
+        self.table.grid(app, &SHOWN, area)
     }
 
     fn takes(&self, action: Action) -> bool {
@@ -260,7 +260,7 @@ impl Page for MemoryPage {
         let cell = |column: &Column<_>, row, width| part_cell(app, column, row, width);
         self.table.draw(app, &SHOWN, rows.iter(), table, buf, cell);
         if let (Some(account), Some(totals)) = (self.account(app), &self.totals) {
-            draw_total(app, &self.table, &account, total, buf);
+            draw_total(app, &self.grid(app, total), &account, total, buf);
             beside::draw(app, snapshot, totals, beside, buf);
         }
         if detail.height > 0 {
@@ -334,14 +334,13 @@ fn bar_style(app: &App, row: &PartRow<'_>) -> Style {
 }
 
 /// Draws the total, and the memory outside it.
-fn draw_total(app: &App, table: &PageTable, account: &Account, area: Rect, buf: &mut Buffer) {
+fn draw_total(app: &App, grid: &TableGrid, account: &Account, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
     let bytes = |n| units::bytes(n, app.screen.units);
-    let grid = table.grid(app, &SHOWN, area);
     grid.draw_row(buf, 0, |at| {
         let text = match (SHOWN[at].id, account.total) {
             ("part", _) => account.total_title.into(),

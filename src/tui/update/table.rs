@@ -22,7 +22,6 @@ const MAX_SCROLL: usize = 1000;
 
 #[expect(clippy::too_many_lines, reason = "an arm for each action")]
 pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
-    let height = app.rows_shown();
     match action {
         Action::Quit => return vec![Effect::Quit],
         Action::Redraw => return vec![Effect::Redraw],
@@ -31,12 +30,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SampleNow => app.requests.refresh += 1,
         Action::Pause => app.requests.paused = !app.requests.paused,
 
-        Action::Up => app.move_selection(-1),
-        Action::Down => app.move_selection(1),
-        Action::PageUp => app.page_selection(false),
-        Action::PageDown => app.page_selection(true),
-        Action::First => app.tables.current_mut().select_index(0, height),
-        Action::Last => app.tables.current_mut().select_index(usize::MAX, height),
+        Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::First | Action::Last => {
+            app.on_movement(action);
+        }
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
 
@@ -68,7 +64,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CopyCommand => return copy_command(app),
         Action::Graph => {
             app.screen.graph = app.screen.graph.next();
-            app.screen.say(format!("graph of memory: {}", app.screen.graph.name()));
+            app.screen.say(format!("graph of memory: {}", app.screen.graph.id()));
             app.scroll_to_selection();
         }
 

@@ -204,6 +204,7 @@ fn whole() -> Snapshot {
         swap: Ok(0),
         limit: Ok(Some(1 << 30)),
         swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unsupported)
     };
     snap.cgroups = Arc::new([(Arc::from(&b"/"[..]), figures)].into());
     snap

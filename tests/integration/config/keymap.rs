@@ -23,9 +23,9 @@ fn over(text: &str) -> Result<Keymap, Vec<String>> {
 fn every_action_is_bound_and_described() {
     let keymap = Keymap::default();
     for action in Action::ALL {
-        let mut bound = Context::ALL.into_iter().flat_map(|c| keymap.keys(c, *action));
-        assert!(bound.next().is_some(), "{} has no key", action.name());
-        assert_eq!(Action::from_name(action.name()), Some(*action));
+        let mut bound = Context::ALL.into_iter().flat_map(|c| keymap.keys(c, action));
+        assert!(bound.next().is_some(), "{} has no key", action.id());
+        assert_eq!(Action::from_id(action.id()), Some(action));
     }
     for b in &keymap.bindings {
         assert!(!b.on.is_empty() && !b.desc.is_empty(), "{b:?}");

@@ -10,10 +10,11 @@ use zmtop::model::Missing;
 use zmtop::sampler::{Options, Scanner};
 
 use crate::support::pty::PATIENCE;
+use crate::support::{block_on, long};
 
 #[test]
 fn a_storm_of_processes() {
-    const LASTS: Duration = Duration::from_secs(3);
+    let lasts = Duration::from_secs(if long() { 3 } else { 1 });
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for word in ["alpha", "beta"] {
@@ -27,7 +28,7 @@ fn a_storm_of_processes() {
         }
         // Stops the storm even if the watching panics.
         let guard = Guard(&stop);
-        crate::support::block_on(watch(LASTS));
+        block_on(watch(lasts));
         drop(guard);
     });
 }

@@ -8,7 +8,7 @@ use zmtop::columns::{COLUMNS, Column, DataValue, Row, Unit, find};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
 use zmtop::output::data::DataTable;
-use zmtop::output::table::{DataRow, RowTable};
+use zmtop::output::table::RowTable;
 use zmtop::output::{csv, json};
 use zmtop::record::Record;
 
@@ -88,21 +88,18 @@ fn each_kind_of_cell() {
 }
 
 #[test]
-fn what_is_no_column_comes_first() {
+fn the_depth_comes_first() {
     let made = small();
     let pid = [find("pid").unwrap().get()];
     let mut out = Vec::new();
-    let row = |sample| DataRow {
-        before: vec![DataValue::Text(b"now"[..].into())],
-        row: Row::of_process(sample, None, &made),
-    };
+    let row = |sample| Row::of_process(sample, None, &made);
     let table = RowTable {
-        before: vec!["time"],
-        rows: made.rows()[..2].iter().map(row).collect(),
+        is_tree: true,
+        rows: (0..).zip(made.rows()[..2].iter().map(row)).collect(),
         ..row_table(&made, [])
     };
     csv::write(&mut out, table.table(pid.to_vec())).unwrap();
-    assert_eq!(out, b"time,pid\r\nnow,1\r\nnow,2\r\n");
+    assert_eq!(out, b"depth,pid\r\n0,1\r\n1,2\r\n");
     let mut out = Vec::new();
     csv::write(&mut out, row_table(&made, []).table(pid.to_vec())).unwrap();
     assert_eq!(out, b"pid\r\n");

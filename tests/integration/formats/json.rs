@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use zmtop::columns::{Column, DataValue, Row, find};
+use zmtop::columns::{Column, Row, find};
 use zmtop::group::Totals;
 use zmtop::history::History;
 use zmtop::output::json;
-use zmtop::output::table::{DataRow, RowTable};
+use zmtop::output::table::RowTable;
 use zmtop::record::Record;
 
 use super::made::{hostile, small};
@@ -64,16 +64,16 @@ fn a_table_has_chosen_columns() {
     let rows: Vec<_> = all
         .rows()
         .iter()
-        .map(|sample| DataRow {
-            before: vec![DataValue::Integer(sample.stat.ppid.into())],
-            row: Row::of_process(sample, history.get(sample.id), &all),
+        .map(|sample| {
+            let row = Row::of_process(sample, history.get(sample.id), &all);
+            (sample.stat.ppid as usize, row)
         })
         .collect();
     let totals = Totals::of(all.rows(), |_| None);
     let table = RowTable {
         snapshot: &all,
         by: None,
-        before: vec!["depth"],
+        is_tree: true,
         rows,
         totals: Some(Row::of_totals(&totals, &all)),
     };

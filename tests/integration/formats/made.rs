@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
+use zmtop::model::cgroup::Count;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::{
@@ -132,6 +133,12 @@ pub(crate) fn small() -> Snapshot {
                 swap: Err(Missing::Denied),
                 limit: Ok(None),
                 swap_limit: Ok(Some(1 << 20)),
+                high: Ok(Some(1 << 30)),
+                reclaimable: Ok(1024),
+                major_faults: Ok(Count(7)),
+                oom_kills: Ok(Count(2)),
+                stalled_some: Ok(Duration::from_millis(1500)),
+                stalled_full: Err(Missing::Unsupported),
             },
         )]
         .into(),

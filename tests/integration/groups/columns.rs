@@ -36,6 +36,7 @@ fn machine() -> Snapshot {
         swap: Ok(9 * MIB),
         limit: Ok(None),
         swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unlimited)
     };
     snap.cgroups = Arc::new([(bytes("/system.slice/db.service"), figures)].into());
     snap

@@ -6,7 +6,8 @@ use std::time::Duration;
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
-use zmtop::model::{CgroupFigures, ProcessSample, Snapshot};
+use zmtop::model::system::{AccountingInputs, MemoryMount};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
@@ -41,6 +42,7 @@ fn machine(second: u64, left: u64, rows: Vec<ProcessSample>) -> Snapshot {
         swap: Ok(0),
         limit: Ok(limit),
         swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unsupported)
     };
     let limited = [
         ("/box", Some(2048 * MIB)),
@@ -185,4 +187,122 @@ fn who_fills_the_memory_in_seconds_is_named_at_once() {
     };
     assert_eq!(pid(danger), Some(11));
     assert!(danger.forecast.seconds() < 25.0, "{danger:?}");
+}
+
+/// Cgroups with a limit in MiB and what is used of it, as they themselves say.
+fn limited(snap: &mut Snapshot, cgroups: &[(&str, u64, u64)]) {
+    let figures = |limit, used| CgroupFigures {
+        current: Ok((used + 20) * MIB),
+        reclaimable: Ok(20 * MIB),
+        limit: Ok(Some(limit * MIB)),
+        swap: Ok(0),
+        high: Ok(None),
+        swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unsupported)
+    };
+    let cgroups = cgroups.iter();
+    let cgroups = cgroups.map(|(path, limit, used)| (Arc::from(path.as_bytes()), figures(*limit, *used)));
+    snap.cgroups = Arc::new(cgroups.collect());
+}
+
+/// Pushes a snapshot a second in which what grows is in cgroups; returns the limits in danger in the last one.
+fn limits_after(
+    seconds: u64,
+    left: impl Fn(u64) -> u64,
+    cgroups: impl Fn(u64) -> Vec<(&'static str, u64, u64)>,
+) -> Vec<Limit> {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..seconds {
+        let cgroups = cgroups(second);
+        let rows = cgroups.iter().enumerate();
+        let rows = rows.map(|(at, (path, _, used))| holding(10 + at as u32, "taker", path, *used));
+        let mut snap = machine(second, left(second), rows.collect());
+        limited(&mut snap, &cgroups);
+        history.push(&snap);
+    }
+    history.dangers().iter().map(|danger| danger.limit.clone()).collect()
+}
+
+fn cgroup(path: &str) -> Limit {
+    Limit::Cgroup(Arc::from(path.as_bytes()))
+}
+
+#[test]
+fn the_nearest_limit_that_binds_is_in_danger_and_no_other() {
+    let growing = |second: u64| second.saturating_sub(60) * 4;
+    // MiB left of the machine at first; limit and use of the pod, of its slice; what is in danger.
+    for (left, pod, slice, expected) in [
+        (400, 120, 0, vec![cgroup("/slice/pod")]),
+        // The slice's limit is nearer, and then the machine's.
+        (400, 300, 100, vec![cgroup("/slice")]),
+        (250, 900, 700, vec![Limit::Machine]),
+        (250, 900, 0, vec![Limit::Machine]),
+    ] {
+        let cgroups = |second| {
+            let used = 20 + growing(second);
+            let slice = (slice > 0).then_some(("/slice", slice, used));
+            slice.into_iter().chain([("/slice/pod", pod, used)]).collect()
+        };
+        let found = limits_after(72, |second| left - growing(second), cgroups);
+        assert_eq!(found, expected, "{pod} in {slice}");
+    }
+}
+
+#[test]
+fn growth_outside_is_told_of_the_machine_beside_growth_below_a_limit() {
+    let growing = |second: u64, pace: u64| second.saturating_sub(60) * pace;
+    // Of 1000 MiB left, one takes 10 MiB a second and the other 20; the latter ends at its limit.
+    let left = |second| 1000 - growing(second, 10) - growing(second, 20).min(80);
+    let cgroups = |second| vec![("/shop", 100, 20 + growing(second, 20).min(80))];
+    assert_eq!(limits_after(64, left, cgroups), [cgroup("/shop")]);
+    let found = limits_after(90, left, cgroups);
+    assert_eq!(found, [Limit::Machine]);
+}
+
+#[test]
+fn a_soft_limit_is_counted_down_to() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..70 {
+        let used = 10 + second;
+        let mut snap = machine(second, 4000, vec![holding(10, "taker", "/batch", used)]);
+        limited(&mut snap, &[("/batch", 500, used)]);
+        let cgroups = Arc::make_mut(&mut snap.cgroups);
+        cgroups.get_mut(&b"/batch"[..]).unwrap().high = Ok(Some(100 * MIB));
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    assert_eq!(danger.limit, Limit::CgroupHigh(Arc::from(&b"/batch"[..])));
+    assert_eq!(danger.forecast.left, 21 * MIB);
+}
+
+#[test]
+fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..80_u64 {
+        let written = 5 * second.saturating_sub(60);
+        let mut snap = machine(second, 400 - written, vec![holding(10, "still", "/", 50)]);
+        snap.cgroups = Arc::default();
+        snap.system.shmem = Ok((10 + written) * MIB);
+        let mount = |device, path: &str, used| MemoryMount {
+            device,
+            path: path.as_bytes().into(),
+            kind: "tmpfs".into(),
+            used: Ok(used * MIB),
+            size: Ok(400 * MIB),
+        };
+        // They are read every other second.
+        let mut inputs = AccountingInputs::missing(Missing::Pending);
+        inputs.mounts = Ok(vec![mount(1, "/run", 90), mount(2, "/mnt", written / 10 * 10)]);
+        snap.accounting = Arc::new(inputs);
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    let Some((RowKey::Part(part), _)) = danger.taker else {
+        panic!("{danger:?}")
+    };
+    assert_eq!((part.id, danger.place.as_deref()), ("shmem", Some(&b"/mnt"[..])));
 }

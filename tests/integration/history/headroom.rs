@@ -39,6 +39,7 @@ fn machine(figures: &[(&str, u64, Option<u64>)]) -> Snapshot {
             swap: Ok(0),
             limit: Ok(limit.map(|limit| limit * MIB)),
             swap_limit: Ok(None),
+            ..CgroupFigures::missing(Missing::Unsupported)
         };
         (Arc::from(path.as_bytes()), figures)
     });

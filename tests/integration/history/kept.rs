@@ -307,7 +307,7 @@ fn no_damage_is_harmful() {
         history.push(&at(400, vec![one(7, 500.0), one(8, 50.0)]));
         history
     };
-    let step = if long() { 11 } else { 43 };
+    let step = if long() { 11 } else { 83 };
     let whole_again = resumed(Kept::read(&whole, HERE).unwrap().unwrap()).keep(&last, HERE);
     for length in (0..100).chain((100..whole.len()).step_by(step)) {
         assert!(read(&whole[..length]).is_err(), "{length}");

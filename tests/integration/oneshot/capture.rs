@@ -10,11 +10,26 @@ const CAPTURE: &str = include_str!("../../../assets/capture.sh");
 
 struct Sleeper(Child);
 
+impl Sleeper {
+    fn new(seconds: &str) -> Self {
+        let mut command = Command::new("sleep");
+        Self(command.arg(seconds).stdin(Stdio::null()).spawn().unwrap())
+    }
+}
+
 impl Drop for Sleeper {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Captures a process, after `mocks` of commands, to `place`.
+fn capture(mocks: &str, pid: u32, place: &Path) {
+    let script = CAPTURE.replace("[0-9]*", &pid.to_string());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{mocks}{script}")]).env("d", place);
+    assert!(shell.stderr(Stdio::null()).status().unwrap().success());
 }
 
 /// What `zmtop ps` says of the tree at `root`, or of this machine. Of the figures only those that nobody else can
@@ -41,13 +56,7 @@ fn what_is_captured_reads_as_what_was_there() {
     let line = CAPTURE.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(line.count(), 1, "one line, to be pasted");
     let shells: [&[&str]; 2] = [&["sh"], &["busybox", "sh"]];
-    let sleeper = Sleeper(
-        Command::new("sleep")
-            .arg("7019.25")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let sleeper = Sleeper::new("7019.25");
     let pid = sleeper.0.id();
     std::thread::sleep(Duration::from_millis(200));
     for shell in shells {
@@ -79,13 +88,7 @@ fn what_is_captured_reads_as_what_was_there() {
 
 #[test]
 fn a_capture_says_why_memory_is_missing() {
-    let sleeper = Sleeper(
-        Command::new("sleep")
-            .arg("7019.5")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let sleeper = Sleeper::new("7019.5");
     let pid = sleeper.0.id();
     // As such a file is, of another's process and of one that ends meanwhile.
     for (said, unread) in [
@@ -99,14 +102,7 @@ fn a_capture_says_why_memory_is_missing() {
         let cat = format!(
             "cat() {{ case $1 in */smaps*) echo \"cat: can't open '$1': {said}\" >&2; return 1;; esac; command cat \"$@\"; }};"
         );
-        let script = cat + &CAPTURE.replace("[0-9]*", &pid.to_string());
-        let status = Command::new("sh")
-            .arg("-c")
-            .arg(script)
-            .env("d", &place)
-            .stderr(Stdio::null())
-            .status();
-        assert!(status.unwrap().success());
+        capture(&cat, pid, &place);
         let mut command = Command::new(ZMTOP);
         command.args([
             "ps",
@@ -135,13 +131,7 @@ fn a_capture_says_why_memory_is_missing() {
 
 #[test]
 fn a_capture_says_why_facts_are_missing() {
-    let sleeper = Sleeper(
-        Command::new("sleep")
-            .arg("7019.75")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let sleeper = Sleeper::new("7019.75");
     let pid = sleeper.0.id();
     for (said, unread) in [
         ("Permission denied", "permission denied"),
@@ -150,19 +140,12 @@ fn a_capture_says_why_facts_are_missing() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("captured");
-        let script = format!(
+        let mocks = format!(
             "cat() {{ case $1 in */cmdline|*/cgroup|*/status) echo \"cat: can't open '$1': {said}\" >&2; return 1;; esac; \
              command cat \"$@\"; }}; \
-             readlink() {{ if [ $# = 2 ]; then echo \"readlink: $2: {said}\" >&2; fi; return 1; }}; {}",
-            CAPTURE.replace("[0-9]*", &pid.to_string())
+             readlink() {{ if [ $# = 2 ]; then echo \"readlink: $2: {said}\" >&2; fi; return 1; }};"
         );
-        let shell = Command::new("sh")
-            .arg("-c")
-            .arg(script)
-            .env("d", &place)
-            .stderr(Stdio::null())
-            .status();
-        assert!(shell.unwrap().success());
+        capture(&mocks, pid, &place);
         let done = Command::new(ZMTOP)
             .args(["ps", "--format", "json", "--proc-root"])
             .arg(place.join("proc"))
@@ -191,14 +174,7 @@ fn a_kernel_thread_has_no_program_in_a_capture() {
     let Some(pid) = (3..200).find(is_kernel_thread) else {
         return crate::support::cannot("there is no kernel thread here");
     };
-    let script = CAPTURE.replace("[0-9]*", &pid.to_string());
-    let shell = Command::new("sh")
-        .arg("-c")
-        .arg(script)
-        .env("d", &place)
-        .stderr(Stdio::null())
-        .status();
-    assert!(shell.unwrap().success());
+    capture("", pid, &place);
     let unread = std::fs::read_to_string(place.join(format!("proc/{pid}/unread"))).unwrap_or_default();
     assert!(!unread.contains("exe: No such file"), "{unread}");
 }

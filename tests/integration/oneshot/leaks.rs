@@ -145,6 +145,7 @@ fn written_of(
         by: None,
         suspects,
         dangers,
+        stalls: &[],
         grown: &grown,
         more: 2,
         shortfall,
@@ -176,16 +177,19 @@ fn dangers() -> [Danger; 3] {
                 left: 1 << 30,
                 ..forecast
             },
+            place: None,
             taker: Some((one(1, "init").0, 1_400_000.0)),
         },
         Danger {
             limit: Limit::Machine,
             forecast,
+            place: None,
             taker: Some((RowKey::Group(program), 900_000.0)),
         },
         Danger {
             limit: Limit::Machine,
             forecast,
+            place: None,
             taker: None,
         },
     ]

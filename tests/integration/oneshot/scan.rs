@@ -88,15 +88,15 @@ fn what_is_not_needed_is_not_read() {
 #[test]
 fn processes_that_end_meanwhile_are_no_trouble() {
     let stop = AtomicBool::new(false);
+    let (threads, rounds) = if long() { (4, 50) } else { (2, 10) };
     let given_up = std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..threads {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     Command::new("true").status().unwrap();
                 }
             });
         }
-        let rounds = if long() { 50 } else { 20 };
         let given_up = (0..rounds).filter(|_| scan(&options(), SERVED).is_none()).count();
         stop.store(true, Ordering::Relaxed);
         given_up

@@ -186,6 +186,7 @@ fn the_least_limit_on_the_way_up_holds() {
         swap: Ok(6),
         limit,
         swap_limit,
+        ..CgroupFigures::missing(Missing::Unsupported)
     };
     let none = Ok(None);
     for (mine, above, expected) in [

@@ -56,6 +56,8 @@ fn figures_of_v2_and_the_limits_that_hold() {
             swap: Ok(12),
             limit: Ok(Some(9000)),
             swap_limit: Ok(Some(300)),
+            high: Ok(None),
+            ..CgroupFigures::missing(Missing::Unlimited)
         }
     );
     assert_eq!(figures(&snapshot, "/a.slice").swap_limit, Ok(None));
@@ -65,7 +67,10 @@ fn figures_of_v2_and_the_limits_that_hold() {
         CgroupFigures {
             limit: Ok(None),
             swap_limit: Ok(None),
-            ..CgroupFigures::missing(Missing::Unsupported)
+            high: Ok(None),
+            current: Err(Missing::Unsupported),
+            swap: Err(Missing::Unsupported),
+            ..CgroupFigures::missing(Missing::Unlimited)
         }
     );
 }
@@ -96,6 +101,9 @@ fn figures_of_v1() {
             swap: Ok(600),
             limit: Ok(Some(7000)),
             swap_limit: Ok(Some(3000)),
+            high: Ok(None),
+            reclaimable: Err(Missing::Unsupported),
+            ..CgroupFigures::missing(Missing::Unsupported)
         }
     );
     let leaf = figures(&snapshot, "/a.slice/b.service");

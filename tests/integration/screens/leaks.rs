@@ -20,15 +20,10 @@ macro_rules! photograph {
 
 #[test]
 fn the_chart_says_when_the_leak_began() {
-    let chart = |width, height| {
-        let mut session = session(width, height, CALLED);
-        session.keys("x x x b Enter");
-        session
-    };
-    photograph!("leak-chart-80x24", chart(80, 24));
-    photograph!("leak-chart-200x50", chart(200, 50));
-    let mut wide = chart(120, 40);
-    let axis = wide.line("1 hour ago");
+    let mut session = session(80, 24, CALLED);
+    photograph!("leak-chart-80x24", session.keys("x x x b Enter"));
+    photograph!("leak-chart-200x50", session.feed(Event::Resize(200, 50)));
+    let axis = session.feed(Event::Resize(120, 40)).line("1 hour ago");
     assert!(axis.contains("▲ leak begins"), "{axis}");
     let at = axis.chars().position(|c| c == '▲').unwrap();
     let share = (at - 8) as f64 / 111.0;
@@ -76,33 +71,13 @@ fn session(width: u16, height: u16, until: u64) -> Session {
 
 #[test]
 fn the_line_at_every_size() {
-    photograph!("leak-line-80x24", session(80, 24, CALLED));
-    photograph!("leak-line-120x30", session(120, 30, CALLED));
-    photograph!("leak-line-200x50", session(200, 50, CALLED));
-}
-
-/// The same machine while two MiB of its memory go each second.
-fn in_danger(width: u16, height: u16) -> Session {
-    let mut session = Session::new(width, height);
-    for second in 0..CALLED {
-        session.tick_with(1, machine(second, grouped), |snap| {
-            snap.system.mem_available = Ok((2 * (CALLED - second) + 600) * MIB);
-        });
-    }
-    session
-}
-
-#[test]
-fn a_danger_stands_above_the_leaks() {
-    photograph!("danger-80x24", in_danger(80, 24));
-    photograph!("danger-200x50", in_danger(200, 50));
-}
-
-#[test]
-fn the_line_counts_as_the_title_does() {
+    let mut session = session(80, 24, CALLED);
+    photograph!("leak-line-80x24", session);
+    photograph!("leak-line-120x30", session.feed(Event::Resize(120, 30)));
+    photograph!("leak-line-200x50", session.feed(Event::Resize(200, 50)));
+    // It counts as the title does.
     for width in [80, 120, 200] {
-        let mut session = session(width, 40, CALLED);
-        let title = session.line("zmtop on");
+        let title = session.feed(Event::Resize(width, 40)).line("zmtop on");
         assert!(title.contains("  2 leaks"), "{title}");
         let line = session.line(" ▲ leak  ");
         assert!(line.contains("   1 more"), "{line}");
@@ -110,16 +85,31 @@ fn the_line_counts_as_the_title_does() {
 }
 
 #[test]
+fn a_danger_stands_above_the_leaks() {
+    // The same machine while two MiB of its memory go each second.
+    let mut session = Session::new(80, 24);
+    for second in 0..CALLED {
+        session.tick_with(1, machine(second, grouped), |snap| {
+            snap.system.mem_available = Ok((2 * (CALLED - second) + 600) * MIB);
+        });
+    }
+    photograph!("danger-80x24", session);
+    photograph!("danger-200x50", session.feed(Event::Resize(200, 50)));
+}
+
+#[test]
 fn growth_is_told_before_it_is_a_leak() {
-    photograph!("growth-line-80x24", session(80, 24, 600));
-    photograph!("growth-page-80x24", session(80, 24, 600).keys("L"));
+    let mut session = session(80, 24, 600);
+    photograph!("growth-line-80x24", session);
+    photograph!("growth-page-80x24", session.keys("L"));
 }
 
 #[test]
 fn the_page_at_every_size() {
-    photograph!("leak-page-40x16", session(40, 16, CALLED + 200).keys("L"));
-    photograph!("leak-page-80x24", session(80, 24, CALLED + 200).keys("L"));
-    photograph!("leak-page-200x50", session(200, 50, CALLED + 200).keys("L"));
+    let mut session = session(40, 16, CALLED + 200);
+    photograph!("leak-page-40x16", session.keys("L"));
+    photograph!("leak-page-80x24", session.feed(Event::Resize(80, 24)));
+    photograph!("leak-page-200x50", session.feed(Event::Resize(200, 50)));
     photograph!("leak-page-none-80x24", Session::new(80, 24).tick(1, busy(0)).keys("L"));
 }
 
@@ -127,8 +117,8 @@ fn the_page_at_every_size() {
 fn a_group_in_full() {
     let mut session = session(120, 40, CALLED);
     photograph!("group-panel-120x40", session.keys("Tab p"));
-    let mut session = self::session(80, 24, CALLED);
-    photograph!("group-panel-80x24", session.keys("Tab Tab Tab Tab Tab p"));
+    session.keys("p Tab Tab Tab Tab p");
+    photograph!("group-panel-80x24", session.feed(Event::Resize(80, 24)));
 }
 
 #[test]

@@ -103,6 +103,7 @@ pub(crate) fn cgroups() -> BTreeMap<Arc<[u8]>, CgroupFigures> {
         limit: Ok(limit.map(|n| n * MIB)),
         swap: Ok(0),
         swap_limit: Ok(None),
+        ..CgroupFigures::missing(Missing::Unlimited)
     };
     [
         ("/init.scope", of(12, None)),

@@ -183,11 +183,11 @@ fn figures_are_read() {
 fn units_have_names_and_a_round() {
     let mut unit = Units::default();
     for _ in 0..Units::ALL.len() {
-        assert_eq!(Units::from_name(unit.name()), Some(unit));
+        assert_eq!(Units::from_id(unit.id()), Some(unit));
         unit = unit.next();
     }
     assert_eq!(unit, Units::default());
-    assert_eq!(Units::from_name("x"), None);
+    assert_eq!(Units::from_id("x"), None);
 }
 
 proptest! {

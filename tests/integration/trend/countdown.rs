@@ -11,8 +11,9 @@ const WITHIN: Duration = Duration::from_secs(1800);
 fn told(seconds: u64, left: impl Fn(f64) -> f64) -> Vec<Option<Forecast>> {
     let mut countdown = Countdown::default();
     let each = (0..seconds).map(|second| {
-        countdown.push(Duration::from_secs(1000 + second), left(second as f64).max(0.0) as u64);
-        countdown.forecast(WITHIN)
+        let left = left(second as f64).max(0.0) as u64;
+        countdown.push(Duration::from_secs(1000 + second), left);
+        countdown.forecast(WITHIN, left)
     });
     each.collect()
 }
@@ -142,6 +143,39 @@ fn less_than_a_minute_is_told_within_three_seconds() {
 }
 
 #[test]
+fn a_kill_ends_it_at_once() {
+    // It held 300 MiB, and as much is free again.
+    for grows_on in [0.0, 4.0] {
+        let told = told(160, |second| {
+            let used = 20.0 * (second - 100.0).clamp(0.0, 15.0);
+            let freed = if second > 115.0 {
+                300.0 - grows_on * (second - 115.0)
+            } else {
+                0.0
+            };
+            (400.0 - used + freed) * MIB
+        });
+        assert!(told[104..=115].iter().all(Option::is_some));
+        assert!(told[116..119].iter().all(Option::is_none), "{grows_on}");
+    }
+}
+
+#[test]
+fn a_part_that_never_runs_out_is_not_counted_as_left() {
+    // 900 MiB of the values belong to limits that are nearer.
+    let mut countdown = Countdown::default();
+    let mut told = None;
+    for second in 0..60 {
+        let left = 300 - 5 * second;
+        countdown.push(Duration::from_secs(second), (900 + left) << 20);
+        told = countdown.forecast(WITHIN, left << 20);
+    }
+    let told = told.expect("it is told");
+    assert_eq!(told.left, 5 << 20);
+    assert!((told.seconds() - 1.0).abs() < 0.2, "{told:?}");
+}
+
+#[test]
 fn a_step_is_not_urgent() {
     for (name, left) in [
         (
@@ -203,7 +237,7 @@ fn a_gap_in_the_values_is_no_pace() {
     // Half of it went while nobody looked.
     for second in 310..316 {
         countdown.push(Duration::from_secs(second), 1 << 29);
-        assert_eq!(countdown.forecast(WITHIN), None);
+        assert_eq!(countdown.forecast(WITHIN, 1 << 29), None);
     }
 }
 

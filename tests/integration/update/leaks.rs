@@ -48,7 +48,11 @@ fn machine(second: u64) -> Vec<ProcessSample> {
 }
 
 fn leaking(width: u16, height: u16, until: u64) -> Session {
-    let mut session = Session::new(width, height);
+    watched(Session::new(width, height), until)
+}
+
+/// A session that watches the machine until then, every four seconds.
+fn watched(mut session: Session, until: u64) -> Session {
     for second in (0..until).step_by(4) {
         session.tick_with(4, machine(second), |snap| {
             snap.system.uptime = Ok(1_000_000.0 + second as f64);
@@ -316,12 +320,7 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
         let mut session = Session::new(80, 24);
         session.app.config.settings.suspects.prove = true;
         session.app.config.settings.ui.readonly = readonly;
-        for second in 0..CALLED {
-            session.tick_with(1, machine(second), |snap| {
-                snap.system.uptime = Ok(1_000_000.0 + second as f64);
-            });
-        }
-        session
+        watched(session, CALLED)
     };
     assert!(
         cleared(&proving(true)).is_empty(),

@@ -1,0 +1,136 @@
+//! Where tasks wait for memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zmtop::history::History;
+use zmtop::history::stalls::StallKind;
+use zmtop::model::cgroup::Count;
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+
+/// What waits in one second: the share of the machine's time and of the cgroup's, and the major faults of the process in it.
+#[derive(Clone, Copy, Default)]
+struct Second {
+    machine: f64,
+    cgroup: f64,
+    faults: u64,
+}
+
+/// The counters of a machine with one process in the cgroup `/batch`, which has a soft limit of 50 MiB.
+struct World {
+    history: History,
+    now: u64,
+    waited: [f64; 2],
+    faults: u64,
+    /// MiB that cannot be reclaimed.
+    stays: u64,
+}
+
+impl World {
+    fn new(stays: u64) -> Self {
+        Self {
+            history: History::new(Duration::from_secs(10)),
+            now: 100,
+            waited: [0.0; 2],
+            faults: 0,
+            stays,
+        }
+    }
+
+    fn row(&self) -> ProcessSample {
+        let mut sample = with_facts(process(11, 1, "reporter"), |facts| {
+            facts.cgroup = Ok(Arc::from(&b"/batch"[..]))
+        });
+        sample.walk = Ok(walk(self.stays * MIB, 0));
+        sample.stat.majflt = self.faults;
+        sample
+    }
+
+    /// Lets a second pass. The kernel updates the machine's pressure every other second only.
+    fn pass(&mut self, second: Second) {
+        self.now += 1;
+        self.waited[0] += second.machine;
+        self.waited[1] += second.cgroup;
+        self.faults += second.faults;
+        let mut snap: Snapshot = snapshot(Duration::from_secs(self.now), vec![process(10, 1, "still"), self.row()]);
+        let read = Duration::from_secs_f64(self.waited[0]);
+        snap.system.stalled = Ok([read; 2]);
+        snap.system.pgmajfault = Ok(self.faults);
+        let figures = CgroupFigures {
+            current: Ok(50 * MIB),
+            reclaimable: Ok((50 - self.stays) * MIB),
+            limit: Ok(None),
+            swap: Ok(0),
+            swap_limit: Ok(None),
+            high: Ok(Some(50 * MIB)),
+            major_faults: Ok(Count(self.faults)),
+            stalled_some: Ok(Duration::from_secs_f64(self.waited[1])),
+            stalled_full: Ok(Duration::from_secs_f64(self.waited[1])),
+            oom_kills: Err(Missing::Unsupported),
+        };
+        snap.cgroups = Arc::new([(Arc::from(&b"/batch"[..]), figures)].into());
+        self.history.push(&snap);
+    }
+
+    fn told(&self) -> Vec<(Option<&[u8]>, StallKind)> {
+        let stalls = self.history.stalls().iter();
+        stalls.map(|stall| (stall.cgroup.as_deref(), stall.kind)).collect()
+    }
+}
+
+const THRASH: Second = Second {
+    machine: 0.5,
+    cgroup: 0.0,
+    faults: 2000,
+};
+
+#[test]
+fn a_machine_that_reads_back_what_was_reclaimed_stalls_until_it_ends() {
+    let mut world = World::new(10);
+    (0..10).for_each(|_| world.pass(Second::default()));
+    assert_eq!(world.told(), []);
+    (0..5).for_each(|_| world.pass(THRASH));
+    assert_eq!(world.told(), [(None, StallKind::Thrash)]);
+    (0..30).for_each(|_| world.pass(THRASH));
+    let [stall] = world.history.stalls() else {
+        panic!("{:?}", world.history.stalls())
+    };
+    assert!((0.45..=0.55).contains(&stall.share), "{stall:?}");
+    let (waiter, bytes) = stall.waiter.unwrap();
+    assert_eq!((waiter.pid, bytes), (11, 2000.0 * 4096.0));
+    assert_eq!(stall.since, Duration::from_secs(112));
+    (0..7).for_each(|_| world.pass(Second::default()));
+    assert_eq!(world.told(), []);
+}
+
+#[test]
+fn reclaim_that_nothing_reads_back_is_no_stall() {
+    // Of a backup that fills the page cache at a limit, which is all reclaimable.
+    let mut world = World::new(10);
+    let backup = Second {
+        machine: 0.6,
+        cgroup: 0.6,
+        faults: 1,
+    };
+    (0..60).for_each(|_| world.pass(backup));
+    assert_eq!(world.told(), []);
+}
+
+#[test]
+fn tasks_that_are_throttled_at_a_soft_limit_are_told_instead_of_the_machine() {
+    let mut world = World::new(49);
+    let throttled = Second {
+        machine: 0.7,
+        cgroup: 0.7,
+        faults: 100,
+    };
+    (0..8).for_each(|_| world.pass(throttled));
+    assert_eq!(world.told(), [(Some(&b"/batch"[..]), StallKind::Throttled)]);
+    assert_eq!(world.history.stalls()[0].waiter.map(|(id, _)| id.pid), Some(11));
+    // The cgroup is gone: counters that decrease are another's.
+    world.waited = [0.0; 2];
+    world.pass(Second::default());
+    assert_eq!(world.told(), []);
+}

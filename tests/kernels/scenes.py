@@ -1,0 +1,282 @@
+"""The scenes: what happens in the machine, and what the first screen must say about it, and when.
+
+A script runs in the machine (512 MB, about 400 of them free) with the functions of `init`: `group`, `start`, `killed`, `swap`,
+`mark EVENT`. One zmtop runs all the time, and for 20 s or more when a script starts. `init` notes the events "scene" three seconds before
+that and "end" after the calm that follows it; a script marks "begin" where the load begins. Every scene has programs of its
+own, as a kill stays on the screen for ten minutes.
+
+A rule is a `Say`: the pattern must be in a line of the screen within so many seconds of an event, and stay there until
+another; or a `Never`: it must be in no line between two events (the first with so many seconds of grace). Times are the
+machine's own.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Say:
+    pattern: str
+    within: float
+    since: str = "begin"
+    until: str | None = None
+
+
+@dataclass
+class Never:
+    pattern: str
+    since: str = "scene"
+    until: str = "end"
+    grace: float = 0
+
+
+@dataclass
+class Scene:
+    script: str
+    rules: list
+    # Cgroup versions.
+    on: tuple = ("v2", "v1")
+
+
+def line(sign, *words):
+    """A line with this sign and all these words, in whichever order."""
+    return sign + "".join(f"(?=.*{word})" for word in words)
+
+
+# The words of the screen, each in one place.
+DANGER = "▲ DANGER"
+KILLED = "✖ KILLED"
+STALLED = "STALLED|stuck"
+FULL = "full in"
+MACHINE_FULL = r"memory (is )?full in"
+ALARM = f"DANGER|KILLED|{STALLED}|{FULL}"
+
+
+def danger(*words, within=3, until=None):
+    return Say(line(DANGER, *words), within, until=until)
+
+
+def kill(*words):
+    return Say(line(KILLED, *words), 3, since="killed")
+
+
+def ends(event, grace=2):
+    """No danger once this has happened."""
+    return Never(f"DANGER|{FULL}", since=event, grace=grace)
+
+
+# A danger that names another than this one, or nobody.
+def other_than(*names):
+    return Never(rf"DANGER.*{FULL}(?!.*({'|'.join(names)}))", since="begin", until="killed", grace=3)
+
+
+# In every scene: zmtop shows its figures, and says nothing before anything happens.
+ALWAYS = [Say(r"\bMem\b.* avail ", 5, since="scene", until="end"), Never(f"DANGER|{STALLED}|{FULL}", until="begin")]
+
+SCENES = {
+    # Page cache, at the limit of a cgroup and of the machine: nothing is wrong. The first of a machine, as no kill came before.
+    "cache": Scene(
+        """
+        group backup 60M
+        mark begin
+        (echo 0 >$groups/backup/cgroup.procs
+         dd if=/dev/zero of=/dev/vda bs=64k count=2400; dd if=/dev/vda of=/dev/null bs=64k count=4800; sync) &
+        wait $!
+        dd if=/dev/vda of=/dev/null bs=64k count=16000
+        mark stopped
+        """,
+        [Never(ALARM)],
+    ),
+    # A program takes the machine's memory until the kernel kills it.
+    "machine": Scene(
+        """
+        mark begin
+        start . importer grow 20
+        killed $!
+        """,
+        [
+            danger("memory is full", "importer", until="killed"),
+            other_than("importer"),
+            kill("importer"),
+            ends("killed"),
+        ],
+    ),
+    # The same where there is swap to go to first.
+    "swap": Scene(
+        """
+        swap 128M
+        mark begin
+        start . archiver grow 20
+        killed $!
+        """,
+        [
+            danger("memory is full", "archiver", until="killed"),
+            other_than("archiver"),
+            kill("archiver"),
+            ends("killed"),
+        ],
+    ),
+    # A cgroup's own limit.
+    "limit": Scene(
+        """
+        group shop 100M
+        mark begin
+        start shop seller grow 4
+        killed $!
+        """,
+        [
+            danger("/shop", "seller", until="killed"),
+            Never(MACHINE_FULL),
+            other_than("seller"),
+            kill("seller", "/shop", "100M"),
+            ends("killed"),
+        ],
+    ),
+    # The limit of a parent.
+    "parent": Scene(
+        """
+        group store 80M
+        group store/till
+        mark begin
+        start store/till cashier grow 4
+        killed $!
+        """,
+        [
+            danger("/store(?!/)", "cashier", until="killed"),
+            Never(MACHINE_FULL),
+            other_than("cashier"),
+            kill("cashier", "/store(?!/)", "80M"),
+            ends("killed"),
+        ],
+    ),
+    # A pod of two containers within a slice, killed as a whole.
+    "pods": Scene(
+        """
+        group kubepods
+        group kubepods/pod7 90M
+        group kubepods/pod7/app
+        group kubepods/pod7/side
+        echo 1 >$groups/kubepods/pod7/memory.oom.group
+        start kubepods/pod7/side sidecar grow 200 10
+        sleep 3
+        mark begin
+        start kubepods/pod7/app checkout grow 4
+        killed $!
+        """,
+        [
+            danger("/pod7(?!/)", "checkout", until="killed"),
+            Never(MACHINE_FULL),
+            other_than("checkout"),
+            kill("checkout", "/pod7"),
+            ends("killed"),
+        ],
+        on=("v2",),
+    ),
+    # The kernel kills another than the one that grew.
+    "bystander": Scene(
+        """
+        group site 120M
+        start site database grow 400 70
+        victim=$!
+        sleep 3
+        mark begin
+        start site crawler grow 3 60 exit
+        killed $victim
+        wait $!
+        mark stopped
+        """,
+        [
+            danger("/site", "crawler", until="killed"),
+            Never(MACHINE_FULL),
+            other_than("crawler"),
+            kill("database", "/site", "crawler"),
+            ends("stopped"),
+        ],
+    ),
+    # More than a minute is left, and the program ends by itself.
+    "slow": Scene(
+        """
+        group night 100M
+        mark begin
+        start night mailer grow 1 25 exit
+        wait $!
+        mark stopped
+        """,
+        [
+            danger("/night", "mailer", within=15, until="stopped"),
+            Never(MACHINE_FULL),
+            Never(KILLED + ".*mailer"),
+            ends("stopped"),
+        ],
+    ),
+    # A soft limit: the program stands still.
+    "high": Scene(
+        """
+        group batch
+        echo 50M >$groups/batch/memory.high
+        mark begin
+        start batch reporter grow 10
+        while [ $(cat $groups/batch/memory.current) -lt 51000000 ]; do sleep 0.2; done
+        mark high
+        sleep 25
+        kill -9 $!
+        wait $!
+        mark stopped
+        """,
+        [
+            Say(line(f"({STALLED})", "/batch", "reporter"), 10, since="high", until="stopped"),
+            Never(MACHINE_FULL),
+            ends("stopped"),
+            Never(STALLED, since="stopped", grace=10),
+        ],
+        on=("v2",),
+    ),
+    # More is touched than there is, with swap: it is never full, but nothing runs.
+    "thrash": Scene(
+        """
+        swap 500M
+        mark begin
+        start . indexer thrash 500 20
+        wait $!
+        mark stopped
+        """,
+        [
+            Say(line(f"({STALLED})", "indexer"), 15, since="filled", until="stopped"),
+            Never(f"DANGER|{FULL}", since="filled", grace=3),
+            Never(STALLED, since="stopped", grace=10),
+        ],
+    ),
+    # Memory that no process has: a tmpfs.
+    "tmpfs": Scene(
+        """
+        mount -t tmpfs -o size=90% dump /mnt
+        mark begin
+        start . dumper write /mnt/dump 15 240
+        wait $!
+        mark stopped
+        """,
+        [
+            danger("memory is full", "/mnt", until="stopped"),
+            Never("no single process"),
+            ends("stopped"),
+        ],
+    ),
+    # A pool of huge pages, which is taken at once, then the kernel's own memory for 60,000 files.
+    "kernel": Scene(
+        """
+        mount -t tmpfs -o nr_inodes=100k many /mnt
+        mark begin
+        echo 50 >/proc/sys/vm/nr_hugepages
+        mark pool
+        sleep 6
+        mark files
+        start . maker files /mnt 60000
+        wait $!
+        mark stopped
+        """,
+        [
+            Never("no single process"),
+            Never(f"DANGER|{FULL}", since="pool", until="files", grace=2),
+            ends("stopped"),
+        ],
+    ),
+}
