@@ -276,7 +276,7 @@
 //! | `columns` | `MenuColumn::all(COLUMNS)` |
 //! | `parse_filter` | `self.table.filter.set_by(text, &COLUMNS)` |
 //! | `area` | `app.layout().page` |
-//! | `heading_at` | `self.table.heading_at(app, COLUMNS, area, at)` |
+//! | `grid` | `self.table.grid(app, COLUMNS, area)` |
 //! | `takes`, `on_action` | `false` and no effects; else the actions of this page alone, and what they do |
 //! | `hints` | the keys in the last line |
 //! | `help` | a section with `columns_help(COLUMNS)` |
