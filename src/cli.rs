@@ -34,8 +34,8 @@ use crate::text;
     name = "zmtop",
     version,
     about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
-    after_help = "Exit codes: 0 success, 1 a check was positive or nothing was picked, 2 usage or config error, 3 data \
-                  unreadable, 4 output not writable, 128 + N ended by signal N."
+    after_help = "Exit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
+                  config. 3: the data could not be read. 4: the output could not be written. 128 + N: ended by signal N."
 )]
 pub struct Cli {
     #[command(flatten)]

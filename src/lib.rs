@@ -11,42 +11,44 @@
 //! | PSS, USS, RSS, swap, `SwapPss` | as `Documentation/filesystems/proc.rst` of the kernel defines them. USS is `Private_Clean + Private_Dirty` |
 //! | footprint | PSS + `SwapPss`: the total memory of a process, in RAM and in swap. Verdicts are based on it |
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
-//! | glance | one read of `/proc/PID/stat`: cheap, and shows whether a walk could find anything new |
+//! | glance | one read of `/proc/PID/stat`. It is cheap. If its counters did not change, a walk would find nothing new |
 //! | age | the time since the walk that a figure is based on |
-//! | tolerance | the tolerated error of a PSS: 1 % of it or 1 MiB, whichever is larger. Smaller changes are not coloured |
-//! | new, due, idle | states of a process: never walked; possibly wrong by more than the tolerance; neither. See [`sampler::policy::plan`] |
+//! | tolerance | the error of a figure that zmtop accepts: 1 % of the figure or 1 MiB, whichever is larger. Smaller changes are not coloured |
+//! | new, due, idle | states of a process. New: it was never walked. Due: its PSS may be wrong by more than the tolerance. Idle: all others. See [`sampler::policy::plan`] |
 //! | expensive | a process whose walk takes more than 20 ms of CPU time |
-//! | budget, token bucket | the share of a core that walks may use; it accumulates over time and walks spend it |
-//! | focus | the visible and tagged processes, which are walked first |
-//! | tick, snapshot | one round of the sampler, and the raw readings it publishes |
+//! | budget, token bucket | the budget is the share of a core that walks may use. It fills a bucket over time; each walk takes its cost from the bucket |
+//! | tagged | chosen by the user with `Space`. The screen shows the sum of the tagged rows, and an action applies to all of them |
+//! | focus | the processes on the screen and the tagged ones. They are walked first |
+//! | tick, snapshot | a tick is one round of the sampler. It publishes a snapshot: the raw readings of that round |
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
 //! | row, row key | one line of a table, and its stable identifier: a process's identity or a group's key |
-//! | group | processes summed by program, user, unit, container, cgroup or family; or mappings summed by name |
-//! | family | a daemon and its descendants, below an init, a supervisor, a shell or a container's first process |
+//! | group | the sum of the processes of one program, user, unit, container, cgroup or family; or of the mappings of one name |
+//! | family | a process and its descendants, usually a daemon. Its head was started by an init, a supervisor, a shell or the like, or is the first process of a container. See [`manual::peers`] |
 //! | equal siblings | processes with the same parent, user and cgroup whose command lines differ only in numbers. The screen folds three or more into one row: [`query::Folds`] |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
-//! | history, series | the recorded values of all rows, and of one row: footprints at five resolutions, coarser with age |
-//! | bucket, run | one step of a series; buckets in a row with equal values, stored as one |
-//! | horizon, floor | a period that a verdict covers; the lowest value in one part of it |
-//! | judgement, verdict | the result of [`trend::judge`] for a series; its summary: leaking, growing, warming, steady or shrinking |
-//! | fleet | many hosts at once. A row is then a group of processes on one host, exported by `zmtop serve` |
+//! | history, series | history: the series of all rows. Series: the footprints of one row at five resolutions; older values are coarser |
+//! | bucket, run | bucket: one step of a series. Run: consecutive buckets of equal value, stored as one |
+//! | horizon, floor | horizon: a period up to now that a verdict looks at, from 80 s to 30 days. Floor: the lowest value in one of its 16 parts |
+//! | judgement, verdict | judgement: what [`trend::judge`] finds in a series. Verdict: its summary in one word: leaking, growing, warming, steady or shrinking |
+//! | fleet | many hosts at once, read from a Prometheus. A row is then a group of processes on one host, as `zmtop serve` exports it |
 //! | suspect | a process or group with a verdict worth showing |
-//! | hot, cold | resident pages that a process touched since its referenced bits were cleared, and the others |
+//! | hot, cold | hot: the resident pages that a process touched since zmtop cleared its referenced bits. Cold: its other resident pages |
 //! | mark | the figures at a time that the user chose, to show the changes since then |
-//! | engine | turns snapshots into history, verdicts and alerts; the screen only displays them |
+//! | engine | the part of zmtop that turns snapshots into history, verdicts and alerts. The screen only shows them |
 //! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
 //! | frozen | a table whose order is fixed while its values keep updating |
-//! | scope | the cgroup whose memory and limit replace the machine's: the container's that zmtop runs in, or the one chosen with `--cgroup` |
+//! | scope | a cgroup that stands in for the machine: zmtop shows its memory and limit. It is the cgroup of zmtop's own container, or the one of `--cgroup` |
 //! | part | one line of the breakdown of the RAM, such as file cache, unreclaimable slab, or unaccounted memory |
-//! | page | the area between the header and the last line: the processes, the breakdown of the RAM, or the kernel's own memory |
+//! | page | what the screen shows between its header and its last line: the processes, the breakdown of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt; it receives the keys while it is open |
 //! | effect | an action outside the state, returned by [`tui::update`](fn@tui::update) for the run loop to perform |
 //!
 //! # Layers
 //!
-//! A file imports only from lower layers, and no files import each other in a circle; only a child may use its
-//! parent (`foo/bar.rs` of `foo.rs`). The tests in `tests/integration/arch.rs` enforce both rules.
+//! A file imports only from its own layer and from lower ones. The three modules of L9 do not import each other. No files
+//! import each other in a circle, with one exception: a file may import from a module that contains it, as `foo/bar.rs` from
+//! `foo.rs`. `cargo test arch::` checks these rules.
 //!
 //! ```text
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
@@ -59,7 +61,7 @@
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
 //! L8   config                settings, keymap, themes
-//! L9   tui output serve      the three faces: the screen, printed reports, and metrics
+//! L9   tui output serve      the screen; printed reports; metrics
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
@@ -72,9 +74,10 @@
 //! 2. [`sampler::policy::plan`] chooses the processes to walk, within the budget. [`proc::smaps`] parses the result into
 //!    [`model::Memory`].
 //! 3. The scanner publishes a [`Snapshot`](model::Snapshot): raw readings, nothing derived.
-//! 4. The [`engine`] pushes it into the [`History`](history::History), on a thread of its own: changes, rates, series, and from
-//!    time to time a verdict by [`trend::judge`]. Then it evaluates the alert rules. The run loop ([`run::monitor`]) lends its
-//!    [state](engine::State) to [`tui::update`](fn@tui::update) and [`tui::view`](fn@tui::view).
+//! 4. The [`engine`] runs on a thread of its own. It pushes the snapshot into the [`History`](history::History), which derives
+//!    changes, rates and series. From time to time [`trend::judge`] gives each series a verdict. Then the engine evaluates the
+//!    alert rules. The run loop ([`run::monitor`]) passes the engine's [state](engine::State) to
+//!    [`tui::update`](fn@tui::update) and [`tui::view`](fn@tui::view).
 //! 5. [`query`] filters, groups and sorts. A table shows [`RowKey`](group::RowKey)s in order.
 //! 6. [`tui::view`](fn@tui::view) builds a [`Row`](columns::Row) for each visible one. Each [`Column`](columns::Column) gets its
 //!    [`Value`](columns::Value) from the row, and [`columns::cell`](fn@columns::cell) formats it to the column's width.
@@ -94,8 +97,16 @@
 //!
 //! # How to add
 //!
-//! The manual page, the completions and the picture in `assets/` are generated from columns, keys, options and the screen.
-//! After a change, a test fails until `INSTA_UPDATE=always cargo test` has regenerated them.
+//! The manual page, the completions and the pictures in `assets/` are generated from columns, keys, options and the screen.
+//! Pictures of screens and documents are kept beside the tests. After a change, tests fail until this command has renewed
+//! the files; read their diff before you commit it:
+//!
+//! ```text
+//! INSTA_UPDATE=always cargo test -- assets:: screens:: formats::
+//! ```
+//!
+//! Users read about a feature in three places: add it to the section *Unreleased* of `CHANGELOG.md`, in their words; to the
+//! README if it is one of the main features; and to the page in `src/manual/` that covers the topic.
 //!
 //! ## A column
 //!
@@ -103,24 +114,27 @@
 //! identity, groups and cgroups. The column chooser uses the same order. For clean resident pages:
 //!
 //! ```text
-//! Entry::bytes("clean", "CLEAN", |r| memory(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
+//! Entry::bytes("clean", "CLEAN", |r| after_pss(r, |m| Ok(m.rss.saturating_sub(m.dirty()))))
 //!     .help("Clean resident pages, not divided among sharers. Formula: Rss − Private_Dirty − Shared_Dirty of smaps_rollup.")
 //!     .priority(Priority::Low),
 //! ```
 //!
 //! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV then include it. The
-//! value is a reading, hence the `Ok`; if a kernel lacks the figure, it is an `Err` with the reason. `memory` is one of the
-//! helpers below the entries.
+//! value is a reading, hence the `Ok`; if the figure is missing, it is an `Err` with the reason. `after_pss` and `memory` are
+//! helpers below the entries. Use `after_pss` for a `u64` of [`Memory`](model::Memory) other than `pss`, because a large fleet
+//! first shows only PSS, and `memory` for any other figure.
 //!
-//! Create an entry with `Entry::bytes` (a sum in bytes that needs the memory), `Entry::figure` (another unit) or
-//! `Entry::text`. These methods change the defaults:
+//! Create an entry with `Entry::bytes` (bytes that can be summed and that need the memory of the process), `Entry::figure`
+//! (another unit) or `Entry::text`. `help` is mandatory: one or more sentences that end with a full stop and name the source,
+//! as `Kernel: Rss in smaps_rollup.` or `Formula: …`. The other methods change a default:
 //!
 //! | method | meaning |
 //! | --- | --- |
-//! | `needs` | data that must be read for it |
-//! | `priority` | importance if the screen is too narrow for all columns |
-//! | `applies_to` | rows that have a value in it |
-//! | `label` | it names its row |
+//! | `help` | the meaning and the source of the value. Mandatory |
+//! | `needs` | the data that must be read for it |
+//! | `priority` | its importance if the screen is too narrow for all columns |
+//! | `applies_to` | the rows that have a value in it |
+//! | `label` | the column names its row |
 //! | `additive` | the total of a set of rows is their sum |
 //! | `ascending` | the lowest value comes first |
 //! | `timed` | it is a change over `ui.delta`, which its heading shows |
@@ -128,8 +142,13 @@
 //! | `metric` | its name in Prometheus |
 //!
 //! To show it by default, add its id to a list in `src/columns/layout.rs`; the tables of the monitor are in
-//! `config/default.toml`. Mappings, suspects, parts of the RAM and system figures have tables of their own in
-//! `src/columns/`: `mapping.rs`, `suspect.rs`, `part.rs`, `system.rs`. `cargo test columns::` checks every entry.
+//! `config/default.toml`. Other rows than processes have tables of their own in `src/columns/`: `mapping.rs`, `suspect.rs`,
+//! `part.rs`, `system.rs`, `slab.rs` and so on.
+//!
+//! *Tests.* `cargo test columns::` checks the rules for every column of processes, and for the tables that
+//! `the_other_tables_keep_the_same_rules` in `tests/integration/columns/registry.rs` passes to `check_table`. It fails if a
+//! process of which everything is known has no value in the column: give `known` in that file the new figure. Add a test of
+//! the value itself if its formula can be wrong.
 //!
 //! ```
 //! let pss = zmtop::columns::find("pss").expect("every table has it");
@@ -147,9 +166,26 @@
 //! kernel_stack: Meminfo(&["KernelStack"]),
 //! ```
 //!
-//! *Of a process*, a line of `smaps_rollup`: add an entry to the list in `src/model/memory.rs` (`u64` if every kernel writes
-//! the line, else `Reading<u64>`), and its name to `define_process!` in `src/record/process.rs`; without it, the code does
-//! not compile. Then add a column. `zmtop schema` publishes the comment of the entry.
+//! Its tests are in `tests/integration/proc/system.rs`, those of the breakdown in `tests/integration/mem/`.
+//!
+//! *Of a process*, a line of `smaps_rollup`:
+//!
+//! 1. Add an entry to the list in `src/model/memory.rs`. Its type is `Reading<u64>`, because older kernels and older recordings
+//!    lack it. Use `u64` only for a figure without which a walk is useless: if it is absent, all memory figures are missing.
+//! 2. Add its name to `define_process!` in `src/record/process.rs`. Without it, the code does not compile. `zmtop schema`
+//!    publishes the comment of the entry.
+//! 3. Add a [column](#a-column).
+//!
+//! The compiler does not check these places:
+//!
+//! - `src/sampler/estimate.rs` updates the figures between walks. A figure that it does not name keeps its value from the last
+//!   walk. Name such a figure in the list in `src/manual/data.md`, and say so in the help of its column.
+//! - `src/fleet/source.rs` and `src/fleet/past.rs` make figures from Prometheus. A `Reading` that they do not name is
+//!   [`NotExported`](model::Missing::NotExported), and a `u64` is 0. To show the figure in a fleet, give its column a
+//!   `metric`, and add the query to `src/fleet/query.rs`.
+//!
+//! *Tests.* Add the line to the expected figures of each kernel in `tests/integration/proc/smaps.rs`, and the figure to the
+//! made snapshots in `tests/integration/formats/made.rs`, which are written to each format and read back.
 //!
 //! ```
 //! let rollup = b"00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 0 kB\n\
@@ -158,11 +194,12 @@
 //! assert_eq!((memory.pss, memory.uss()), (6 << 10, 4 << 10));
 //! ```
 //!
-//! *Of a cgroup*: extend the list in `src/model/cgroup.rs`, and `read_v1` and `read_v2` in `src/proc/cgroup/figures.rs`.
+//! *Of a cgroup*: add an entry to the list in `src/model/cgroup.rs`, and read it in `read_v1` and `read_v2` of
+//! `src/proc/cgroup/figures.rs`. Its tests are in `tests/integration/sampler/cgroups.rs`.
 //!
-//! *From another file of a process*: add a parser in [`proc`] and a field in [`model`]. If the file is read once per program,
-//! add a line to `read_facts` in `src/sampler/reading/facts.rs`. Otherwise add a `job`, as in
-//! `src/sampler/scanner/table/facts.rs`.
+//! *From another file of a process*: add a parser in [`proc`] and a field in [`model`]. If the file need only be read once per
+//! program, read it in `read_facts` of `src/sampler/reading/facts.rs`. Otherwise add a `job`, as in
+//! `src/sampler/scanner/table/facts.rs`: a job runs on the pool of reader threads, so a read that blocks delays nothing else.
 //!
 //! ## A setting
 //!
@@ -203,7 +240,8 @@
 //! ```
 //!
 //! `app.tables.current().selected_row()` is the row under the cursor. `app.screen.say` shows a message. Add an action that
-//! changes processes to `Action::acts`, so that `--readonly` disables it.
+//! changes processes to `Action::acts`, so that `--readonly` disables it. The tests of keys are in `tests/integration/update/`:
+//! a session presses keys and reads the screen.
 //!
 //! ## A popup or a panel
 //!
@@ -222,22 +260,45 @@
 //! (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
 //! ```
 //!
-//! Then add its key, as [above](#a-key), with an empty arm in `update/table.rs`. The last line of the screen then names the
-//! page, and the help lists the keys that it [`performs`](tui::app::Page). While it is open, the sampler reads only the data
-//! in its [`needs`](tui::app::Page::needs). All pages share the keys of the tables: `Up`, `Open`, `Filter` and so on.
+//! Then add its key and its variant of `Action`, as [above](#a-key). In `update/table.rs`, put the variant beside
+//! `Action::KernelPage`, in the arm that does nothing: `src/tui/page.rs` opens the page before that code runs. The last line of
+//! the screen then names the page, and the help lists the keys that it [`performs`](tui::app::Page).
 //!
-//! A page is one table, whose columns are a `&[Column<T>]`. [`PageTable`](tui::app::PageTable) keeps and draws the selection,
-//! the order and the filter. The page returns its columns, its area, and the keys of its rows in the order of
-//! `PageTable::arrange`. Moving, sorting, filtering, searching and clicking then work as on every page. Actions of the page
-//! itself are in [`takes`](tui::app::Page::takes). `page/memory.rs` is an example.
+//! A page is one table. Its columns are a file in `src/columns/` with three items: the row type, an empty enum that implements
+//! [`TableKind`](columns::TableKind) with its `COLUMNS`, and [`Filterable`](filter::Filterable) for the row. Pass the columns to
+//! `check_table`, as [above](#a-column). The page holds a [`PageTable`](tui::app::PageTable), which keeps the selection, the
+//! order and the filter, and draws the rows. These methods of [`Page`](tui::app::Page) are required:
+//!
+//! | method | minimum |
+//! | --- | --- |
+//! | `table`, `table_mut` | its `PageTable` |
+//! | `keys` | the keys of its rows, in the order on the screen. [`PageTable::arrange`](tui::app::PageTable::arrange) returns that order: the indices of the rows that pass the filter, sorted |
+//! | `columns` | `MenuColumn::all(COLUMNS)` |
+//! | `parse_filter` | `self.table.filter.set_by(text, &COLUMNS)` |
+//! | `area` | `app.layout().page` |
+//! | `grid` | `self.table.grid(app, COLUMNS, area)` |
+//! | `takes`, `on_action` | `false` and no effects; else the actions of this page alone, and what they do |
+//! | `hints` | the keys in the last line |
+//! | `help` | a section with `columns_help(COLUMNS)` |
+//! | `needs` | the data in the snapshot that it shows. While the page is open, the sampler reads only that |
+//! | `draw` | `self.table.draw(…)`; if its source is missing, a line with the reason instead |
+//!
+//! Moving, sorting, filtering, searching and clicking then work as on every page. `page/memory.rs` is an example; `draw` of
+//! `page/kernel.rs` shows the line for a missing source, such as "the slab caches can be read by root alone".
+//!
+//! *Tests.* Add a picture of the page to `tests/integration/screens/pages.rs`, at several sizes, and one with its source
+//! missing. Add what its own keys do to `tests/integration/update/pages.rs`.
 //!
 //! ## An output format, a report
 //!
-//! A format needs three parts: a file in `src/output/` that writes a `Document` or a `DataTable`; a variant of
-//! [`Format`](output::Format); an arm in [`output::write`](fn@output::write). It then works for every report. A report is a file in `src/output/` with a
-//! type that implements [`Report`](output::Report); `output/held.rs` is a short example. `described_object!` lists the fields
-//! of its document with their meaning, shape and value. Add its `schema` to `src/run/generate.rs`, so that `zmtop schema`
-//! describes it.
+//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, and a variant of
+//! [`Format`](output::Format) with the arms that the compiler then requires in `src/output.rs`. It then works for every report.
+//! Add a row to the table in `src/manual/data.md`, and a test beside `tests/integration/formats/csv.rs`.
+//!
+//! A report is a file in `src/output/` with a type that implements [`Report`](output::Report); `output/held.rs` is a short
+//! example. `described_object!` lists the fields of its document with their meaning, shape and value. Add its `schema` to
+//! `src/run/generate.rs`, so that `zmtop schema` describes it, and an example of its document to `documents` in
+//! `tests/integration/schema.rs`, which compares the two.
 //!
 //! ## A subcommand
 //!
@@ -258,9 +319,8 @@
 //!
 //! # Before you send it
 //!
-//! `cargo test columns::` runs the tests of one module, `cargo test -- columns:: config::` of two, `cargo test` all. If a
-//! picture of a screen in `tests/integration/snapshots` changes, check the new one and accept it with
-//! `INSTA_UPDATE=always cargo test NAME`. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
+//! `cargo test columns::` runs every test whose path contains `columns::`. `cargo test -- columns:: config::` runs those that
+//! contain either, and `cargo test` runs all. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
 //! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora, and with real programs. Tests never assert a
 //! time; `tests/bench` contains the benchmarks.
 //!

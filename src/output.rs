@@ -45,6 +45,16 @@ pub enum Format {
     Csv,
 }
 
+impl Format {
+    /// Returns true if `ps` writes a table in it. The other formats hold the whole snapshot.
+    pub const fn is_table(self) -> bool {
+        match self {
+            Self::Table | Self::Csv => true,
+            Self::Json | Self::Ndjson => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutputStyle {
     pub units: Units,

@@ -128,7 +128,7 @@ ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l log -d 'Append zmtop\'s own log to FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l no-color -d 'Use no colours'
@@ -251,7 +251,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at t
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with the sum over itself and its descendants'
@@ -275,7 +275,7 @@ ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
@@ -315,7 +315,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The form
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l areas -d 'List each area with its address and permissions, instead of summing by name'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s r -l reverse -d 'Reverse the order'
@@ -339,7 +339,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The form
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
@@ -397,7 +397,7 @@ ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all rows with enough data, not only growing ones'
@@ -417,7 +417,7 @@ family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually, growing ones first, then the largest; combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
@@ -522,7 +522,7 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Query interval, in seconds or as 15s, 1m (1s to 1h; default 15s)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists each host\'s groups individually' -r -f -a "command\t''
 host\t''"
@@ -537,7 +537,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l tree -d 'Start in 
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
@@ -565,7 +565,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l no-color -d 'Use no colours'
@@ -664,7 +664,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l no-color -d 'Use no colours'
@@ -756,7 +756,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l no-color -d 'Use no colours'
@@ -765,31 +765,31 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "default" -d 'Print the default settings with explanations'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the default settings with explanations'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'

@@ -91,7 +91,7 @@ pub struct SourceArgs {
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathArgs {
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command
+    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Read this proc tree instead of /proc

@@ -235,14 +235,13 @@ impl Past {
         let memory = Memory {
             rss: pss,
             pss,
-            pss_anon: Err(Missing::NotExported),
             swap,
             swap_pss: match swap_pss {
                 Some(part) => Ok(part),
                 None if swap == 0 => Ok(0),
                 None => Err(Missing::NotExported),
             },
-            ..Memory::default()
+            ..Memory::missing(Missing::NotExported)
         };
         // A figure whose time is unknown makes no change.
         let sampled = self.sampled.get(&(at, host));

@@ -440,17 +440,14 @@ impl GroupRow {
                 pss_anon: reading(Field::Anon),
                 pss_file: reading(Field::File),
                 pss_shmem: reading(Field::Shmem),
-                pss_dirty: Err(Missing::NotExported),
                 private_dirty: uss,
                 shared_dirty: rss.saturating_sub(uss),
-                private_hugetlb: Err(Missing::NotExported),
-                shared_hugetlb: Err(Missing::NotExported),
                 swap,
                 swap_pss: match swap {
                     0 if !is_partial => Ok(0),
                     _ => reading(Field::SwapPss),
                 },
-                ..Memory::default()
+                ..Memory::missing(Missing::NotExported)
             };
             Ok(Walk {
                 memory,

@@ -1,11 +1,11 @@
 //! Memory figures of a process from one walk of its page tables.
 
-use super::reading::Reading;
+use super::reading::{Missing, Reading};
 
 /// Calls the macro `$callback` with the list of the figures of `/proc/<pid>/smaps_rollup`.
 ///
-/// Each entry is the name of a field of [`Memory`], its type and its line. A figure that every kernel writes
-/// is a `u64`; one that older kernels lack is a `Reading<u64>`.
+/// Each entry is the name of a field of [`Memory`], its type and its line. A figure without which a walk is useless
+/// is a `u64`. Any other figure is a `Reading<u64>`: older kernels, recordings or other sources may lack it.
 macro_rules! memory_figures {
     ($callback:ident) => {
         $callback! {
@@ -47,6 +47,9 @@ pub(crate) use memory_figures;
 pub trait MemoryFigure: Copy {
     const ZERO: Self;
 
+    /// Returns the value of a figure that is missing: 0 if it must be known.
+    fn missing(why: Missing) -> Self;
+
     fn reading(self) -> Reading<u64>;
 
     /// Converts a reading. Fails if it is missing and the figure must be known.
@@ -59,6 +62,10 @@ pub trait MemoryFigure: Copy {
 
 impl MemoryFigure for u64 {
     const ZERO: Self = 0;
+
+    fn missing(_: Missing) -> Self {
+        0
+    }
 
     fn reading(self) -> Reading<u64> {
         Ok(self)
@@ -75,6 +82,10 @@ impl MemoryFigure for u64 {
 
 impl MemoryFigure for Reading<u64> {
     const ZERO: Self = Ok(0);
+
+    fn missing(why: Missing) -> Self {
+        Err(why)
+    }
 
     fn reading(self) -> Reading<u64> {
         self
@@ -109,6 +120,13 @@ macro_rules! define_memory {
         impl Memory {
             /// The meaning of each figure by its name.
             pub const HELP: &[(&str, &str)] = &[$((stringify!($figure), concat!($($help),*)),)*];
+
+            /// Returns figures that are all missing for this reason. Those that must be known are 0, so the caller sets them.
+            pub fn missing(why: Missing) -> Self {
+                Self {
+                    $($figure: MemoryFigure::missing(why),)*
+                }
+            }
 
             /// Adds figures. Each sum is unknown if either figure is.
             pub fn add(&mut self, other: &Self) {

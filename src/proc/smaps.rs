@@ -256,8 +256,9 @@ impl<F: FnMut(Area)> Parser<F> {
             b"AnonHugePages" => _ = body.huge.add(value),
             b"Referenced" => _ = body.referenced.add(value),
             b"VmFlags" => body.flags = value.trim_ascii()[..value.trim_ascii().len().min(MAX_FLAGS)].into(),
-            _ => body.sums.add_line(line),
+            _ => {}
         }
+        body.sums.add_line(line);
     }
 
     /// Passes on the area whose lines have all been read.

@@ -16,7 +16,7 @@ use crate::config::{Config, Env, Settings, settings};
 pub struct ConfigArgs {
     #[command(subcommand)]
     pub action: ConfigAction,
-    /// Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command
+    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }

@@ -245,10 +245,8 @@ impl<'a> Plan<'a> {
     /// contains.
     fn scanner(&self) -> Scanner {
         let mut scanner = Scanner::new(&self.sampling);
-        let whole = match self.args.format {
-            Format::Json | Format::Ndjson => Needs::ACCOUNT,
-            _ => Needs::NOTHING,
-        };
+        let is_table = self.args.format.is_table();
+        let whole = if is_table { Needs::NOTHING } else { Needs::ACCOUNT };
         scanner.set_needs(self.needs.and(whole));
         scanner
     }
@@ -302,7 +300,7 @@ impl<'a> Plan<'a> {
         let args = self.args;
         let is_single = args.every.is_none() && args.source.from.is_none() && args.scope.cgroup.is_none();
         let is_listed = args.by.is_none() && !args.percent && !args.tree && self.settings.ui.filter.trim().is_empty();
-        is_single && is_listed && matches!(args.format, Format::Table | Format::Csv)
+        is_single && is_listed && args.format.is_table()
     }
 }
 
