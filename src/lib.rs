@@ -22,7 +22,7 @@
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
 //! | row, row key | one line of a table, and its stable identifier: a process's identity or a group's key |
-//! | group | processes summed by program, user, unit, container, cgroup or family; or mappings summed by name |
+//! | group | processes summed by program, user, unit, container, pod, cgroup or family; or mappings summed by name |
 //! | family | a daemon and its descendants, below an init, a supervisor, a shell or a container's first process |
 //! | equal siblings | processes with the same parent, user and cgroup whose command lines differ only in numbers. The screen folds three or more into one row: [`query::Folds`] |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
