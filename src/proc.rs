@@ -7,6 +7,7 @@
 pub mod accounting;
 pub mod cgroup;
 pub mod clock;
+pub mod containers;
 pub mod fdinfo;
 pub mod files;
 pub mod hsperfdata;

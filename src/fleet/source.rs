@@ -12,8 +12,8 @@ use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
 use crate::model::system::{AccountingInputs, Pressure};
 use crate::model::{
-    Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling, SelfCost, Snapshot,
-    Stat, SystemSample, ToldVerdict, Walk,
+    Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling,
+    SelfCost, Snapshot, Stat, SystemSample, ToldVerdict, Walk,
 };
 use crate::order;
 use crate::text;
@@ -388,7 +388,8 @@ impl GroupRow {
         match by {
             GroupBy::User => facts.user = Ok(name),
             GroupBy::Unit => facts.unit = Some(name),
-            GroupBy::Container => facts.container = Some(name),
+            GroupBy::Container => facts.container = Some(Container::named(&*name)),
+            GroupBy::Pod => facts.container = Some(Container::of_pod(&name)),
             GroupBy::Cgroup => facts.cgroup = Ok(name),
             GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings | GroupBy::Mapping => {}
         }

@@ -68,7 +68,7 @@ pub struct LeaksArgs {
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,
-    /// Report groups by command, user, unit, container, cgroup or family instead
+    /// Report groups by command, user, unit, container, pod, cgroup or family instead
     #[arg(long, value_name = "WHAT", value_parser = by)]
     pub by: Option<GroupBy>,
     /// Report all rows with enough data, not only growing ones

@@ -46,7 +46,7 @@ pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Sum by command, user, unit, container, cgroup, family or mapping
+    /// Sum by command, user, unit, container, pod, cgroup, family or mapping
     #[arg(long, value_name = "WHAT", value_parser = |typed: &str| one_of(&GROUPS, typed))]
     pub by: Option<GroupBy>,
     /// Show each process below its parent, with the sum over itself and its descendants

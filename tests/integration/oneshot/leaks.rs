@@ -345,7 +345,7 @@ fn options_that_make_no_sense_are_told() {
         (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),
         (
             &["leaks", "--by", "mapping"],
-            "possible values: command, user, unit, container, cgroup",
+            "possible values: command, user, unit, container, pod, cgroup",
         ),
         (&["leaks", "--at", "-5m"], "--from"),
         (
