@@ -281,7 +281,11 @@ described_object! {
         "group": foreign().null("unknown") => {
             stall.waiter.map(|(id, _)| Node::bytes(report.snapshot.row(id).map_or(&[], |row| &row.facts.comm)))
         },
-        /// How much it reads back.
+        /// The process that takes most memory meanwhile.
+        "taker_pid": id().null("no single one") => stall.taker.map(|(id, _)| id.pid),
+        /// How fast that process grows.
+        "taker_bytes_per_s": pace().null("no single one") => stall.taker.map(|(_, pace)| pace),
+        /// How much the process that waits reads back.
         "read_back_bytes_per_s": pace().null("unknown") => stall.waiter.map(|(_, bytes)| bytes),
     }
 

@@ -501,10 +501,11 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let Some(stall) = stalls.first() else { return line };
     line.text(95, " ▲ STALLED ", theme.danger);
     let share = format!("{:.0}% of the time", stall.share * 100.0);
-    let waiter = stall.waiter.map(|(id, bytes)| {
+    let name = |id| {
         let facts = snapshot.row(id).map(|row| &*row.facts);
-        (labels::process(id, facts, if width < 100 { 16 } else { 36 }), bytes)
-    });
+        labels::process(id, facts, if width < 100 { 16 } else { 36 })
+    };
+    let waiter = stall.waiter.map(|(id, bytes)| (name(id), bytes));
     let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(path, width));
     match (stall.kind, cgroup) {
         (StallKind::Thrash, cgroup) => {
@@ -534,6 +535,9 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
             );
             line.text(60, " (memory.high)", theme.dim);
         }
+    }
+    if let Some((id, pace)) = stall.taker {
+        line.text(70, format!("  {} takes {}", name(id), units::pace(pace)), theme.warning);
     }
     let long = units::span(app.engine.history.elapsed_since(stall.since));
     line.text(40, format!("  for {long}"), theme.dim);
