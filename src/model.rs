@@ -33,6 +33,7 @@ macro_rules! named {
 pub mod cgroup;
 pub mod held;
 pub mod kernel;
+pub mod kill;
 pub mod mapping;
 pub mod memory;
 pub mod process;

@@ -12,6 +12,7 @@ pub mod files;
 pub mod hsperfdata;
 pub mod kallsyms;
 pub mod kernel;
+pub mod kmsg;
 pub mod maps;
 pub(crate) mod parse;
 pub mod pid;

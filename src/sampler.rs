@@ -34,6 +34,7 @@
 pub mod callers;
 pub mod estimate;
 pub mod kernel;
+mod kills;
 pub mod mappings;
 pub mod one_shot;
 pub mod policy;
