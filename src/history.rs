@@ -36,7 +36,7 @@
 //!
 //! # Modules
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
-//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon. [`kernel`] has
+//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`kills`] the OOM kills. [`kernel`] has
 //! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors. [`kept`] saves and
 //! resumes a history.
 
@@ -46,6 +46,7 @@ mod groups;
 pub mod held;
 pub mod kept;
 pub mod kernel;
+pub mod kills;
 pub mod mappings;
 pub mod marks;
 mod process;
@@ -68,6 +69,7 @@ use groups::GroupHistories;
 use held::{HeldHistories, HeldHistory};
 use kept::Kept;
 use kernel::{KernelHistories, PartHistories, TableHistories};
+use kills::KillWatch;
 use marks::Origin;
 pub use marks::{Mark, Marks};
 pub use process::Ended;
@@ -126,6 +128,7 @@ pub struct History {
     /// The saved histories that no row has resumed yet.
     kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
+    kill_watch: KillWatch,
     scheduler: EvaluationScheduler,
     retention: RetentionPolicy,
     /// The number of snapshots so far.
@@ -171,6 +174,7 @@ impl History {
             held: HeldHistories::default(),
             kept: None,
             danger_watch: DangerWatch::default(),
+            kill_watch: KillWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
@@ -216,6 +220,7 @@ impl History {
             + self.kernel.bytes()
             + self.held.bytes()
             + self.danger_watch.bytes()
+            + self.kill_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
     }

@@ -145,6 +145,7 @@ impl App {
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
+            kills: self.engine.history.shown_kills().next().is_some(),
             dangers: !self.engine.history.dangers().is_empty(),
             growth: self.engine.living_suspects().next().is_some(),
             graph: if is_page || has_panel {

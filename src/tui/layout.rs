@@ -6,8 +6,9 @@
 //! Swap                        where there is no room, the lines
 //! the machine's memory, a graph
 //! PSI                         needed least are left out first;
+//! the newest kill             three rows of the table stay longest
 //! the nearest danger
-//! the worst leak, or growth   three rows of the table stay longest
+//! the worst leak, or growth
 //! heading and rows            or another page, down to the footer
 //! what cannot be read
 //! totals, tagged
@@ -27,6 +28,8 @@ pub struct Layout {
     pub swap: Rect,
     pub pressure: Rect,
     pub graph: Rect,
+    /// The newest OOM kill.
+    pub kills: Rect,
     /// The limit that is reached soonest.
     pub dangers: Rect,
     /// The worst leak, or the fastest growth.
@@ -58,6 +61,7 @@ pub struct Parts {
     pub tagged: bool,
     pub swap: bool,
     pub unread: bool,
+    pub kills: bool,
     pub dangers: bool,
     pub growth: bool,
     /// Lines of the graph of the machine's memory.
@@ -87,6 +91,7 @@ impl Layout {
         let detail = take(of_tables(true), 7);
         let pressure = take(1, 8);
         let graph = take(parts.graph, 13);
+        let kills = take(u16::from(parts.kills), 5);
         let dangers = take(u16::from(parts.dangers), 5);
         let growth = take(u16::from(parts.growth), 5);
 
@@ -104,6 +109,7 @@ impl Layout {
             swap: line(swap),
             graph: line(graph),
             pressure: line(pressure),
+            kills: line(kills),
             dangers: line(dangers),
             growth: line(growth),
             page: line(left),
