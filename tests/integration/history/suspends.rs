@@ -44,6 +44,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
         by: None,
         suspects: &found,
         dangers: &[],
+        kills: Vec::new(),
         grown: &HashMap::new(),
         more: 0,
         shortfall: *history.shortfall(),
