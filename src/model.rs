@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod container;
 pub mod held;
 pub mod kernel;
+pub mod kill;
 pub mod mapping;
 pub mod memory;
 pub mod page_cache;

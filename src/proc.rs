@@ -13,6 +13,7 @@ pub mod files;
 pub mod hsperfdata;
 pub mod kallsyms;
 pub mod kernel;
+pub mod kmsg;
 pub mod maps;
 pub mod page_cache;
 pub(crate) mod parse;

@@ -37,6 +37,7 @@ pub mod callers;
 pub mod containers;
 pub mod estimate;
 pub mod kernel;
+mod kills;
 pub mod mappings;
 pub mod one_shot;
 pub mod page_cache;

@@ -10,6 +10,7 @@ use super::clock::{Clock, Clocks};
 use super::query::Field;
 use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
+use crate::model::kill::OomCounts;
 use crate::model::system::{AccountingInputs, Pressure};
 use crate::model::{
     Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling,
@@ -306,6 +307,7 @@ impl FleetSource {
             accounting: Arc::new(AccountingInputs::missing(Missing::NotExported)),
             kernel: KernelTables::default(),
             oom_kills: Arc::from([]),
+            oom_counts: OomCounts::default(),
             processes: Ok(processes),
             changes: None,
             cgroups: Arc::default(),

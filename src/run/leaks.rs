@@ -19,6 +19,7 @@ use crate::columns::{Needs, Row};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
+use crate::history::kills::SHOWN;
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use crate::history::{History, HistoryConfig};
@@ -136,6 +137,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         suspects: &found,
         dangers: observed.history.dangers(),
         stalls: observed.history.stalls(),
+        kills: observed.history.kills_within(SHOWN).collect(),
         grown: &grown,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),

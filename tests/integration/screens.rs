@@ -5,6 +5,7 @@ mod first_look;
 mod graph;
 mod held;
 mod kernel;
+mod kills;
 mod leaks;
 mod pages;
 mod pictures;
