@@ -119,9 +119,10 @@ impl Countdown {
                 let reach = |seen: Duration| (seen.as_secs_f64() * reach).max(URGENT.as_secs_f64()).min(bound);
                 let least = left as f64 / reach(window);
                 let pace = self.pace(now, value, window, least)?;
-                (left as f64 / pace <= reach(self.seen(now, value, window))).then_some((pace, window))
+                let is_near = left as f64 / pace <= reach(self.seen(now, value, window));
+                (is_near && !self.rests(now, value, pace, window)).then_some((pace, window))
             })
-            .map(|(pace, window)| (pace, window, self.was_lower(now.saturating_sub(window), value)))
+            .map(|(pace, window)| (pace, window, self.is_safe_tooth(now.saturating_sub(window), value)))
             .or_else(|| self.surge(now, value, left));
         let soonest = soonest.map(|(pace, window, is_tooth)| Forecast {
             is_tooth,
@@ -135,7 +136,7 @@ impl Countdown {
             self.last = Some((found, now));
         }
         let is_over = self.last.is_none_or(|(_, at)| now.saturating_sub(at) >= DANGER_PAUSE);
-        if !is_over && !self.rests(now, value, &found) {
+        if !is_over && !self.rests(now, value, found.pace, found.window) {
             return Some(found);
         }
         self.last = self
@@ -177,16 +178,16 @@ impl Countdown {
         before.is_some_and(|(_, before)| value as f64 - *before as f64 >= pace * DANGER_RELIEF.as_secs_f64())
     }
 
-    /// Returns true if the quantity no longer falls at the pace of that forecast.
-    fn rests(&self, now: Duration, value: u64, forecast: &Forecast) -> bool {
+    /// Returns true if the quantity no longer falls at the pace of that window.
+    fn rests(&self, now: Duration, value: u64, pace: f64, window: Duration) -> bool {
         let [shortest, longest] = DANGER_REST;
-        let span = forecast.window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
+        let span = window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
         // Snapshots may come some milliseconds early.
         let Some((then, before)) = self.before(now, span.mul_f64(0.875)) else {
             return false;
         };
         let seconds = now.saturating_sub(then).as_secs_f64();
-        before as f64 - value as f64 <= forecast.pace * seconds * DANGER_REST_PACE
+        before as f64 - value as f64 <= pace * seconds * DANGER_REST_PACE
     }
 
     /// Returns the pace of 2 falls in a row, in bytes per second, and the time of both falls. Returns `None` unless
@@ -252,12 +253,6 @@ impl Countdown {
             .windows(2)
             .all(|pair| pair[0] - pair[1] >= mean * DANGER_EVENNESS);
         (mean > 0.0 && is_even).then(|| mean / quarter.as_secs_f64())
-    }
-
-    /// Returns true if the quantity was already as low before `begin`.
-    fn was_lower(&self, begin: Duration, value: u64) -> bool {
-        let mut before = self.values().take_while(|(at, _)| *at < begin);
-        before.any(|(_, earlier)| earlier <= value)
     }
 
     /// Returns for how long the fall of a window has been observed. The quantity may have been steady in the first part

@@ -28,8 +28,8 @@ const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
 /// Minimum width of a command line.
 const COMMAND_WIDTH: usize = 20;
-/// The time over which growth before a kill is measured.
-const GROWTH_SPAN: Duration = Duration::from_secs(120);
+/// The times over which growth before a kill is measured: what grew just before matters more than what grew earlier.
+const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
 /// Minimum growth to be told, as a share of the limit.
 const MIN_GROWTH: f64 = 0.02;
 /// How many times as much a program must have grown as one process to be told instead.
@@ -212,7 +212,7 @@ impl Kill {
 struct EndedProcess {
     at: Duration,
     victim: KnownVictim,
-    growth: f64,
+    growth: [f64; 2],
     /// The size of its facts, unless the history remembers them anyway.
     bytes: usize,
 }
@@ -240,9 +240,6 @@ impl KillWatch {
     /// Remembers a process that ended.
     pub(super) fn process_ended(&mut self, id: Identity, process: &ProcessHistory, now: Duration) {
         let footprint = process.row.newest_footprint();
-        let is_new = process
-            .started_at
-            .is_some_and(|at| at >= now.saturating_sub(GROWTH_SPAN));
         self.ended.push(EndedProcess {
             at: now,
             victim: KnownVictim {
@@ -250,7 +247,7 @@ impl KillWatch {
                 facts: Arc::clone(&process.facts),
                 footprint,
             },
-            growth: growth(&process.row, is_new),
+            growth: growth(&process.row, process.started_at, now),
             bytes: if process.is_memorable() {
                 0
             } else {
@@ -334,13 +331,15 @@ impl KillWatch {
     }
 }
 
-/// Returns by how much a row grew before now; `is_new` if it had nothing before.
-fn growth(row: &RowHistory, is_new: bool) -> f64 {
-    if is_new {
-        row.newest_footprint() as f64
-    } else {
-        row.footprint().change_over(GROWTH_SPAN)
-    }
+/// Returns by how much the row of a process grew over each of [`GROWTH_SPANS`]. Before it started, it had nothing.
+fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64; 2] {
+    GROWTH_SPANS.map(|span| {
+        if started_at.is_some_and(|at| at >= now.saturating_sub(span)) {
+            row.newest_footprint() as f64
+        } else {
+            row.footprint().change_over(span)
+        }
+    })
 }
 
 impl History {
@@ -397,7 +396,8 @@ impl History {
             {
                 let own_growth;
                 (kill.known, own_growth) = self.known_victim(snapshot, victim);
-                kill.grower = self.grower(snapshot, victim, kill.known.as_ref(), own_growth);
+                let grower = |span| self.grower(snapshot, victim, kill.known.as_ref(), own_growth, span);
+                kill.grower = (0..GROWTH_SPANS.len()).find_map(grower);
             }
             self.kill_watch.push(kill);
         }
@@ -405,7 +405,7 @@ impl History {
 
     /// Returns the victim as it was seen last, and its growth. Pids of the log are those of the initial namespace, and
     /// may be others here: the name must be the same.
-    fn known_victim(&self, snapshot: &Snapshot, victim: &OomVictim) -> (Option<KnownVictim>, f64) {
+    fn known_victim(&self, snapshot: &Snapshot, victim: &OomVictim) -> (Option<KnownVictim>, [f64; 2]) {
         let is_it = |id: Identity, facts: &Facts| id.pid == victim.pid && facts.comm == victim.comm;
         let ended = self.kill_watch.ended.iter().rev();
         let mut ended = ended.filter(|ended| is_it(ended.victim.id, &ended.victim.facts));
@@ -414,9 +414,11 @@ impl History {
         }
         // It may take a while to die.
         let mut rows = snapshot.rows().iter().filter(|row| is_it(row.id, &row.facts));
-        let Some(row) = rows.next() else { return (None, 0.0) };
+        let Some(row) = rows.next() else {
+            return (None, [0.0; 2]);
+        };
         let Some(process) = self.processes.get(&row.id) else {
-            return (None, 0.0);
+            return (None, [0.0; 2]);
         };
         let known = KnownVictim {
             id: row.id,
@@ -426,19 +428,19 @@ impl History {
         (Some(known), self.growth_of(row.id, snapshot.monotonic))
     }
 
-    fn growth_of(&self, id: Identity, now: Duration) -> f64 {
-        let since = now.saturating_sub(GROWTH_SPAN);
-        let is_new = self.started_at(id).is_some_and(|at| at >= since);
-        self.get(id).map_or(0.0, |row| growth(row, is_new))
+    fn growth_of(&self, id: Identity, now: Duration) -> [f64; 2] {
+        self.get(id)
+            .map_or([0.0; 2], |row| growth(row, self.started_at(id), now))
     }
 
-    /// Returns the process or program below the limit that grew most, unless that is the victim.
+    /// Returns the process or program below the limit that grew most over one of the spans, unless that is the victim.
     fn grower(
         &self,
         snapshot: &Snapshot,
         victim: &OomVictim,
         known: Option<&KnownVictim>,
-        own_growth: f64,
+        own_growth: [f64; 2],
+        span: usize,
     ) -> Option<Grower> {
         let own_cgroup = known.and_then(|known| known.facts.cgroup.as_deref().ok());
         let limit = victim.limit.as_ref();
@@ -452,19 +454,25 @@ impl History {
         };
         let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);
         let living = snapshot.rows().iter().filter(|row| is_below(&row.facts.cgroup));
-        let living = living.map(|row| (row.id, &row.facts.comm, self.growth_of(row.id, snapshot.monotonic)));
+        let living = living.map(|row| {
+            (
+                row.id,
+                &row.facts.comm,
+                self.growth_of(row.id, snapshot.monotonic)[span],
+            )
+        });
         let ended = self
             .kill_watch
             .ended
             .iter()
             .filter(|ended| is_below(&ended.victim.facts.cgroup));
-        let ended = ended.map(|ended| (ended.victim.id, &ended.victim.facts.comm, ended.growth));
+        let ended = ended.map(|ended| (ended.victim.id, &ended.victim.facts.comm, ended.growth[span]));
         let others = living.chain(ended).filter(|(id, ..)| !is_victim(*id));
         let process = others.max_by(|one, other| one.2.total_cmp(&other.2));
         // The processes of a program may be in several cgroups.
         let by = GroupBy::Command;
         let programs = self.groups_by(by).filter(|_| !victim.by_cgroup);
-        let programs = programs.map(|(name, row)| (name, row.footprint().change_over(GROWTH_SPAN)));
+        let programs = programs.map(|(name, row)| (name, row.footprint().change_over(GROWTH_SPANS[span])));
         let program = programs.max_by(|one, other| one.1.total_cmp(&other.1));
         let of_process = process.as_ref().map_or(0.0, |(.., bytes)| *bytes);
         let (key, name, bytes) = match (program, process) {
@@ -483,11 +491,11 @@ impl History {
         let watched = snapshot
             .monotonic
             .saturating_sub(self.first.unwrap_or(snapshot.monotonic));
-        (bytes > own_growth && bytes >= least && bytes >= 1.0).then(|| Grower {
+        (bytes > own_growth[span] && bytes >= least && bytes >= 1.0).then(|| Grower {
             key,
             name,
             bytes: bytes as u64,
-            over: GROWTH_SPAN.min(watched),
+            over: GROWTH_SPANS[span].min(watched),
         })
     }
 }

@@ -167,7 +167,7 @@ fn written_of(
 /// A kill of which all is known, and one of which nothing is.
 fn kills() -> [Kill; 2] {
     let seen = with_facts(process(9137, 1, "/srv/importer --all\x1b[31m"), |facts| {
-        facts.container = Some(b"3f4ab2c8e9d0"[..].into());
+        facts.container = Some(zmtop::model::Container::named(&b"3f4ab2c8e9d0"[..]));
     });
     let whole = Kill {
         event: killed(NOW.as_secs() - 14, 5, 9137, "importer", 148, Some("/sh\x1bop")),
@@ -200,6 +200,7 @@ fn kills() -> [Kill; 2] {
 
 fn dangers() -> [Danger; 3] {
     let forecast = Forecast {
+        is_tooth: false,
         left: 16 << 30,
         pace: 1_500_000.0,
         window: Duration::from_secs(128),

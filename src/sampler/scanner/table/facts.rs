@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
 use crate::model::{Container, Facts, Missing, Reading, Stat};
-use crate::proc::cgroup::{Mounts, Version};
+use crate::proc::cgroup::{Mounts, Version, above};
 use crate::proc::containers::Tree;
 use crate::proc::pid;
 use crate::sampler::containers::Lookup;
@@ -243,13 +243,13 @@ impl Table {
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
-    /// Returns the cgroups of the processes that changed in this tick, as far as they are known.
+    /// Returns the cgroups of the processes that changed in this tick, as far as they are known, and their ancestors.
     pub(crate) fn touched_cgroups(&self) -> HashSet<&[u8]> {
         let entries = self.buffers.touched.iter().filter_map(|pid| self.entries.get(pid));
         let processes = entries.filter_map(|entry| entry.process.as_deref());
-        processes
-            .filter_map(|process| process.facts.facts.cgroup.as_deref().ok())
-            .collect()
+        let paths = processes.filter_map(|process| process.facts.facts.cgroup.as_deref().ok());
+        let levels = paths.flat_map(|path| std::iter::successors(Some(path), |path| above(path)));
+        levels.collect()
     }
 
     /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
