@@ -381,7 +381,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The for
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'

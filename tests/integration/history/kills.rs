@@ -81,7 +81,7 @@ fn a_kill_tells_the_victim_as_it_was_and_what_had_grown() {
                 ]
             },
             limit,
-            "; 8 calm had grown most, +60.0M in 60s",
+            "; 8 calm had grown most, +10.0M in 10s",
         ),
         (
             "only one outside of the limit grew",
@@ -93,13 +93,13 @@ fn a_kill_tells_the_victim_as_it_was_and_what_had_grown() {
             "the machine has no limit",
             |s| vec![holding(9, "far", "/shopping", 50 + 3 * s)],
             None,
-            "; 9 far had grown most, +180M in 60s",
+            "; 9 far had grown most, +30.0M in 10s",
         ),
         (
             "many of a program grew",
             |s| (20..30).map(|pid| holding(pid, "worker", "/", 10 + s)).collect(),
             None,
-            "; worker (all its processes) had grown most, +600M in 60s",
+            "; worker (all its processes) had grown most, +100M in 10s",
         ),
         (
             "it grew by noise",

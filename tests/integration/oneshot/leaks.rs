@@ -14,6 +14,7 @@ use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingGrowth, Presence};
+use zmtop::history::stalls::{Stall, StallKind};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
 use zmtop::model::kill::OomKill;
@@ -118,6 +119,28 @@ fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, widt
     written_of(suspects, &[], shortfall, format, width)
 }
 
+/// Of the machine and of a cgroup.
+fn stalls() -> [Stall; 2] {
+    let one = one(1, "init").0;
+    let id = one.process().expect("it is one");
+    let thrash = Stall {
+        cgroup: None,
+        kind: StallKind::Thrash,
+        share: 0.58,
+        since: NOW,
+        waiter: Some((id, 4e7)),
+        taker: Some((id, 2e6)),
+    };
+    let throttled = Stall {
+        cgroup: Some(b"/a\nb"[..].into()),
+        kind: StallKind::Throttled,
+        waiter: None,
+        taker: None,
+        ..thrash.clone()
+    };
+    [thrash, throttled]
+}
+
 fn written_of(
     suspects: &[Suspect],
     dangers: &[Danger],
@@ -141,7 +164,7 @@ fn written_of(
         .map(|first| (first.key.clone(), heap))
         .into_iter()
         .collect();
-    let kills = kills();
+    let (kills, stalls) = (kills(), stalls());
     let report = LeaksReport {
         snapshot: &snap,
         suspends: &Suspends::default(),
@@ -149,7 +172,7 @@ fn written_of(
         by: None,
         suspects,
         dangers,
-        stalls: &[],
+        stalls: stalls.get(..2 * dangers.len().min(1)).unwrap_or_default(),
         kills: kills.iter().filter(|_| !dangers.is_empty()).collect(),
         grown: &grown,
         more: 2,
