@@ -30,6 +30,9 @@ const FINE_STEP: Duration = Duration::from_millis(500);
 /// Maximum delay of the first value after the beginning of a window.
 const SLACK: Duration = Duration::from_millis(1500);
 
+/// The time within which a fall that is not forecast yet must go on.
+const ONSET: Duration = Duration::from_millis(1500);
+
 type Value = (Duration, u64);
 
 /// The values of a quantity in the last minutes.
@@ -108,6 +111,11 @@ impl Countdown {
             && self.is_relieved(value, last.pace)
         {
             self.relieve(now);
+        }
+        // Most limits are far away, and nothing moves below them.
+        let has_fallen = |(_, earlier)| earlier > value;
+        if self.last.is_none() && !self.before(now, ONSET).is_some_and(has_fallen) {
+            return None;
         }
         let since = self.last.as_ref().map(|(last, _)| last.since);
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };

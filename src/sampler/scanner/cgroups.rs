@@ -30,6 +30,8 @@ const MOUNTS_HOLD: Duration = Duration::from_secs(30);
 const MAX_PATH: usize = 4096;
 const MAX_DEPTH: usize = 64;
 
+type Published = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
+
 #[derive(Default)]
 pub(super) struct Cgroups {
     /// The figures of all cgroups are needed.
@@ -39,6 +41,8 @@ pub(super) struct Cgroups {
     is_reading_mounts: bool,
     /// Sorted, so that each comes after its ancestors.
     by_path: BTreeMap<Arc<[u8]>, Cgroup>,
+    /// The last published figures, unless some changed since.
+    published: Option<Published>,
     /// When cgroups without processes were last dropped.
     used_at: Option<Duration>,
     jobs: u64,
@@ -93,8 +97,10 @@ impl Cgroup {
 }
 
 impl Cgroups {
-    pub(super) const fn set(&mut self, is_on: bool) {
-        self.is_on = is_on;
+    pub(super) fn set(&mut self, is_on: bool) {
+        if std::mem::replace(&mut self.is_on, is_on) != is_on {
+            self.published = None;
+        }
     }
 
     /// Returns where cgroups are mounted, if that is known.
@@ -117,6 +123,7 @@ impl Cgroups {
             |scanner, mounts| {
                 scanner.cgroups.is_reading_mounts = false;
                 scanner.cgroups.mounts = Some((mounts, scanner.now));
+                scanner.cgroups.published = None;
             },
         ))
     }
@@ -137,7 +144,11 @@ impl Cgroups {
             for path in paths {
                 self.mark_used(path);
             }
+            let before = self.by_path.len();
             self.by_path.retain(|_, cgroup| cgroup.is_used);
+            if self.by_path.len() != before {
+                self.published = None;
+            }
         }
         let Some((Ok(mounts), _)) = &self.mounts else {
             return Vec::new();
@@ -177,6 +188,9 @@ impl Cgroups {
                     for (figures, path, extent) in found {
                         let cgroup = scanner.cgroups.by_path.get_mut(&path);
                         if let Some(cgroup) = cgroup.filter(|cgroup| cgroup.job == Some(number)) {
+                            if cgroup.figures != figures {
+                                scanner.cgroups.published = None;
+                            }
                             cgroup.set(figures, extent, scanner.now);
                         }
                     }
@@ -222,7 +236,16 @@ impl Cgroups {
 
     /// Returns the figures with the effective limits: the lowest of each cgroup and its ancestors. While figures are
     /// not needed, only cgroups with such a limit are returned. A cgroup whose read is late is reported as timed out.
-    pub(super) fn publish(&self, running: &RunningReads) -> Arc<BTreeMap<Arc<[u8]>, CgroupFigures>> {
+    pub(super) fn publish(&mut self, running: &RunningReads) -> Published {
+        let is_late = |job: u64| running.is_late(JobKey::Cgroups(job));
+        let is_any_late = self.by_path.values().filter_map(|cgroup| cgroup.job).any(is_late);
+        if let Some(published) = self
+            .published
+            .as_ref()
+            .filter(|_| !is_any_late && self.mounts.is_some())
+        {
+            return Arc::clone(published);
+        }
         let unmounted = match &self.mounts {
             Some((Ok(_), _)) => None,
             Some((Err(why), _)) => Some(*why),
@@ -246,6 +269,8 @@ impl Cgroups {
         if !self.is_on {
             all.retain(|_, figures| figures.ceiling().is_some());
         }
-        Arc::new(all)
+        let all = Arc::new(all);
+        self.published = Some(Arc::clone(&all)).filter(|_| !is_any_late);
+        all
     }
 }
