@@ -190,6 +190,18 @@ pub static COLUMNS: &[Entry] = &[
          smaps_rollup (Linux 4.4).",
     )
     .metric("zmtop_hugetlb_bytes"),
+    Entry::bytes("anon_huge", "THP", |r| memory(r, |m| m.anon_huge)).help(
+        "Anonymous memory in transparent huge pages, not divided among sharers. If it rises by as much as PSS, the \
+         kernel has made huge pages of small ones, or a fault has brought a whole one. As of AGE. Kernel: AnonHugePages \
+         in smaps_rollup.",
+    )
+    .metric("zmtop_anon_huge_bytes"),
+    Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
+        "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
+         sharers. It is in RSS and PSS, and is no growth and no leak. As of AGE. Kernel: LazyFree in smaps_rollup \
+         (Linux 4.12).",
+    )
+    .metric("zmtop_lazy_free_bytes"),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(

@@ -195,7 +195,7 @@ fn shared() -> BoxedStrategy<Arc<[u8]>> {
 
 fn memory() -> BoxedStrategy<Memory> {
     let plain = any::<[u64; 7]>();
-    let later = [(); 7].map(|()| reading(any::<u64>()));
+    let later = [(); 9].map(|()| reading(any::<u64>()));
     (plain, later)
         .prop_map(|(plain, later)| {
             let [rss, pss, shared_clean, shared_dirty, private_clean, private_dirty, swap] = plain;
@@ -206,6 +206,8 @@ fn memory() -> BoxedStrategy<Memory> {
                 pss_shmem,
                 shared_hugetlb,
                 private_hugetlb,
+                anon_huge,
+                lazy_free,
                 swap_pss,
             ] = later;
             Memory {
@@ -221,6 +223,8 @@ fn memory() -> BoxedStrategy<Memory> {
                 private_dirty,
                 shared_hugetlb,
                 private_hugetlb,
+                anon_huge,
+                lazy_free,
                 swap,
                 swap_pss,
             }
