@@ -135,10 +135,13 @@ pub(crate) fn small() -> Snapshot {
                 swap_limit: Ok(Some(1 << 20)),
                 high: Ok(Some(1 << 30)),
                 reclaimable: Ok(1024),
+                inactive_file: Ok(512),
                 major_faults: Ok(Count(7)),
                 oom_kills: Ok(Count(2)),
                 stalled_some: Ok(Duration::from_millis(1500)),
                 stalled_full: Err(Missing::Unsupported),
+                peak: Ok(8192),
+                dying: Ok(Count(3)),
             },
         )]
         .into(),
