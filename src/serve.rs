@@ -81,7 +81,7 @@ impl Exporter {
     pub fn needs(by: GroupBy) -> Needs {
         let exported = COLUMNS.iter().filter(|column| column.metric.is_some());
         let needs = exported.fold(Needs::NOTHING, |needs, column| needs.and(column.needs));
-        if matches!(by, GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup) {
+        if matches!(by, GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup) {
             needs
         } else {
             needs.without(Needs::CGROUP_DETAILS)
@@ -118,7 +118,7 @@ impl Exporter {
         let groups = group_processes(snapshot, self.by, is_process, |_| None);
         let chosen = groups::choose(self.top, &mut self.shown, &groups, &state.history, snapshot);
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
-        families.extend(machine::families(snapshot, &state.history, self.booted));
+        families.extend(machine::families(snapshot, &state.history, self.booted, self.started));
         families.extend(machine::own(snapshot, now, self.started));
         families.extend(self.pushes.map(|pushes| machine::pushes(pushes, self.started)));
         let series = families.iter().map(|family| family.series.len()).sum();

@@ -148,6 +148,7 @@ impl App {
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
+            kills: self.engine.history.shown_kills().next().is_some(),
             stall: !self.engine.history.stalls().is_empty(),
             // Two, as the second may concern another program.
             dangers: self.engine.history.dangers().len().min(2) as u16,

@@ -8,6 +8,7 @@ mod headroom;
 mod held;
 mod java;
 mod kept;
+mod kills;
 mod kinds;
 mod load;
 mod many;

@@ -4,18 +4,21 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot};
+use crate::support::rows::{MIB, process, snapshot, with_facts};
 
 use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingGrowth, Presence};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
+use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
-use zmtop::model::{Facts, Identity};
+use zmtop::model::{Facts, Identity, Missing};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
 use zmtop::trend::{Judgement, Metric, Reasons, Verdict};
@@ -138,6 +141,7 @@ fn written_of(
         .map(|first| (first.key.clone(), heap))
         .into_iter()
         .collect();
+    let kills = kills();
     let report = LeaksReport {
         snapshot: &snap,
         suspends: &Suspends::default(),
@@ -146,6 +150,7 @@ fn written_of(
         suspects,
         dangers,
         stalls: &[],
+        kills: kills.iter().filter(|_| !dangers.is_empty()).collect(),
         grown: &grown,
         more: 2,
         shortfall,
@@ -159,8 +164,43 @@ fn written_of(
     String::from_utf8(out).unwrap()
 }
 
+/// A kill of which all is known, and one of which nothing is.
+fn kills() -> [Kill; 2] {
+    let seen = with_facts(process(9137, 1, "/srv/importer --all\x1b[31m"), |facts| {
+        facts.container = Some(zmtop::model::Container::named(&b"3f4ab2c8e9d0"[..]));
+    });
+    let whole = Kill {
+        event: killed(NOW.as_secs() - 14, 5, 9137, "importer", 148, Some("/sh\x1bop")),
+        at: NOW.saturating_sub(Duration::from_secs(14)),
+        known: Some(KnownVictim {
+            id: seen.id,
+            facts: seen.facts,
+            footprint: 147 * MIB,
+        }),
+        grower: Some(Grower {
+            key: one(12, "python3").0,
+            name: (*b"python3").into(),
+            bytes: 300 * MIB,
+            over: Duration::from_secs(120),
+        }),
+        is_seen: false,
+    };
+    let unknown = Kill {
+        event: OomKill {
+            record: None,
+            victim: Err(Missing::Denied),
+            ..whole.event.clone()
+        },
+        known: None,
+        grower: None,
+        ..whole.clone()
+    };
+    [whole, unknown]
+}
+
 fn dangers() -> [Danger; 3] {
     let forecast = Forecast {
+        is_tooth: false,
         left: 16 << 30,
         pace: 1_500_000.0,
         window: Duration::from_secs(128),
@@ -345,7 +385,7 @@ fn options_that_make_no_sense_are_told() {
         (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),
         (
             &["leaks", "--by", "mapping"],
-            "possible values: command, user, unit, container, cgroup",
+            "possible values: command, user, unit, container, pod, cgroup",
         ),
         (&["leaks", "--at", "-5m"], "--from"),
         (
