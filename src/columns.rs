@@ -310,10 +310,14 @@ impl Needs {
     pub const SLAB: Self = Self(1 << 12);
     pub const SITES: Self = Self(1 << 13);
     pub const HELD: Self = Self(1 << 14);
+    /// What of the memory of each cgroup can be reclaimed, its events, and its peak: `memory.stat` and other files. With
+    /// [`Self::CGROUP_FIGURES`].
+    pub const CGROUP_DETAILS: Self = Self(1 << 15);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
         .and(Self::CGROUP_FIGURES)
+        .and(Self::CGROUP_DETAILS)
         .and(Self::ACCOUNT)
         .and(Self::SLAB)
         .and(Self::SITES)

@@ -44,6 +44,7 @@
 pub mod dangers;
 pub mod evaluation;
 mod groups;
+mod growth;
 pub mod held;
 pub mod kept;
 pub mod kernel;

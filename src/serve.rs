@@ -78,9 +78,14 @@ impl Exporter {
     }
 
     /// Returns the data that the families need in addition to what every snapshot has.
-    pub fn needs() -> Needs {
+    pub fn needs(by: GroupBy) -> Needs {
         let exported = COLUMNS.iter().filter(|column| column.metric.is_some());
-        exported.fold(Needs::NOTHING, |needs, column| needs.and(column.needs))
+        let needs = exported.fold(Needs::NOTHING, |needs, column| needs.and(column.needs));
+        if matches!(by, GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup) {
+            needs
+        } else {
+            needs.without(Needs::CGROUP_DETAILS)
+        }
     }
 
     /// Adds a snapshot. Must get each snapshot once.

@@ -216,7 +216,7 @@ fn unreclaimable(snapshot: &Snapshot, path: &[u8]) -> u64 {
 /// Returns the unreclaimable memory of a process in bytes, or its PSS if the kinds are unknown.
 fn unreclaimable_of(sample: &ProcessSample) -> Option<u64> {
     let memory = sample.memory().ok()?;
-    Some(match (memory.pss_anon, memory.pss_shmem) {
+    Some(match (memory.used_anon(), memory.pss_shmem) {
         (Ok(anon), Ok(shmem)) => anon.saturating_add(shmem),
         _ => memory.pss,
     })

@@ -9,6 +9,7 @@ use crate::group::{Change, Group, GroupBy, GroupNames};
 use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
+use crate::model::cgroup::Count;
 use crate::model::{
     CgroupFigures, Container, ContainerNames, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading,
 };
@@ -192,6 +193,18 @@ pub static COLUMNS: &[Entry] = &[
          smaps_rollup (Linux 4.4).",
     )
     .metric("zmtop_hugetlb_bytes"),
+    Entry::bytes("anon_huge", "THP", |r| memory(r, |m| m.anon_huge)).help(
+        "Anonymous memory in transparent huge pages, not divided among sharers. If it rises by as much as PSS, the \
+         kernel has made huge pages of small ones, or a fault has brought a whole one. As of AGE. Kernel: AnonHugePages \
+         in smaps_rollup.",
+    )
+    .metric("zmtop_anon_huge_bytes"),
+    Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
+        "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
+         sharers. It is in RSS and PSS, and is no growth and no leak. As of AGE. Kernel: LazyFree in smaps_rollup \
+         (Linux 4.12).",
+    )
+    .metric("zmtop_lazy_free_bytes"),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(
@@ -638,6 +651,67 @@ pub static COLUMNS: &[Entry] = &[
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP),
+    Entry::bytes("cg_stays", "CGSTAYS", |r| cgroup(r, |c| c.stays().map(Some)))
+        .help(
+            "The memory of the cgroup that must stay, unless it goes to swap: anonymous and shared memory, and what the \
+             kernel cannot reclaim. Formula: CGMEM − CGFIRST.",
+        )
+        .metric("zmtop_cgroup_unreclaimable_bytes")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
+    Entry::bytes("cg_first", "CGFIRST", |r| cgroup(r, |c| c.reclaimable.map(Some)))
+        .help(
+            "The memory of the cgroup that goes first when it reaches its limit: file pages, reclaimable slab and lazily \
+             freed memory. Formula: active_file + inactive_file + slab_reclaimable of memory.stat of the cgroup path.",
+        )
+        .metric("zmtop_cgroup_reclaimable_bytes")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
+    Entry::bytes("cg_working_set", "CGWSET", |r| cgroup(r, |c| c.working_set().map(Some)))
+        .help(
+            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike CGSTAYS it \
+             includes active file pages and reclaimable slab, which the kernel frees before it kills. Formula: CGMEM − \
+             inactive_file of memory.stat of the cgroup path.",
+        )
+        .metric("zmtop_cgroup_working_set_bytes")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
+    Entry::bytes("cg_high", "CGHIGH", |r| cgroup(r, |c| c.high))
+        .help(
+            "The soft limit of the cgroup, its own or one above it, from which on the kernel reclaims its memory and slows \
+             its processes down; max if there is none. Kernel: memory.high of the cgroup path.",
+        )
+        .metric("zmtop_cgroup_high_bytes")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP),
+    Entry::bytes("cg_peak", "CGPEAK", |r| cgroup(r, |c| c.peak.map(Some)))
+        .help(
+            "The most memory that the cgroup has ever had by its own account. Kernel: memory.peak of the cgroup path \
+             (Linux 5.19); memory.max_usage_in_bytes in v1.",
+        )
+        .metric("zmtop_cgroup_peak_bytes")
+        .additive(false)
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
+    Entry::figure("cg_kills", "CGKILLS", Unit::Count, 7, |r| cgroup_count(r, |c| c.oom_kills))
+        .help(
+            "How many processes of the cgroup the kernel killed as a limit or the machine's memory was full; in v1 without \
+             the cgroups below it. Kernel: oom_kill in memory.events of the cgroup path.",
+        )
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
+    Entry::figure("cg_dying", "CGDYING", Unit::Count, 7, |r| cgroup_count(r, |c| c.dying))
+        .help(
+            "How many removed cgroups below it still hold memory, which looks like a leak of nobody. Kernel: \
+             nr_dying_descendants in cgroup.stat of the cgroup path (Linux 4.14); unknown in v1.",
+        )
+        .metric("zmtop_cgroup_dying")
+        .applies_to(AppliesTo::CgroupRows)
+        .needs(CGROUP_DETAILS),
     Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
         (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
         (None, Some(sample)) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
@@ -811,6 +885,17 @@ fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value
 /// Returns a figure of the cgroup that the row is, or that the process is in. `None` means no limit and is written as the
 /// kernel writes it: `max`.
 fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
+    cgroup_value(row, |figures| {
+        get(figures).map(|bytes| bytes.map_or(Value::text(Ok(b"max")), Value::Bytes))
+    })
+}
+
+fn cgroup_count<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Count>) -> Value<'a> {
+    cgroup_value(row, |figures| get(figures).map(|count| Value::Count(count.0)))
+}
+
+/// Returns a value of the cgroup that the row is, or that the process is in; blank in another row.
+fn cgroup_value<'a>(row: &Row<'a>, get: impl Fn(&CgroupFigures) -> Reading<Value<'a>>) -> Value<'a> {
     let sample = row.sample.or_else(|| row.first_sibling());
     let figures = match (row.group, sample) {
         (Some(group), _)
@@ -831,8 +916,9 @@ fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) ->
         _ => return Value::Blank,
     };
     match figures.map(get) {
-        Some(Ok(Some(bytes))) => Value::Bytes(bytes),
-        Some(Ok(None)) => Value::text(Ok(b"max")),
+        Some(Ok(value)) => value,
+        // Its details were not needed so far.
+        Some(Err(Missing::Unlimited)) => Value::Missing(Missing::Pending),
         Some(Err(e)) => Value::Missing(e),
         // Cgroup figures are read on demand: if there are none, they were not requested yet.
         None if row.snapshot.cgroups.is_empty() => Value::Missing(Missing::Pending),
@@ -935,6 +1021,7 @@ fn known<'a>(history: &'a RowHistory, get: impl FnOnce(&'a Judgement) -> Value<'
 }
 
 const CGROUP: Needs = Needs::CGROUP_PATH.and(Needs::CGROUP_FIGURES);
+const CGROUP_DETAILS: Needs = CGROUP.and(Needs::CGROUP_DETAILS);
 
 /// Sums the processes of rows that are groups on hosts; blank for none, as in a total.
 fn processes_of_hosts<'a>(row: &Row<'a>, places: &[usize]) -> Value<'a> {

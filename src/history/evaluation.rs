@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::history::growth::GrowthStart;
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
 use crate::order;
@@ -76,6 +77,8 @@ pub(super) struct Latest {
     pub(super) judgement: Judgement,
     /// Empty unless it grows.
     pub(super) log: GrowthLog,
+    /// The figures at the last judgement before it grew, or at this one.
+    pub(super) start: Option<GrowthStart>,
 }
 
 /// The last judgement of a series, and when the next is due.
@@ -103,6 +106,13 @@ impl Evaluation {
     pub(super) fn add_work(&mut self, seconds: f64) {
         if let Some(latest) = self.latest.as_mut().filter(|latest| !latest.log.marks.is_empty()) {
             latest.log.work += seconds as f32;
+        }
+    }
+
+    /// Adds minor faults.
+    pub(super) fn add_faults(&mut self, count: f64) {
+        if let Some(start) = self.latest.as_mut().and_then(|latest| latest.start.as_mut()) {
+            start.faults += count as f32;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The history of one row of any kind: its figures, changes, series and judgement.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::group::Change;
@@ -8,6 +9,7 @@ use crate::history::evaluation::{
     Evaluation, EvaluationScheduler, GrowthLog, HEAD_START, INTERVAL, LONG_INTERVAL, LONG_KNOWN, Latest, MemberCounts,
     NEVER, RowNumber, Turn,
 };
+use crate::history::growth::{Growth, GrowthStart, Kinds};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
@@ -23,18 +25,46 @@ pub struct MemorySample {
     pub swap: u64,
     /// PSS + `SwapPss`; PSS alone if the kernel has no `SwapPss`.
     pub footprint: u64,
-    /// The part of the footprint that is not file pages: anonymous, shared and swapped memory; 0 if unknown.
+    /// The part of the footprint that is neither file pages nor lazily freed: anonymous, shared and swapped memory; 0 if
+    /// unknown.
     pub held: u64,
     /// The memory that it requested, touched or not: what it may fill. If unknown, same as `held`.
     pub requested: u64,
+    /// The lazily freed memory, as far as it is known.
+    pub(super) lazy: Kibibytes,
+    /// The anonymous memory in transparent huge pages, as far as it is known.
+    pub(super) huge: Kibibytes,
+}
+
+/// A size of up to 4 TiB, rounded down, to keep rows small. It has a niche, so that an optional sample needs no more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kibibytes(NonZeroU32);
+
+impl Kibibytes {
+    const ZERO: Self = Self(NonZeroU32::MIN);
+
+    fn new(bytes: u64) -> Self {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        Self(NonZeroU32::MIN.saturating_add(kib))
+    }
+
+    const fn bytes(self) -> u64 {
+        (self.0.get() as u64 - 1) << 10
+    }
+}
+
+impl Default for Kibibytes {
+    fn default() -> Self {
+        Self::ZERO
+    }
 }
 
 impl MemorySample {
-    pub(super) const COUNT: usize = 5;
+    pub(super) const COUNT: usize = 7;
 
     /// Creates the sample of a walk. `data` is the private memory that the process requested.
     pub fn new(memory: &Memory, data: Option<u64>) -> Self {
-        let held = memory.pss_anon.map_or(0, |anon| {
+        let held = memory.used_anon().map_or(0, |anon| {
             let others = [memory.pss_shmem, memory.swap_pss];
             others
                 .iter()
@@ -47,6 +77,8 @@ impl MemorySample {
             held,
             // `data` does not include shared memory, all of which counts as requested.
             requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
+            lazy: Kibibytes::new(memory.lazy_free.unwrap_or(0)),
+            huge: Kibibytes::new(memory.anon_huge.unwrap_or(0)),
         }
     }
 
@@ -62,6 +94,8 @@ impl MemorySample {
             footprint: rss.saturating_add(swap),
             held,
             requested: sample.data.unwrap_or(held),
+            lazy: Kibibytes::ZERO,
+            huge: Kibibytes::ZERO,
         })
     }
 
@@ -73,23 +107,44 @@ impl MemorySample {
             footprint: bytes,
             held: 0,
             requested: bytes,
+            lazy: Kibibytes::ZERO,
+            huge: Kibibytes::ZERO,
+        }
+    }
+
+    const fn kinds(self) -> Kinds {
+        Kinds {
+            footprint: self.footprint,
+            lazy: self.lazy.bytes(),
+            huge: self.huge.bytes(),
         }
     }
 
     /// Returns all figures, in the order of [`Self::of_sums`].
     pub(super) const fn figures(&self) -> [u64; Self::COUNT] {
-        [self.pss, self.swap, self.footprint, self.held, self.requested]
+        [
+            self.pss,
+            self.swap,
+            self.footprint,
+            self.held,
+            self.requested,
+            self.lazy.bytes(),
+            self.huge.bytes(),
+        ]
     }
 
     /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, requested] = sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        let [pss, swap, footprint, held, requested, lazy, huge] =
+            sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
             swap,
             footprint,
             held,
             requested,
+            lazy: Kibibytes::new(lazy),
+            huge: Kibibytes::new(huge),
         }
     }
 }
@@ -306,6 +361,12 @@ impl RowHistory {
         self.evaluation.latest()
     }
 
+    /// Returns what its growth is made of; `None` if it does not grow, or if that is unknown.
+    pub(super) fn growth_since_start(&self) -> Option<Growth> {
+        let start = self.evaluation.latest.as_ref()?.start.filter(|_| self.is_growing())?;
+        Some(start.growth(self.known?.kinds()))
+    }
+
     pub(super) fn is_growing(&self) -> bool {
         self.trend().verdict.is_growth()
     }
@@ -321,6 +382,9 @@ impl RowHistory {
         let [pss, swap] = self.push_changes(tick, sample);
         if let Some(cpu) = rates.cpu {
             self.evaluation.add_work(cpu * tick.interval.as_secs_f64());
+        }
+        if let Some(minflt) = rates.minflt {
+            self.evaluation.add_faults(minflt * tick.interval.as_secs_f64());
         }
         self.set_time(tick.into());
         let changed = self.push_series(tick, sample);
@@ -568,15 +632,17 @@ impl RowHistory {
         let (footprint, held, evaluation) = (&self.footprint, &self.held, &mut self.evaluation);
         let previous = *evaluation.latest();
         let latest = evaluation.latest.take();
-        let mut log = latest.map_or_else(GrowthLog::default, |latest| latest.log);
+        let (mut log, start) = latest.map_or_else(Default::default, |latest| (latest.log, latest.start));
         let has_held = held.newest().is_some_and(|(_, bytes)| bytes > 0);
         let judged = if has_held { held } else { footprint };
         let mut judgement = scheduler.judge(judged, members, &log.marks, started_at, &previous);
         if has_held {
-            // The rest of the footprint is pages of files, or what the next collection may free.
+            // The rest of the footprint is pages of files or freed lazily, or what the next collection may free.
+            let growth = start.zip(self.known).map(|(start, now)| start.growth(now.kinds()));
             let [metric, rest] = match (self.is_live_set, self.is_counted) {
                 (true, _) => [Metric::LiveSet, Metric::Heap],
                 (false, true) => [Metric::Rss, Metric::File],
+                (false, false) if growth.is_some_and(|growth| growth.is_lazily_freed()) => [Metric::Held, Metric::Lazy],
                 (false, false) => [Metric::Held, Metric::File],
             };
             judgement.metric = metric;
@@ -593,7 +659,9 @@ impl RowHistory {
             log.rest(now);
         }
         judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
-        evaluation.latest = Some(Box::new(Latest { judgement, log }));
+        let start = start.filter(|_| judgement.verdict.is_growth());
+        let start = start.or_else(|| self.known.map(|known| GrowthStart::new(known.kinds())));
+        evaluation.latest = Some(Box::new(Latest { judgement, log, start }));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = scheduler.now.saturating_sub(start) < LONG_KNOWN;
         let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };
@@ -673,8 +741,11 @@ impl RowHistory {
                 since: told.since,
                 ..Judgement::NONE
             };
-            let log = GrowthLog::default();
-            self.evaluation.latest = Some(Box::new(Latest { judgement, log }));
+            self.evaluation.latest = Some(Box::new(Latest {
+                judgement,
+                log: GrowthLog::default(),
+                start: None,
+            }));
         }
         verdict.is_growth()
     }

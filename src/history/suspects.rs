@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
 use crate::account::{PartKind, SLAB};
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
+use crate::history::growth::Growth;
 use crate::history::held::HeldHistory;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -52,26 +53,41 @@ pub struct Suspect {
     pub ended: Option<Duration>,
     /// The number of ended processes of the program with such a verdict, this last one included; 0 while it lives.
     pub times: usize,
-    /// The memory that grows, if it is not the footprint.
+    /// The memory that grows, if it is not the footprint as a whole.
     pub cause: Option<Cause>,
 }
 
-/// The memory that grows in a row, other than its footprint.
+/// The memory that grows in a row, if it is not the footprint, or is a part of it of its own kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Memory held through descriptors, by kind.
     Held(HeldKind),
     /// A slab cache, by its raw name.
     Slab(Box<[u8]>),
+    /// Transparent huge pages; `collapsed` if the kernel made them, without faults of the process.
+    HugePages { collapsed: bool },
 }
 
 impl Cause {
-    /// Returns text that is safe to print: `held: memfd`, `slab kmalloc-64`.
+    /// Returns text that is safe to print: `held: memfd`, `slab kmalloc-64`, `in transparent huge
+    /// pages`.
     pub fn text(&self) -> String {
         match self {
             Self::Held(kind) => format!("held: {}", kind.id()),
             Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
+            Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
+            Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
         }
+    }
+}
+
+impl RowHistory {
+    /// Returns the huge pages that its growth consists of, if it does.
+    fn huge_pages(&self) -> Option<Cause> {
+        let growth = self.growth_since_start().filter(Growth::is_in_huge_pages)?;
+        Some(Cause::HugePages {
+            collapsed: growth.is_collapsed(),
+        })
     }
 }
 
@@ -89,7 +105,7 @@ impl Suspect {
             eta: None,
             ended: None,
             times: 0,
-            cause: None,
+            cause: history.huge_pages(),
         }
     }
 
@@ -122,8 +138,8 @@ impl SuspectQuery {
     };
 }
 
-/// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, file
-/// pages last, then by slope.
+/// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
+/// kernel can reclaim last, then by slope.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
 /// if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
@@ -152,7 +168,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
             (
                 s.judgement.verdict,
                 s.ended.is_none(),
-                s.judgement.metric != Metric::File,
+                !s.judgement.metric.is_reclaimable(),
             )
         };
         let by_slope = b.judgement.slope.total_cmp(&a.judgement.slope);

@@ -25,8 +25,11 @@ macro_rules! cgroup_figures {
             /// throttles the tasks; `max` if there is none, as in v1.
             high: Option<u64>,
             /// The part of `current` that reclaim frees first: file pages on the reclaim lists, reclaimable slab and lazily
-            /// freed memory. Read for cgroups with a limit of their own. `memory.stat`.
+            /// freed memory. Read for cgroups with a limit of their own, of the others while it is needed. `memory.stat`.
             reclaimable: u64,
+            /// File pages that were not used lately, which Kubernetes subtracts from `current` for its working set. Read with
+            /// `reclaimable`. `inactive_file` of `memory.stat`.
+            inactive_file: u64,
             /// Major faults of its processes. Read with `reclaimable`. `pgmajfault` of `memory.stat`.
             major_faults: Count,
             /// Processes in it or below it that were killed because a limit was reached, or the machine's memory was full. In
@@ -37,6 +40,12 @@ macro_rules! cgroup_figures {
             stalled_some: Duration,
             /// Time for which all its tasks waited for memory at once. `total` of `full`.
             stalled_full: Duration,
+            /// The highest value of `current` so far. Read while it is needed. `memory.peak` (Linux 5.19);
+            /// `memory.max_usage_in_bytes` in v1.
+            peak: u64,
+            /// Removed cgroups below it that still hold memory or other resources, which no process accounts for. Read with
+            /// `peak`; none in v1. `nr_dying_descendants` of `cgroup.stat`.
+            dying: Count,
         }
     };
 }
@@ -74,6 +83,16 @@ impl CgroupFigures {
         let hard = self.limit.ok().flatten().map(|limit| (limit, false));
         let soft = self.high.ok().flatten().map(|limit| (limit, true));
         hard.into_iter().chain(soft).min()
+    }
+
+    /// Returns the memory that reclaim does not free first: `current` − `reclaimable`.
+    pub fn stays(&self) -> Reading<u64> {
+        Ok(self.current?.saturating_sub(self.reclaimable?))
+    }
+
+    /// Returns the working set as Kubernetes and cAdvisor compute it: `current` − `inactive_file`.
+    pub fn working_set(&self) -> Reading<u64> {
+        Ok(self.current?.saturating_sub(self.inactive_file?))
     }
 
     /// Returns these figures with the lower of each two limits, for a cgroup below one with the limits of

@@ -33,6 +33,11 @@ macro_rules! memory_figures {
             private_hugetlb: Reading<u64> = b"Private_Hugetlb",
             /// Huge pages of hugetlbfs, shared; in neither RSS nor PSS (Linux 4.4).
             shared_hugetlb: Reading<u64> = b"Shared_Hugetlb",
+            /// Anonymous memory in transparent huge pages, not divided by sharers.
+            anon_huge: Reading<u64> = b"AnonHugePages",
+            /// Anonymous pages that the process freed by `MADV_FREE` and the kernel has not taken back yet, not divided by
+            /// sharers. They are in RSS and PSS, and cost nothing if memory is short (Linux 4.12).
+            lazy_free: Reading<u64> = b"LazyFree",
             /// Swapped out, not divided by sharers; includes shmem.
             swap: u64 = b"Swap",
             /// Swapped out, each slot divided by the number of sharers; without shmem (Linux 4.3).
@@ -156,6 +161,12 @@ impl Memory {
 
     pub fn hugetlb(&self) -> Reading<u64> {
         Ok(self.private_hugetlb?.saturating_add(self.shared_hugetlb?))
+    }
+
+    /// Returns the anonymous part of PSS that the kernel cannot take back without swap: without [lazily
+    /// freed](Self::lazy_free) pages, as far as they are known.
+    pub fn used_anon(&self) -> Reading<u64> {
+        Ok(self.pss_anon?.saturating_sub(self.lazy_free.unwrap_or(0)))
     }
 
     /// Returns the cost of the process, in RAM or in swap: `PSS + SwapPss`. Unknown if the kernel lacks `SwapPss`.

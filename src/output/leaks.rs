@@ -80,7 +80,7 @@ described_object! {
         "count": count() => suspect.count,
         /// The verdict: leaking, growing, warming, steady or shrinking.
         "verdict": text() => suspect.judgement.verdict.id(),
-        /// The figure that the verdict is about: held, file, live-set, heap, rss, descriptors, footprint or a part of the RAM.
+        /// The figure that the verdict is about: held, file, lazily-freed, live-set, heap, rss, descriptors, footprint or a part of the RAM.
         "metric": text() => suspect.judgement.metric.id(),
         /// Its current PSS and swap, or the figure that the verdict is about.
         "footprint": bytes() => suspect.footprint,
@@ -110,7 +110,7 @@ described_object! {
         },
         /// The id of a part of the RAM, as in zmtop-mem/1.
         "part": text().null("a process or a group") => suspect.key.part().map(|key| key.id),
-        /// The cause, if it is not the row itself: held: memfd, slab kmalloc-64.
+        /// The cause, if it is not the row as a whole: held: memfd, slab kmalloc-64, in transparent huge pages.
         "cause": foreign().null("the row itself, or unknown") => suspect.cause.as_ref().map(Cause::text),
         /// Why it is a leak, or why lasting growth is not called a leak yet, in words.
         "reasons": list(text()) => suspect.judgement.texts(),

@@ -226,6 +226,8 @@ define_process! {
         figure shared_hugetlb,
         /// Huge pages of hugetlbfs: `private_hugetlb` + `shared_hugetlb`.
         sum hugetlb,
+        figure anon_huge,
+        figure lazy_free,
         figure swap,
         figure swap_pss,
 }

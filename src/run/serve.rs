@@ -77,7 +77,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));
     let handle = sampler::spawn(options, sampling.handle());
-    handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs());
+    handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs(by));
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let state = State::new(history, Alerts::default());

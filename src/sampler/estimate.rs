@@ -234,6 +234,8 @@ impl Anchor {
         move_anon(&mut memory, more, ratios.anon.part_of(anon.less));
         let (more, less) = (ratios.shared.part_of(shared.more), ratios.shared.part_of(shared.less));
         move_shared(&mut memory, &self.memory, then.shared, more, less);
+        // What went elsewhere than to swap may have been freed lazily. Such pages go first, and are never swapped out.
+        change_known(&mut memory.lazy_free, 0, anon.less.saturating_sub(swap.more));
         memory.swap = memory.swap.saturating_add(swap.more).saturating_sub(swap.less);
         if let Ok(pss) = &mut memory.swap_pss {
             *pss = pss

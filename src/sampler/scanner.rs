@@ -131,7 +131,10 @@ impl Scanner {
     /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
         self.table.oom_score = needs.contains(Needs::OOM_SCORE);
-        self.cgroups.set(needs.contains(Needs::CGROUP_FIGURES));
+        self.cgroups.set(
+            needs.contains(Needs::CGROUP_FIGURES),
+            needs.contains(Needs::CGROUP_DETAILS),
+        );
         self.accounting.turns.show(needs.contains(Needs::ACCOUNT));
         self.kernel.slab.show(needs.contains(Needs::SLAB));
         self.kernel.sites.show(needs.contains(Needs::SITES));

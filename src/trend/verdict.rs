@@ -81,10 +81,13 @@ pub enum Metric {
     Rss,
     /// Memory held through descriptors, which is in no PSS.
     Descriptors,
+    /// The lazily freed memory in the footprint (`MADV_FREE`). The kernel may take it back at any time, so its growth is
+    /// never a leak.
+    Lazy,
 }
 
 impl Metric {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Footprint,
         Self::Held,
         Self::File,
@@ -92,7 +95,13 @@ impl Metric {
         Self::Heap,
         Self::Rss,
         Self::Descriptors,
+        Self::Lazy,
     ];
+
+    /// Returns true if the kernel can take it back at any time.
+    pub const fn is_reclaimable(self) -> bool {
+        matches!(self, Self::File | Self::Lazy)
+    }
 
     /// Returns its name in JSON.
     pub const fn id(self) -> &'static str {
@@ -104,6 +113,7 @@ impl Metric {
             Self::Heap => "heap",
             Self::Rss => "rss",
             Self::Descriptors => "descriptors",
+            Self::Lazy => "lazily-freed",
         }
     }
 }
@@ -274,7 +284,7 @@ impl Judgement {
     };
 
     /// Returns the growth of the whole footprint if it is much faster than that of the held part, which `self` judges:
-    /// pages of files or a heap (`metric`) then grow.
+    /// pages of files, lazily freed memory or a heap (`metric`) then grow.
     #[must_use]
     pub fn or_growth_beside(self, whole: &Self, metric: Metric) -> Self {
         if !whole.verdict.is_growth() || whole.slope <= 2.0 * self.slope.max(0.0) {
@@ -319,10 +329,11 @@ impl Judgement {
     }
 
     /// Returns the seconds until growth at this pace uses `headroom` bytes; `None` if no limit is known, if it does not
-    /// continue, or if it is only pages of files, which are reclaimable, or a heap, which has its own limit.
+    /// continue, or if it is only pages of files or lazily freed memory, which are reclaimable, or a heap, which has its own
+    /// limit.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows =
-            self.verdict >= Verdict::Growing && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);
-        Some(headroom? as f64 / self.slope).filter(|_| grows)
+        let grows = self.verdict >= Verdict::Growing && self.slope > 0.0;
+        let is_reclaimed = self.metric.is_reclaimable() || self.metric == Metric::Heap;
+        Some(headroom? as f64 / self.slope).filter(|_| grows && !is_reclaimed)
     }
 }

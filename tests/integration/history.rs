@@ -9,6 +9,7 @@ mod held;
 mod java;
 mod kept;
 mod kills;
+mod kinds;
 mod load;
 mod many;
 mod parts;

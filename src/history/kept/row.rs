@@ -78,7 +78,11 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
             known_since,
             marks,
         };
-        Some(Box::new(Latest { judgement, log }))
+        Some(Box::new(Latest {
+            judgement,
+            log,
+            start: None,
+        }))
     })?;
     row.evaluation.changed = true;
     Some(row)

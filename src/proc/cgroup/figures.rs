@@ -55,12 +55,15 @@ pub struct Extent {
     pub limits: bool,
     /// Memory and swap; for a cgroup with a limit of its own also the figures that tell how near it is.
     pub usage: bool,
+    /// With `usage`, those figures of any cgroup, its peak, and its removed descendants.
+    pub details: bool,
 }
 
 impl Extent {
     pub const ALL: Self = Self {
         limits: true,
         usage: true,
+        details: false,
     };
 }
 
@@ -116,6 +119,7 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let get = |at: usize| value(stat?, names[at]);
     let lists = get(0).and_then(|active| Ok(active.saturating_add(get(1)?)));
     figures.reclaimable = lists.map(|lists| lists.saturating_add(get(2).unwrap_or(0)));
+    figures.inactive_file = get(1);
     figures.major_faults = get(3).map(Count);
     let events: &[u8] = match version {
         Version::V1 => b"memory.oom_control",
@@ -126,6 +130,19 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let stalls = slurp(dir, b"memory.pressure", &mut buf).and_then(stalls);
     figures.stalled_some = stalls.map(|[some, _]| some);
     figures.stalled_full = stalls.map(|[_, full]| full);
+}
+
+/// Reads the highest use of the cgroup so far, and how many of its descendants were removed and still hold memory.
+fn read_details(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
+    let peak: &[u8] = match version {
+        Version::V1 => b"memory.max_usage_in_bytes",
+        Version::V2 => b"memory.peak",
+    };
+    figures.peak = read_file(dir, peak, figure);
+    // In v1 removed cgroups are not counted.
+    let mut buf = [0; 2048];
+    let dying = slurp(dir, b"cgroup.stat", &mut buf).and_then(|text| value(text, b"nr_dying_descendants"));
+    figures.dying = dying.map(Count);
 }
 
 /// Parses the `total` of `some` and of `full` in a `pressure/memory`: how long tasks have waited for memory.
@@ -165,9 +182,11 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
         read_usage(mounts.version, &dir, &mut figures);
         let (own, current) = (figures.ceiling(), figures.current.unwrap_or(0));
         let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);
-        if is_near || (own.is_some() && figures.current != before.current) {
+        let is_wanted = own.is_some() || extent.details;
+        let is_unread = matches!(before.reclaimable, Err(Missing::Unlimited | Missing::Pending));
+        if is_near || (is_wanted && (is_unread || figures.current != before.current)) {
             read_nearness(mounts.version, &dir, &mut figures);
-        } else if own.is_none() {
+        } else if !is_wanted {
             let missing = CgroupFigures::missing(Missing::Unlimited);
             let (current, swap) = (figures.current, figures.swap);
             let (limit, swap_limit, high) = (figures.limit, figures.swap_limit, figures.high);
@@ -179,6 +198,9 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
                 high,
                 ..missing
             };
+        }
+        if extent.details {
+            read_details(mounts.version, &dir, &mut figures);
         }
     }
     figures

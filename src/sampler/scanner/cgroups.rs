@@ -12,7 +12,7 @@ use crate::model::{CgroupFigures, Missing, Reading};
 use crate::proc::cgroup::figures::{self, Extent};
 use crate::proc::cgroup::{Mounts, above};
 
-/// Cgroups read in one job, at some 15 µs each: far more than the cost of a job itself.
+/// Cgroups read in one job, at some 15 to 60 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
 /// Time for which figures are valid. Each cgroup is read once a second, whether the interval is 1 s or shorter.
 const FIGURES_HOLD: Duration = Duration::from_millis(990);
@@ -36,6 +36,8 @@ type Published = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 pub(super) struct Cgroups {
     /// The figures of all cgroups are needed.
     pub(super) is_on: bool,
+    /// Their details are needed too.
+    has_details: bool,
     /// The mounts, and when they were read.
     mounts: Option<(Reading<Arc<Mounts>>, Duration)>,
     is_reading_mounts: bool,
@@ -62,7 +64,7 @@ struct Cgroup {
 
 impl Cgroup {
     /// Returns the files to read now; `None` if all of them are fresh.
-    fn due(&self, now: Duration, is_on: bool, is_touched: bool) -> Option<Extent> {
+    fn due(&self, now: Duration, [is_on, details]: [bool; 2], is_touched: bool) -> Option<Extent> {
         let is_over = |at: Option<Duration>, holds| at.is_none_or(|at| now.saturating_sub(at) >= holds);
         let is_limited = self.figures.ceiling().is_some();
         let holds = if is_on || is_touched || self.is_moving {
@@ -78,6 +80,7 @@ impl Cgroup {
         let extent = Extent {
             limits: is_over(self.limits_at, limits_hold),
             usage: (is_on || is_limited) && is_over(self.at, holds),
+            details,
         };
         (extent.limits || extent.usage).then_some(extent)
     }
@@ -97,10 +100,11 @@ impl Cgroup {
 }
 
 impl Cgroups {
-    pub(super) fn set(&mut self, is_on: bool) {
+    pub(super) fn set(&mut self, is_on: bool, has_details: bool) {
         if std::mem::replace(&mut self.is_on, is_on) != is_on {
             self.published = None;
         }
+        self.has_details = is_on && has_details;
     }
 
     /// Returns where cgroups are mounted, if that is known.
@@ -153,7 +157,7 @@ impl Cgroups {
         let Some((Ok(mounts), _)) = &self.mounts else {
             return Vec::new();
         };
-        let is_on = self.is_on;
+        let is_on = [self.is_on, self.has_details];
         let due = |path: &[u8], cgroup: &Cgroup| {
             let is_idle = cgroup.job.is_none();
             is_idle

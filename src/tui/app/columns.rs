@@ -223,7 +223,7 @@ impl App {
         let table = if by_cgroup || self.query.scope.lists_processes() {
             table
         } else {
-            table.without(Needs::CGROUP_FIGURES)
+            table.without(Needs::CGROUP_FIGURES.and(Needs::CGROUP_DETAILS))
         };
         let has_panel = self.shows_panel();
         // The line of detail and the panel show cgroup figures, the panel also held memory.

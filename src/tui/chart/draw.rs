@@ -210,6 +210,11 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     label.spans(90, vec![("  ·  ".into(), theme.dim), verdict]);
     match judged.metric {
         Metric::File => label.text(50, " of file pages, which the kernel can reclaim", theme.text),
+        Metric::Lazy => label.text(
+            50,
+            " of lazily freed memory, which the kernel can take back",
+            theme.text,
+        ),
         Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}

@@ -74,6 +74,7 @@ impl Popup for LeakList {
                     "judged on the hosts by all of their figures: run zmtop there for the reasons"
                 }
                 Metric::File => "pages of files grow, which the kernel can reclaim: no leak",
+                Metric::Lazy => "memory that it freed lazily grows, which the kernel can take back: no leak",
                 Metric::Heap => {
                     "the heap grows, but so far nothing shows that live objects grow; a collection may free it"
                 }

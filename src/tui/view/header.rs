@@ -716,6 +716,9 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     if judgement.metric == Metric::File {
         line.text(75, "  file pages, which the kernel takes back", theme.text);
     }
+    if judgement.metric == Metric::Lazy {
+        line.text(75, "  freed lazily, which the kernel takes back", theme.text);
+    }
     if let Some(cause) = &suspect.cause {
         line.text(75, format!("  {}", cause.text()), theme.text);
     }

@@ -16,6 +16,7 @@ use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
 use zmtop::history::mappings::{Coldness, ColdnessTable};
 use zmtop::history::{History, Mark, RowHistory};
+use zmtop::model::cgroup::Count;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
@@ -216,6 +217,12 @@ fn whole() -> Snapshot {
         swap: Ok(0),
         limit: Ok(Some(1 << 30)),
         swap_limit: Ok(None),
+        high: Ok(Some(1 << 29)),
+        reclaimable: Ok(1 << 18),
+        inactive_file: Ok(1 << 17),
+        oom_kills: Ok(Count(1)),
+        peak: Ok(1 << 21),
+        dying: Ok(Count(2)),
         ..CgroupFigures::missing(Missing::Unsupported)
     };
     snap.cgroups = Arc::new([(Arc::from(&b"/"[..]), figures)].into());

@@ -135,10 +135,13 @@ pub(crate) fn small() -> Snapshot {
                 swap_limit: Ok(Some(1 << 20)),
                 high: Ok(Some(1 << 30)),
                 reclaimable: Ok(1024),
+                inactive_file: Ok(512),
                 major_faults: Ok(Count(7)),
                 oom_kills: Ok(Count(2)),
                 stalled_some: Ok(Duration::from_millis(1500)),
                 stalled_full: Err(Missing::Unsupported),
+                peak: Ok(8192),
+                dying: Ok(Count(3)),
             },
         )]
         .into(),
@@ -203,7 +206,7 @@ fn shared() -> BoxedStrategy<Arc<[u8]>> {
 
 fn memory() -> BoxedStrategy<Memory> {
     let plain = any::<[u64; 7]>();
-    let later = [(); 7].map(|()| reading(any::<u64>()));
+    let later = [(); 9].map(|()| reading(any::<u64>()));
     (plain, later)
         .prop_map(|(plain, later)| {
             let [rss, pss, shared_clean, shared_dirty, private_clean, private_dirty, swap] = plain;
@@ -214,6 +217,8 @@ fn memory() -> BoxedStrategy<Memory> {
                 pss_shmem,
                 shared_hugetlb,
                 private_hugetlb,
+                anon_huge,
+                lazy_free,
                 swap_pss,
             ] = later;
             Memory {
@@ -229,6 +234,8 @@ fn memory() -> BoxedStrategy<Memory> {
                 private_dirty,
                 shared_hugetlb,
                 private_hugetlb,
+                anon_huge,
+                lazy_free,
                 swap,
                 swap_pss,
             }

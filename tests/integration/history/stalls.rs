@@ -68,7 +68,7 @@ impl World {
             major_faults: Ok(Count(self.faults)),
             stalled_some: Ok(Duration::from_secs_f64(self.waited[1])),
             stalled_full: Ok(Duration::from_secs_f64(self.waited[1])),
-            oom_kills: Err(Missing::Unsupported),
+            ..CgroupFigures::missing(Missing::Unsupported)
         };
         snap.cgroups = Arc::new([(Arc::from(&b"/batch"[..]), figures)].into());
         self.history.push(&snap);

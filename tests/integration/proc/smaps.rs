@@ -38,6 +38,8 @@ fn expected() -> Memory {
         private_dirty: 1432 * KB,
         shared_hugetlb: Ok(2048 * KB),
         private_hugetlb: Ok(2048 * KB),
+        anon_huge: Ok(0),
+        lazy_free: Ok(0),
         swap: 608 * KB,
         swap_pss: Ok(512 * KB),
     }

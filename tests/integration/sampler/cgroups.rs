@@ -103,7 +103,8 @@ fn figures_of_v1() {
             limit: Ok(Some(7000)),
             swap_limit: Ok(Some(3000)),
             high: Ok(None),
-            reclaimable: Err(Missing::Unsupported),
+            peak: Err(Missing::Pending),
+            dying: Err(Missing::Pending),
             ..CgroupFigures::missing(Missing::Unsupported)
         }
     );
@@ -113,6 +114,75 @@ fn figures_of_v1() {
     // What zmtop itself may take: the least on the way up, and less than the machine has.
     let (limit, holder) = snapshot.system.own_limit().unwrap();
     assert_eq!((limit, holder.current), (6000, Err(Missing::Malformed)));
+}
+
+/// What `/a.slice`, which has no limit, says in detail with these files: what stays, what goes first, the working set, the
+/// peak, kills and removed cgroups.
+fn details(mountinfo: &str, controllers: &str, root: &str, files: &[(&str, &str)]) -> [[Result<u64, Missing>; 6]; 2] {
+    let tree = tree(mountinfo, controllers);
+    for (file, content) in files {
+        tree.write(&format!("sys/fs/cgroup/{root}a.slice/{file}"), content);
+    }
+    let mut scanner = Scanner::new(&tree.options());
+    [CGROUPS, CGROUPS.and(Needs::CGROUP_DETAILS)].map(|needs| {
+        // Figures of the last second are fresh.
+        std::thread::sleep(Duration::from_secs(1));
+        scanner.set_needs(needs);
+        let found = figures(&block_on(scanner.full()), "/a.slice");
+        let [kills, dying] = [found.oom_kills, found.dying].map(|count| count.map(|count| count.0));
+        [
+            found.stays(),
+            found.reclaimable,
+            found.working_set(),
+            found.peak,
+            kills,
+            dying,
+        ]
+    })
+}
+
+#[test]
+fn details_are_read_of_all_cgroups_while_they_are_needed() {
+    let v2 = [
+        ("memory.current", "5000\n"),
+        ("memory.max", "max\n"),
+        ("memory.peak", "7000\n"),
+        (
+            "memory.stat",
+            "anon 2500\nactive_file 1000\ninactive_file 700\nslab_reclaimable 50\npgmajfault 3\n",
+        ),
+        ("memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
+        ("cgroup.stat", "nr_descendants 4\nnr_dying_descendants 9\n"),
+    ];
+    let v1 = [
+        ("memory.usage_in_bytes", "5000\n"),
+        ("memory.max_usage_in_bytes", "7000\n"),
+        (
+            "memory.stat",
+            "inactive_file 1\ntotal_inactive_file 700\ntotal_active_file 1000\n",
+        ),
+        ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+    ];
+    let old = &v2[..2];
+    let none = Err(Missing::Unsupported);
+    let unread = [Err(Missing::Unlimited); 6];
+    let cases = [
+        (
+            "v2",
+            details(V2, "0:", "", &v2),
+            [Ok(3250), Ok(1750), Ok(4300), Ok(7000), Ok(2), Ok(9)],
+        ),
+        (
+            "v1",
+            details(V1, "4:memory", "memory/", &v1),
+            [Ok(3300), Ok(1700), Ok(4300), Ok(7000), Ok(2), none],
+        ),
+        ("without the files", details(V2, "0:", "", old), [none; 6]),
+    ];
+    for (name, [before, while_needed], expected) in cases {
+        assert_eq!(before, unread, "{name}");
+        assert_eq!(while_needed, expected, "{name}");
+    }
 }
 
 #[test]

@@ -186,6 +186,17 @@ fn what_stays_as_walked() {
     anchor.memory.private_hugetlb = Ok(64 * MB);
     let grown = estimated(&anchor, after(&anchor, [3, 0, 0], 3 * MB_FAULTS)).memory;
     assert_eq!((grown.private_hugetlb, grown.shared_hugetlb), (Ok(64 * MB), Ok(0)));
+    // Nor are huge pages and lazily freed ones, but those that are gone were freed lazily first, unless they went to swap.
+    anchor.memory.anon_huge = Ok(20 * MB);
+    anchor.memory.lazy_free = Ok(8 * MB);
+    for (change, lazy) in [([3, 0, 0], 8), ([-5, 0, 0], 3), ([-5, 0, 5], 8), ([-30, 0, 0], 0)] {
+        let moved = estimated(&anchor, after(&anchor, change, 0)).memory;
+        assert_eq!(
+            (moved.anon_huge, moved.lazy_free),
+            (Ok(20 * MB), Ok(lazy * MB)),
+            "{change:?}"
+        );
+    }
     // The kernel counts DAX as a file, and never as anonymous; PSS before Linux 5.4 is not split.
     anchor.memory.pss_anon = Err(Missing::Unsupported);
     anchor.memory.pss_file = Err(Missing::Unsupported);

@@ -1,0 +1,110 @@
+//! What a growth is made of: lazily freed memory is no leak, and huge pages are named.
+
+use std::time::Duration;
+
+use zmtop::history::History;
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, suspects};
+use zmtop::trend::{Metric, Verdict};
+
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+const KIB: u64 = 1024;
+const WINDOW: Duration = Duration::from_secs(10);
+/// Enough seconds for a leak to be called.
+const LONG: u64 = 1500;
+
+/// Memory that a process of 100 MiB gains in a second: used, lazily freed, in files, and how much of it in huge pages; and
+/// the page faults.
+#[derive(Clone, Copy, Default)]
+struct Gains {
+    used: u64,
+    lazy: u64,
+    file: u64,
+    huge: u64,
+    faults: u64,
+}
+
+/// Returns what is reported of a process that grows like this.
+fn report(gains: Gains) -> Option<Suspect> {
+    let mut history = History::new(WINDOW);
+    let at = |second: u64| {
+        let mut sample = process(7, 1, "program");
+        let grown = |by: u64| second * by * KIB;
+        let anon = 100 * MIB + grown(gains.used + gains.lazy);
+        let mut walk = walk(anon + 10 * MIB + grown(gains.file), 0);
+        walk.memory.pss_anon = Ok(anon);
+        walk.memory.pss_file = Ok(10 * MIB + grown(gains.file));
+        walk.memory.lazy_free = Ok(grown(gains.lazy));
+        walk.memory.anon_huge = Ok(20 * MIB + grown(gains.huge));
+        sample.walk = Ok(walk);
+        sample.stat.minflt = second * gains.faults;
+        let mut snapshot = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
+        snapshot.system.uptime = Ok(100_000.0 + second as f64);
+        snapshot
+    };
+    for second in 0..LONG {
+        history.push(&at(second));
+    }
+    let found = suspects(&history, &at(LONG - 1), SuspectQuery::GROWING);
+    found.into_iter().find(|suspect| suspect.key.process().is_some())
+}
+
+#[test]
+fn lazily_freed_memory_is_no_leak() {
+    let cases = [
+        ("used", [200, 0, 0], Verdict::Leaking, Metric::Held),
+        ("lazily freed", [0, 200, 0], Verdict::Growing, Metric::Lazy),
+        ("both", [200, 200, 0], Verdict::Leaking, Metric::Held),
+        ("files", [0, 0, 200], Verdict::Growing, Metric::File),
+        (
+            "files more than lazily freed",
+            [0, 50, 200],
+            Verdict::Growing,
+            Metric::File,
+        ),
+    ];
+    for (name, [used, lazy, file], verdict, metric) in cases {
+        let gains = Gains {
+            used,
+            lazy,
+            file,
+            ..Gains::default()
+        };
+        let found = report(gains).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(
+            (found.judgement.verdict, found.judgement.metric),
+            (verdict, metric),
+            "{name}"
+        );
+        assert_eq!(found.cause, None, "{name}");
+    }
+}
+
+#[test]
+fn growth_in_huge_pages_is_named() {
+    let faults_of_small_pages = 200 / 4;
+    let cases = [
+        ("small pages", [200, 0, faults_of_small_pages], None),
+        ("a third", [200, 70, faults_of_small_pages], None),
+        ("collapsed", [200, 200, 0], Some(true)),
+        ("made by faults", [200, 200, 1], Some(false)),
+        ("more huge pages than growth", [200, 400, 0], Some(true)),
+    ];
+    for (name, [used, huge, faults], collapsed) in cases {
+        let gains = Gains {
+            used,
+            huge,
+            faults,
+            ..Gains::default()
+        };
+        let cause = report(gains).unwrap_or_else(|| panic!("{name}")).cause;
+        assert_eq!(
+            cause,
+            collapsed.map(|collapsed| Cause::HugePages { collapsed }),
+            "{name}"
+        );
+    }
+    let text = |collapsed| Cause::HugePages { collapsed }.text();
+    assert_eq!(text(false), "in transparent huge pages");
+    assert_eq!(text(true), "in transparent huge pages, without faults");
+}
