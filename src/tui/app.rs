@@ -18,7 +18,7 @@ use crate::columns::{COLUMNS, ColumnId, Row, layout};
 use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
-use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals};
+use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals, path_of_group};
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
 use crate::model::kernel::Callers;
@@ -228,6 +228,22 @@ impl App {
         self.group(self.tables.current().selected_row()?)
     }
 
+    /// Returns the cgroup of the selected or opened group, if the group is a cgroup, a unit or a container.
+    pub fn selected_cgroup(&self) -> Option<(&GroupKey, &[u8])> {
+        let snapshot = self.engine.snapshot.as_ref().filter(|_| self.fleet.is_none())?;
+        if let Scope::Members(key) = &self.query.scope {
+            let rows = self.tables.current().rows.iter();
+            let members = rows.flat_map(|row| match self.fold(row) {
+                Some(fold) => fold.group.members.clone(),
+                None => vec![row.index],
+            });
+            let members: Vec<_> = members.collect();
+            return Some((key, path_of_group(key, &members, snapshot)?));
+        }
+        let group = self.selected_group()?;
+        Some((&group.key, path_of_group(&group.key, &group.members, snapshot)?))
+    }
+
     pub fn selected_sample<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {
         let row = self.tables.current().selected_row()?;
         row.key.process()?;
@@ -307,6 +323,7 @@ impl App {
             paused: self.requests.paused,
             focus: self.focus(),
             needs: self.needs(),
+            inspected: self.page().and_then(Page::inspected),
             refresh: self.requests.refresh,
         }
     }
