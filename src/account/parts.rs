@@ -47,6 +47,8 @@ impl Growth {
 pub const SLAB: &str = "slab_unreclaimable";
 /// The id of the page cache.
 pub const FILES: &str = "files";
+/// The id of a cgroup's page cache that no process maps.
+pub const CACHED: &str = "files_cached";
 /// The id of the memory that is not accounted for.
 pub const REST: &str = "unattributed";
 
@@ -320,7 +322,7 @@ pub static PARTS: &[PartKind] = &[
         )
         .label("memory of processes outside")
         .of_processes("each process is judged by itself"),
-    PartKind::new("files_cached", "file cache that nobody maps")
+    PartKind::new(CACHED, "file cache that nobody maps")
         .in_cgroup(
             "Files that were read or written, given back when memory is needed once they are written. Formula: file − \
              swapcached − shmem of memory.stat − their part of file_mapped.",

@@ -370,19 +370,25 @@ pub struct CacheReads {
     pub number: u64,
     /// How far the read under way has come.
     pub progress: Option<Progress>,
+    /// The cgroup whose processes were looked at; `None` for all processes.
+    cgroup: Option<Arc<[u8]>>,
     /// The last result.
     pub found: Option<Reading<Arc<PageCache>>>,
 }
 
 impl CacheReads {
-    /// Starts a read, unless one is under way.
-    pub fn start(&mut self) -> Option<Effect> {
+    /// Starts a read of a cgroup or of all, unless the same one is under way.
+    pub fn start(&mut self, cgroup: Option<Arc<[u8]>>) -> Option<Effect> {
+        if self.cgroup != cgroup {
+            (self.progress, self.found) = (None, None);
+            self.cgroup.clone_from(&cgroup);
+        }
         if self.progress.is_some() {
             return None;
         }
         self.number += 1;
         self.progress = Some(Progress::Listing(0, 0, 0));
-        Some(Effect::ReadCache(self.number))
+        Some(Effect::ReadCache(self.number, cgroup))
     }
 
     pub const fn follow(&mut self, number: u64, progress: Progress) {

@@ -4,6 +4,7 @@ mod account;
 mod accounting;
 mod available;
 mod command;
+mod inspected;
 mod real;
 mod scope;
 

@@ -36,7 +36,7 @@ use ratatui::style::Style;
 
 use self::cgroup::Shown;
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, FILES, Growth, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, CACHED, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
@@ -114,7 +114,8 @@ impl MemoryPage {
 
     /// Returns true if the file cache is selected.
     fn is_at_files(&self) -> bool {
-        self.table.selected == Some(FILES.into())
+        let selected = self.table.selected.as_deref();
+        selected.is_some_and(|id| [FILES, CACHED].iter().any(|known| known.as_bytes() == id))
     }
 
     /// Returns the rows of the account that pass the filter, in order, without parts that this machine does not have.
@@ -261,7 +262,7 @@ impl Page for MemoryPage {
         let [.., detail] = self.arrange(app, self.rows(app).len());
         let is_open = detail.height > 0;
         match action {
-            Action::Open if self.is_at_files() => return popup::cache::open(app),
+            Action::Open if self.is_at_files() => return popup::cache::open(app, self.inspected()),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 (self as &mut dyn Page).follow(app);
@@ -472,7 +473,7 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
         Err(why) => heading.text(80, format!("  {why}"), theme.heading),
     }
     let keys = match row.id {
-        FILES => "Enter lists the files, p closes ",
+        FILES | CACHED => "Enter lists the files, p closes ",
         _ => "Enter closes ",
     };
     heading.text_right(50, keys, theme.heading);
