@@ -234,14 +234,20 @@ impl App {
         if let Scope::Members(key) = &self.query.scope {
             let rows = self.tables.current().rows.iter();
             let members = rows.flat_map(|row| match self.fold(row) {
-                Some(fold) => fold.group.members.clone(),
-                None => vec![row.index],
+                Some(fold) => fold.group.members.iter(),
+                None => std::slice::from_ref(&row.index).iter(),
             });
-            let members: Vec<_> = members.collect();
+            let members: Vec<_> = members.copied().collect();
             return Some((key, path_of_group(key, &members, snapshot)?));
         }
         let group = self.selected_group()?;
         Some((&group.key, path_of_group(&group.key, &group.members, snapshot)?))
+    }
+
+    /// Returns true if the panel of a group is open from which Enter goes to the memory of its cgroup.
+    pub fn panel_leads_to_cgroup(&self) -> bool {
+        let has_panel = self.shows_panel() && matches!(self.query.scope, Scope::Groups(_));
+        has_panel && self.selected_cgroup().is_some()
     }
 
     pub fn selected_sample<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {

@@ -9,9 +9,9 @@ use crate::sampler::mappings::{Mappings, Shared};
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
+use crate::tui::panel;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
-use crate::tui::{page, panel};
 
 /// Shows another scope and selects a row of it, or the first row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
@@ -93,10 +93,6 @@ pub(super) fn open(app: &mut App) {
         return panel::toggle(app);
     }
     let Scope::Groups(_) = app.query.scope else { return };
-    if app.shows_panel() && app.selected_cgroup().is_some() {
-        page::open(app, Action::MemoryPage);
-        return;
-    }
     let selected = app.tables.current().selected.as_ref();
     if let Some(key) = selected.and_then(RowKey::group).cloned() {
         show_scope(app, Scope::Members(key), None);

@@ -26,7 +26,7 @@ use crate::config::Action;
 use crate::group::{Group, GroupBy, RowKey};
 use crate::model::{Identity, Snapshot};
 use crate::trend::{Judgement, Verdict};
-use crate::tui::app::{App, Scope};
+use crate::tui::app::App;
 use crate::tui::chart::chart_width;
 use crate::tui::chart::draw::{Charted, Past, draw_chart};
 use crate::tui::event::{Effect, Inspect};
@@ -223,7 +223,7 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
         by => format!("by {} ", by.id()),
     };
     heading.text_right(50, by, theme.heading);
-    if app.selected_cgroup().is_some() && matches!(app.query.scope, Scope::Groups(_)) {
+    if app.panel_leads_to_cgroup() {
         heading.text(40, "  ·  Enter shows what is charged to it", theme.heading);
     }
     heading.draw(area, buf);

@@ -6,7 +6,7 @@ mod available;
 mod command;
 mod inspected;
 mod real;
-mod scope;
+pub(crate) mod scope;
 
 use zmtop::account::ProcessTotals;
 use zmtop::model::{Memory, Missing, SystemSample};

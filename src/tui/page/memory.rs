@@ -343,7 +343,7 @@ impl Page for MemoryPage {
         if detail.height > 0 {
             buf.set_style(line(detail, 0), app.config.theme.heading);
             if let Some(row) = rows.get(self.table.list.cursor) {
-                draw_detail(app, snapshot, row, detail, buf);
+                draw_detail(app, snapshot, row, self.cgroup.is_some(), detail, buf);
             }
         }
     }
@@ -457,7 +457,7 @@ const MIN_CHART: u16 = 4;
 /// Maximum lines of text above the chart, unless there is plenty of room.
 const MAX_TEXT: usize = 4;
 
-fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, buf: &mut Buffer) {
+fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: bool, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut heading = StatusLine::default();
     heading.text(90, format!(" {}", row.title), theme.heading_sorted);
@@ -467,7 +467,8 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
             heading.text(80, format!("  {size}"), theme.heading);
             if let Ok(total) = row.total {
                 let share = 100.0 * bytes as f64 / total.max(1) as f64;
-                heading.text(70, format!("  {share:.1} % of RAM"), theme.heading);
+                let whole = if is_of_cgroup { "what is charged" } else { "RAM" };
+                heading.text(70, format!("  {share:.1} % of {whole}"), theme.heading);
             }
         }
         Err(why) => heading.text(80, format!("  {why}"), theme.heading),
@@ -486,6 +487,7 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
     let judgement = history.filter(|_| is_judged(row)).map(RowHistory::trend);
     let reasons = judgement.map_or_else(Vec::new, Judgement::texts);
     let suspects = app.engine.living_suspects();
+    let suspects = suspects.filter(|_| !is_of_cgroup);
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
     if let Some(cause) = own.find_map(|suspect| suspect.cause.as_ref()) {
         texts.extend(text::wrap(&format!("It grows in {}.", cause.text()), width));

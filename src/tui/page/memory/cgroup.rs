@@ -1,8 +1,8 @@
 //! A cgroup on page 2: the lines above the account of its memory, and the figures beside it.
 //!
 //! ```text
-//!  web  /docker/3f4ab2c8e9d0  charged 88.0M of 120M                                        2 shows the machine
-//!  limit 120M of /docker  ·  soft limit 110M  ·  swap 3.0M  ·  2 processes, PSS 31.0M  ·  max 12, oom_kill 1
+//!  web  /docker/3f4ab2c8e9d0  charged 88.0M of 120M                                        2 the machine
+//!  2 processes  ·  the limit of /docker  ·  throttled above 110M  ·  max 12, oom_kill 1  ·  waiting 7.5 %
 //!
 //!  LIMITS: charged, max, high, swap            EVENTS SINCE IT WAS CREATED
 //!  /docker/3f4ab2c8e9d0  88.0M   max  110M  10.0M       throttled above memory.high                          3
@@ -108,7 +108,8 @@ pub(super) fn draw_heading(app: &App, snapshot: &Snapshot, shown: &Shown, area: 
         let name = text::truncate(&text::safe(key.label()), width / 4);
         heading.text(90, format!(" {name}"), theme.heading_sorted);
     }
-    let path = text::truncate_start(&text::safe(&shown.path), width / 3);
+    let path_width = if shown.group.is_some() { width / 4 } else { width / 2 };
+    let path = text::truncate_start(&text::safe(&shown.path), path_width);
     let style = if shown.group.is_some() {
         theme.heading
     } else {
@@ -116,7 +117,7 @@ pub(super) fn draw_heading(app: &App, snapshot: &Snapshot, shown: &Shown, area: 
     };
     heading.text(80, format!(" {path}"), style);
     if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::MemoryPage) {
-        heading.text_right(40, format!("  {key} shows the machine "), theme.heading);
+        heading.text_right(40, format!("  {key} the machine "), theme.heading);
     }
     let mut facts = StatusLine::default();
     if let Ok(scope) = shown.scope(snapshot) {
@@ -152,7 +153,7 @@ fn draw_facts(app: &App, snapshot: &Snapshot, (shown, scope): (&Shown, &Scope), 
     let above = scope.levels.iter().find(|level| level.limit == scope.limit);
     if let Some(level) = above.filter(|level| scope.limit != Ok(None) && level.path != scope.path) {
         let path = text::truncate_start(&text::safe(&level.path), PATH_WIDTH);
-        facts.text(70, format!("  ·  the limit is of {path}"), theme.text);
+        facts.text(70, format!("  ·  the limit of {path}"), theme.text);
     }
     if let Some(high) = scope.soft_limit() {
         facts.text(75, format!("  ·  throttled above {}", bytes(high)), theme.text);
