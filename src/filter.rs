@@ -48,6 +48,12 @@ pub enum TextField {
     User,
     Unit,
     Container,
+    /// The whole id of its container.
+    ContainerId,
+    /// The pod, the namespace and the image of its container; empty if it has none.
+    Pod,
+    Namespace,
+    Image,
     Cgroup,
     /// The name of its program, as in groups by command.
     Group,
@@ -267,7 +273,11 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         ("pid:1,1234", "these processes"),
         (
             "unit:ssh",
-            "a word in the systemd unit; likewise container: and cgroup:",
+            "a word in the systemd unit; likewise cgroup:, pod:, namespace: and image:",
+        ),
+        (
+            "container:web",
+            "a word in the container's name, or the start of its id",
         ),
         (
             "family:postgres",

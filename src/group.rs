@@ -183,7 +183,7 @@ pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Sna
     let name = key.name.as_deref()?;
     match key.by {
         GroupBy::Cgroup => return Some(name),
-        GroupBy::Unit | GroupBy::Container => {}
+        GroupBy::Unit | GroupBy::Container | GroupBy::Pod => {}
         _ => return None,
     }
     let mut last: Option<&Arc<[u8]>> = None;
@@ -195,7 +195,17 @@ pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Sna
             continue;
         }
         last = Some(path);
-        let prefix = naming_prefix(path, name, key.by)?;
+        let facts = &snapshot.rows()[*at].facts;
+        // A pod is one level above its containers.
+        let (name, levels) = match key.by {
+            GroupBy::Container => (facts.container_id()?, 0),
+            GroupBy::Pod => (facts.container_id()?, 1),
+            _ => (name, 0),
+        };
+        let mut prefix = naming_prefix(path, name, key.by)?;
+        for _ in 0..levels {
+            prefix = &prefix[..prefix.iter().rposition(|b| *b == b'/')?];
+        }
         if *common.get_or_insert(prefix) != prefix {
             return None;
         }
@@ -212,7 +222,7 @@ fn naming_prefix<'a>(path: &'a [u8], name: &[u8], by: GroupBy) -> Option<&'a [u8
         let component = &path[begin..end];
         let is_named = match by {
             GroupBy::Unit => is_unit(component, name),
-            GroupBy::Container => is_container(component, name),
+            GroupBy::Container | GroupBy::Pod => is_container(component, name),
             _ => false,
         };
         if is_named {
@@ -227,17 +237,17 @@ fn is_unit(component: &[u8], unit: &[u8]) -> bool {
     component == unit || component.strip_prefix(b"_") == Some(unit)
 }
 
-/// Returns true if a component names the container: by the first 12 digits of its id, at the start or after `docker-`,
-/// `cri-containerd:` and the like; for LXC, by the whole name.
-fn is_container(component: &[u8], container: &[u8]) -> bool {
-    const ID: usize = 12;
-    if component == container || component.strip_prefix(b"lxc.payload.") == Some(container) {
+/// Returns true if a component names the container: by the first digits of its id, at the start or after `docker-`,
+/// `cri-containerd:` and the like; without an id, by the whole name.
+fn is_container(component: &[u8], id: &[u8]) -> bool {
+    const LEAST: usize = 12;
+    if component == id || component.strip_prefix(b"lxc.payload.") == Some(id) {
         return true;
     }
-    let is_id = container.len() == ID && container.iter().all(u8::is_ascii_hexdigit);
+    let is_id = id.len() >= LEAST && id.iter().all(u8::is_ascii_hexdigit);
     is_id
-        && component.windows(ID).enumerate().any(|(at, window)| {
-            window == container
+        && component.windows(id.len()).enumerate().any(|(at, window)| {
+            window == id
                 && at
                     .checked_sub(1)
                     .is_none_or(|before| matches!(component[before], b'-' | b':'))

@@ -36,7 +36,8 @@
 //!
 //! # Modules
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
-//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where tasks wait for memory. [`kernel`] has
+//! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where tasks wait for memory, [`kills`] the OOM
+//! kills. [`kernel`] has
 //! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors, [`inspected`] the parts of one cgroup. [`kept`] saves and
 //! resumes a history.
 
@@ -47,6 +48,7 @@ pub mod held;
 pub mod inspected;
 pub mod kept;
 pub mod kernel;
+pub mod kills;
 pub mod mappings;
 pub mod marks;
 mod process;
@@ -71,6 +73,7 @@ use held::{HeldHistories, HeldHistory};
 use inspected::{InspectedHistories, InspectedHistory};
 use kept::Kept;
 use kernel::{KernelHistories, PartHistories, TableHistories};
+use kills::KillWatch;
 use marks::Origin;
 pub use marks::{Mark, Marks};
 pub use process::Ended;
@@ -132,6 +135,7 @@ pub struct History {
     kept: Option<Box<Kept>>,
     danger_watch: DangerWatch,
     stall_watch: StallWatch,
+    kill_watch: KillWatch,
     scheduler: EvaluationScheduler,
     retention: RetentionPolicy,
     /// The number of snapshots so far.
@@ -179,6 +183,7 @@ impl History {
             kept: None,
             danger_watch: DangerWatch::default(),
             stall_watch: StallWatch::default(),
+            kill_watch: KillWatch::default(),
             scheduler: EvaluationScheduler::new(config.trend),
             retention: RetentionPolicy::new(config.max_memory),
             number: 0,
@@ -226,6 +231,7 @@ impl History {
             + self.held.bytes()
             + self.danger_watch.bytes()
             + self.stall_watch.bytes()
+            + self.kill_watch.bytes()
             + self.scheduler.bytes()
             + self.processes.len() * Wakeups::BYTES_PER_PROCESS
     }

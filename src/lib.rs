@@ -23,7 +23,7 @@
 //! | identity | `(pid, starttime)`: a reused pid is another process |
 //! | reading | a value, or the reason why it is [missing](model::Missing). Never 0 for "unknown" |
 //! | row, row key | one line of a table, and its stable identifier: a process's identity or a group's key |
-//! | group | the sum of the processes of one program, user, unit, container, cgroup or family; or of the mappings of one name |
+//! | group | the sum of the processes of one program, user, unit, container, pod, cgroup or family; or of the mappings of one name |
 //! | family | a process and its descendants, usually a daemon. Its head was started by an init, a supervisor, a shell or the like, or is the first process of a container. See [`manual::peers`] |
 //! | equal siblings | processes with the same parent, user and cgroup whose command lines differ only in numbers. The screen folds three or more into one row: [`query::Folds`] |
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |

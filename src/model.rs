@@ -5,8 +5,10 @@
 //! screen.
 
 pub mod cgroup;
+pub mod container;
 pub mod held;
 pub mod kernel;
+pub mod kill;
 pub mod mapping;
 pub mod memory;
 pub mod page_cache;
@@ -16,6 +18,7 @@ pub mod snapshot;
 pub mod system;
 
 pub use cgroup::CgroupFigures;
+pub use container::{Container, ContainerNames};
 pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
 pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk, tolerance};

@@ -7,11 +7,13 @@
 pub mod accounting;
 pub mod cgroup;
 pub mod clock;
+pub mod containers;
 pub mod fdinfo;
 pub mod files;
 pub mod hsperfdata;
 pub mod kallsyms;
 pub mod kernel;
+pub mod kmsg;
 pub mod maps;
 pub mod page_cache;
 pub(crate) mod parse;

@@ -260,7 +260,14 @@ fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
     let missing = match field {
         TextField::CommandLine | TextField::Group | TextField::Family => facts.cmdline.as_ref().err(),
         TextField::User => facts.user.as_ref().err(),
-        TextField::Unit | TextField::Container | TextField::Cgroup => facts.cgroup.as_ref().err(),
+        TextField::Unit | TextField::Cgroup => facts.cgroup.as_ref().err(),
+        TextField::Container | TextField::ContainerId | TextField::Pod | TextField::Namespace | TextField::Image => {
+            let names = facts
+                .container
+                .as_ref()
+                .and_then(|container| container.names.as_ref().err());
+            names.or_else(|| facts.cgroup.as_ref().err())
+        }
         TextField::Exe | TextField::Replaced => facts.exe.as_ref().err(),
         TextField::Comm | TextField::Host | TextField::Unread | TextField::State => None,
     };

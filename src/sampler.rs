@@ -21,6 +21,7 @@
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
 //! sharing       pure: bounds how much other processes change the figures of one
 //! users         the names of users
+//! containers    the names of containers
 //! reading       reader threads with deadlines; the files of a process, held open; walks, glances, facts
 //! one_shot      one scan for one plain table
 //! mappings      whole smaps, of one process or of many
@@ -33,8 +34,10 @@
 //! last have a pool of their own.
 
 pub mod callers;
+pub mod containers;
 pub mod estimate;
 pub mod kernel;
+mod kills;
 pub mod mappings;
 pub mod one_shot;
 pub mod page_cache;

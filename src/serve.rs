@@ -113,7 +113,7 @@ impl Exporter {
         let groups = group_processes(snapshot, self.by, is_process, |_| None);
         let chosen = groups::choose(self.top, &mut self.shown, &groups, &state.history, snapshot);
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
-        families.extend(machine::families(snapshot, &state.history, self.booted));
+        families.extend(machine::families(snapshot, &state.history, self.booted, self.started));
         families.extend(machine::own(snapshot, now, self.started));
         families.extend(self.pushes.map(|pushes| machine::pushes(pushes, self.started)));
         let series = families.iter().map(|family| family.series.len()).sum();

@@ -26,10 +26,11 @@ end
 
 complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only rows that match the filter' -r
-complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, cgroup or family; `process` disables grouping' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
+pod\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -87,6 +88,10 @@ elapsed\t''
 oom_score\t''
 unit\t''
 container\t''
+container_id\t''
+pod\t''
+namespace\t''
+image\t''
 cgroup\t''
 family\t''
 host\t''
@@ -153,10 +158,11 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Print a JSO
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Generate shell completions'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum by command, user, unit, container, cgroup, family or mapping' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum by command, user, unit, container, pod, cgroup, family or mapping' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
+pod\t''
 cgroup\t''
 family\t''
 mapping\t''"
@@ -215,6 +221,10 @@ elapsed\t''
 oom_score\t''
 unit\t''
 container\t''
+container_id\t''
+pod\t''
+namespace\t''
+image\t''
 cgroup\t''
 family\t''
 host\t''
@@ -371,7 +381,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The for
 json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
 ndjson\t'One object per line; with --every, one per interval'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE, and keymap.toml and themes/ beside it; also allowed before a command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
@@ -379,10 +389,11 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Prin
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, cgroup or family instead' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, pod, cgroup or family instead' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
+pod\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l top -d 'Report at most N rows' -r
@@ -408,10 +419,11 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen 
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Require TLS, users and passwords as set in FILE, in the web.config.file format of Prometheus\'s exporters; it is reloaded when it changes' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s for node_exporter\'s textfile collector, instead of listening; with --listen do both' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Export groups by command, user, unit, container, cgroup or family (default command)' -r -f -a "command\t''
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Export groups by command, user, unit, container, pod, cgroup or family (default command)' -r -f -a "command\t''
 user\t''
 unit\t''
 container\t''
+pod\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually, growing ones first, then the largest; combine the rest' -r
@@ -482,6 +494,10 @@ elapsed\t''
 oom_score\t''
 unit\t''
 container\t''
+container_id\t''
+pod\t''
+namespace\t''
+image\t''
 cgroup\t''
 family\t''
 host\t''
@@ -575,6 +591,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 user\t''
 unit\t''
 container\t''
+pod\t''
 cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -632,6 +649,10 @@ elapsed\t''
 oom_score\t''
 unit\t''
 container\t''
+container_id\t''
+pod\t''
+namespace\t''
+image\t''
 cgroup\t''
 family\t''
 host\t''
@@ -724,6 +745,10 @@ elapsed\t''
 oom_score\t''
 unit\t''
 container\t''
+container_id\t''
+pod\t''
+namespace\t''
+image\t''
 cgroup\t''
 family\t''
 host\t''

@@ -2,13 +2,14 @@
 //!
 //! The pace is measured over windows of 16 to 512 seconds. Each window has 4 quarters, and the medians of the quarters
 //! must fall one after the other. So neither a single allocation nor a fall that has stopped counts as a pace. If the
-//! quantity was already as low before the window, the fall is one tooth of a sawtooth and does not count.
+//! quantity was already as low before the window, the fall may be one tooth of a sawtooth: see [`Forecast::is_tooth`].
 //!
 //! A forecast must not reach much further than its evidence: a pace is extrapolated to at most `DANGER_REACH` times
-//! the time for which this fall has been observed. So a danger is reported once a fifth of the time to the limit has
+//! the time for which this fall has been observed (for a cgroup, `CGROUP_REACH` times). So a danger is reported once a fifth of the time to the limit has
 //! passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
 //! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row within 3 seconds.
-//! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was.
+//! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was. If it only slows, as
+//! when memory has to be swapped out first, the forecast goes on while less than a minute is left.
 //!
 //! The constants are in [the table](crate::trend::parameters::TABLE) of the trends.
 
@@ -16,8 +17,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::trend::parameters::{
-    DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_REACH, DANGER_RELIEF, DANGER_REST, DANGER_REST_PACE,
-    DANGER_REST_SHARE, DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EVENNESS, SURGE_LONGEST, SURGE_STEP, URGENT,
+    DANGER_EVENNESS, DANGER_ONSET, DANGER_PAUSE, DANGER_RELIEF, DANGER_REST, DANGER_REST_PACE, DANGER_REST_SHARE,
+    DANGER_VALUES, DANGER_WINDOWS, SAFE_TOOTH, SURGE_EVENNESS, SURGE_LONGEST, SURGE_STEP, URGENT,
 };
 
 /// Age up to which every value is kept. Of older values, only the lowest of each [`COARSE_STEP`] is kept.
@@ -54,6 +55,8 @@ pub struct Forecast {
     pub window: Duration,
     /// When this fall was first forecast, on the monotonic clock.
     pub since: Duration,
+    /// The quantity was as low before, and was not used up then. The fall may be one tooth of a sawtooth.
+    pub is_tooth: bool,
 }
 
 impl Forecast {
@@ -98,13 +101,13 @@ impl Countdown {
     /// stops falling.
     ///
     /// `left` is what is left of the quantity now. It may be less than the last value, if a part of the values never runs
-    /// out.
-    pub fn forecast(&mut self, within: Duration, left: u64) -> Option<Forecast> {
+    /// out. A pace is extrapolated to `reach` times the time for which it was observed.
+    pub fn forecast(&mut self, within: Duration, left: u64, reach: f64) -> Option<Forecast> {
         let (now, value) = *self.fine.back()?;
         if let Some((last, _)) = &self.last
             && self.is_relieved(value, last.pace)
         {
-            (self.last, self.relieved_at) = (None, Some(now));
+            self.relieve(now);
         }
         let since = self.last.as_ref().map(|(last, _)| last.since);
         let bound = within.as_secs_f64() * if since.is_some() { 1.25 } else { 1.0 };
@@ -113,13 +116,16 @@ impl Countdown {
             .rev()
             // The longest window that shows a fall has the most reliable pace.
             .find_map(|window| {
-                let reach = |seen: Duration| (seen.as_secs_f64() * DANGER_REACH).max(URGENT.as_secs_f64()).min(bound);
+                let reach = |seen: Duration| (seen.as_secs_f64() * reach).max(URGENT.as_secs_f64()).min(bound);
                 let least = left as f64 / reach(window);
                 let pace = self.pace(now, value, window, least)?;
-                (left as f64 / pace <= reach(self.seen(now, value, window))).then_some((pace, window))
+                let is_near = left as f64 / pace <= reach(self.seen(now, value, window));
+                (is_near && !self.rests(now, value, pace, window)).then_some((pace, window))
             })
+            .map(|(pace, window)| (pace, window, self.is_safe_tooth(now.saturating_sub(window), value)))
             .or_else(|| self.surge(now, value, left));
-        let soonest = soonest.map(|(pace, window)| Forecast {
+        let soonest = soonest.map(|(pace, window, is_tooth)| Forecast {
+            is_tooth,
             left,
             pace,
             window,
@@ -130,11 +136,30 @@ impl Countdown {
             self.last = Some((found, now));
         }
         let is_over = self.last.is_none_or(|(_, at)| now.saturating_sub(at) >= DANGER_PAUSE);
-        if is_over || self.rests(now, value, &found) {
-            self.last = None;
-            return None;
+        if !is_over && !self.rests(now, value, found.pace, found.window) {
+            return Some(found);
         }
-        Some(found)
+        self.last = self
+            .slowed(now, value, left)
+            .map(|pace| (Forecast { pace, ..found }, now));
+        self.last.map(|(slower, _)| slower)
+    }
+
+    /// Ends the forecast. Falls before `now` no longer count.
+    pub fn relieve(&mut self, now: Duration) {
+        (self.last, self.relieved_at) = (None, Some(now));
+    }
+
+    /// Returns the pace of a fall that goes on more slowly, if less than [`URGENT`] is `left` at this pace.
+    fn slowed(&self, now: Duration, value: u64, left: u64) -> Option<f64> {
+        let step = DANGER_REST[1] / 2;
+        let (middle, second) = self.before(now, step)?;
+        let (begin, first) = self.before(middle, step)?;
+        let pace = (first as f64 - value as f64) / now.saturating_sub(begin).as_secs_f64();
+        let falls = [first as f64 - second as f64, second as f64 - value as f64];
+        let least = pace * step.as_secs_f64() * DANGER_EVENNESS;
+        let is_even = pace > 0.0 && falls.iter().all(|fall| *fall >= least);
+        (is_even && left as f64 / pace <= URGENT.as_secs_f64() && self.is_since_relief(begin)).then_some(pace)
     }
 
     /// Returns all values, oldest first.
@@ -153,21 +178,21 @@ impl Countdown {
         before.is_some_and(|(_, before)| value as f64 - *before as f64 >= pace * DANGER_RELIEF.as_secs_f64())
     }
 
-    /// Returns true if the quantity no longer falls at the pace of that forecast.
-    fn rests(&self, now: Duration, value: u64, forecast: &Forecast) -> bool {
+    /// Returns true if the quantity no longer falls at the pace of that window.
+    fn rests(&self, now: Duration, value: u64, pace: f64, window: Duration) -> bool {
         let [shortest, longest] = DANGER_REST;
-        let span = forecast.window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
+        let span = window.mul_f64(DANGER_REST_SHARE).clamp(shortest, longest);
         // Snapshots may come some milliseconds early.
         let Some((then, before)) = self.before(now, span.mul_f64(0.875)) else {
             return false;
         };
         let seconds = now.saturating_sub(then).as_secs_f64();
-        before as f64 - value as f64 <= forecast.pace * seconds * DANGER_REST_PACE
+        before as f64 - value as f64 <= pace * seconds * DANGER_REST_PACE
     }
 
     /// Returns the pace of 2 falls in a row, in bytes per second, and the time of both falls. Returns `None` unless
     /// less than [`URGENT`] is `left` at this pace.
-    fn surge(&self, now: Duration, value: u64, left: u64) -> Option<(f64, Duration)> {
+    fn surge(&self, now: Duration, value: u64, left: u64) -> Option<(f64, Duration, bool)> {
         let (middle, second) = self.before(now, SURGE_STEP)?;
         let (begin, first) = self.before(middle, SURGE_STEP)?;
         let window = now.saturating_sub(begin);
@@ -181,7 +206,7 @@ impl Countdown {
         let is_even = each.iter().all(|one| *one >= both * SURGE_EVENNESS);
         let is_urgent = both > 0.0 && is_even && left as f64 / both <= URGENT.as_secs_f64();
         let is_recent = window <= SURGE_LONGEST && self.is_since_relief(begin);
-        (is_urgent && is_recent && !self.is_safe_tooth(begin, value)).then_some((both, window))
+        (is_urgent && is_recent).then(|| (both, window, self.is_safe_tooth(begin, value)))
     }
 
     /// Returns true if a danger was not over after `begin`: its fall must not be counted again.
@@ -223,15 +248,11 @@ impl Countdown {
             let middle = values.len() / 2;
             *median = *values.select_nth_unstable(middle).1 as f64;
         }
-        let was_lower = self
-            .values()
-            .take_while(|(at, _)| now.saturating_sub(*at) > window)
-            .any(|(_, earlier)| earlier <= value);
         let mean = (medians[0] - medians[3]) / 3.0;
         let is_even = medians
             .windows(2)
             .all(|pair| pair[0] - pair[1] >= mean * DANGER_EVENNESS);
-        (mean > 0.0 && is_even && !was_lower).then(|| mean / quarter.as_secs_f64())
+        (mean > 0.0 && is_even).then(|| mean / quarter.as_secs_f64())
     }
 
     /// Returns for how long the fall of a window has been observed. The quantity may have been steady in the first part

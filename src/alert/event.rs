@@ -31,6 +31,7 @@ impl TargetKind {
         "user",
         "unit",
         "container",
+        "pod",
         "cgroup",
         "family",
         "part",
@@ -219,13 +220,20 @@ pub struct Details {
 const MAX_LABEL: usize = 1024;
 
 /// The labels of an event, what they mean, and the filter's texts that they come from.
-const LABELS: [(&str, &str, TextField); 7] = [
+const LABELS: [(&str, &str, TextField); 10] = [
     ("user", "The name of its user.", TextField::User),
     ("comm", "Its short name.", TextField::Comm),
     ("command", "Its command line.", TextField::CommandLine),
     ("group", "The program, or the name of the group.", TextField::Group),
     ("unit", "Its systemd unit.", TextField::Unit),
     ("container", "Its container.", TextField::Container),
+    ("pod", "The pod of its container.", TextField::Pod),
+    (
+        "namespace",
+        "The namespace of that pod, or the project of Docker Compose.",
+        TextField::Namespace,
+    ),
+    ("image", "The image of its container.", TextField::Image),
     ("cgroup", "The path of its cgroup.", TextField::Cgroup),
 ];
 
@@ -244,7 +252,7 @@ impl Details {
             value: row.number(figure.column).filter(|x| x.is_finite()),
         });
         let labels = LABELS.iter().filter_map(|(id, _, field)| {
-            let bytes = row.text(*field)?;
+            let bytes = row.text(*field).filter(|bytes| !bytes.is_empty())?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
         let cause = row.cause().map(|cause| (CAUSE.0, cause.into()));

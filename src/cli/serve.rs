@@ -38,7 +38,7 @@ pub struct ServeArgs {
                 with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables"
     )]
     pub otlp: Option<String>,
-    /// Export groups by command, user, unit, container, cgroup or family (default command)
+    /// Export groups by command, user, unit, container, pod, cgroup or family (default command)
     #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
     /// Export N groups individually, growing ones first, then the largest; combine the rest

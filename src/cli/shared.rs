@@ -238,9 +238,9 @@ pub(crate) fn watching_time(
 }
 
 /// The ways to group: those for processes, plus mappings.
-pub(crate) const GROUPS: [GroupBy; 7] = {
-    let [a, b, c, d, e, f] = GroupBy::OF_ONE_HOST;
-    [a, b, c, d, e, f, GroupBy::Mapping]
+pub(crate) const GROUPS: [GroupBy; 8] = {
+    let [a, b, c, d, e, f, g] = GroupBy::OF_ONE_HOST;
+    [a, b, c, d, e, f, g, GroupBy::Mapping]
 };
 
 pub(crate) fn one_of(known: &[GroupBy], typed: &str) -> Result<GroupBy, String> {

@@ -95,6 +95,7 @@ pub const fn ps_by(by: GroupBy) -> &'static [ColumnId] {
         GroupBy::User => const { &named(["count", "swap", "uss", "pss", "rss", "user"]) },
         GroupBy::Unit => const { &of_cgroups("unit") },
         GroupBy::Container => const { &of_cgroups("container") },
+        GroupBy::Pod => const { &of_cgroups("pod") },
         GroupBy::Cgroup => const { &of_cgroups("cgroup") },
         GroupBy::Mapping => const { &named(["count", "swap", "avg_pss", "pss", "group"]) },
     }

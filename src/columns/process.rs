@@ -9,7 +9,9 @@ use crate::group::{Change, Group, GroupBy, GroupNames};
 use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
-use crate::model::{CgroupFigures, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading};
+use crate::model::{
+    CgroupFigures, Container, ContainerNames, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading,
+};
 use crate::text::same;
 use crate::trend::{Judgement, Metric, Verdict};
 
@@ -476,9 +478,39 @@ pub static COLUMNS: &[Entry] = &[
     .help("The systemd unit, from the cgroup path.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("container", "CONTAINER", 12, |r| {
-        group_name(r, GroupBy::Container, |s| optional_text(s.facts.container.as_deref()))
+        group_name(r, GroupBy::Container, |s| {
+            optional_text(s.facts.container.as_deref().map(Container::name))
+        })
     })
-    .help("The container id, its first twelve digits, from the cgroup path.")
+    .help(
+        "The container's name: web; in Kubernetes namespace/pod/container. From the cgroup path and the files of \
+         Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl; the first twelve digits of its id if they do not \
+         have it or may not be read.",
+    )
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("container_id", "CONTAINER ID", 12, |r| {
+        common(r, |s| optional_text(s.facts.container.as_deref().map(Container::short_id)))
+    })
+    .help(
+        "The first twelve digits of the container's id, from the cgroup path; if it has none, the name of its cgroup.",
+    )
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("pod", "POD", 20, |r| {
+        group_name(r, GroupBy::Pod, |s| container_text(s, |names| names.pod.as_deref()))
+    })
+    .help("The pod of Kubernetes; a group by pod is named namespace/pod. From files of the engine of the container in the \
+         cgroup path.")
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("namespace", "NAMESPACE", 12, |r| {
+        common(r, |s| container_text(s, |names| names.namespace.as_deref()))
+    })
+    .help("The namespace of the pod, or the project of Docker Compose. From files of the engine of the container in the \
+         cgroup path.")
+    .needs(Needs::CGROUP_PATH),
+    Entry::text("image", "IMAGE", 24, |r| {
+        common(r, |s| container_text(s, |names| names.image.as_deref()))
+    })
+    .help("The image of the container. From files of the engine of the container in the cgroup path.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("cgroup", "CGROUP", 24, |r| {
         group_name(r, GroupBy::Cgroup, |s| {
@@ -746,6 +778,15 @@ fn optional_text(text: Option<&[u8]>) -> Value<'_> {
     text.map_or(Value::Blank, |bytes| Value::text(Ok(bytes)))
 }
 
+/// Returns one of the names of the container that a process is in.
+fn container_text(sample: &ProcessSample, get: fn(&ContainerNames) -> Option<&[u8]>) -> Value<'_> {
+    match sample.facts.container.as_deref().map(|container| &container.names) {
+        Some(Ok(names)) => optional_text(get(names)),
+        Some(Err(why)) => Value::Missing(*why),
+        None => Value::Blank,
+    }
+}
+
 /// Returns the name of the group that a process is in.
 fn name_of<'a>(row: &Row<'a>, sample: &'a ProcessSample, by: GroupBy) -> Option<Cow<'a, [u8]>> {
     GroupNames::new(row.snapshot.rows()).name_of(sample, by)
@@ -772,7 +813,12 @@ fn row_name<'a>(row: &Row<'a>, get: fn(&'a ProcessSample) -> Value<'a>) -> Value
 fn cgroup<'a>(row: &Row<'a>, get: fn(&CgroupFigures) -> Reading<Option<u64>>) -> Value<'a> {
     let sample = row.sample.or_else(|| row.first_sibling());
     let figures = match (row.group, sample) {
-        (Some(group), _) if matches!(group.key.by, GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup) => {
+        (Some(group), _)
+            if matches!(
+                group.key.by,
+                GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup
+            ) =>
+        {
             if group.key.name.is_none() {
                 return Value::Blank;
             }
@@ -913,7 +959,13 @@ const fn needs_of_text(field: TextField) -> Needs {
         TextField::CommandLine => Needs::COMMAND_LINE,
         TextField::Comm | TextField::Host | TextField::State => Needs::STAT,
         TextField::User => Needs::USER,
-        TextField::Unit | TextField::Container | TextField::Cgroup => Needs::CGROUP_PATH,
+        TextField::Unit
+        | TextField::Container
+        | TextField::ContainerId
+        | TextField::Pod
+        | TextField::Namespace
+        | TextField::Image
+        | TextField::Cgroup => Needs::CGROUP_PATH,
         TextField::Group => Needs::PROGRAM_NAME,
         TextField::Family => Needs::FAMILY,
         TextField::Exe | TextField::Replaced => Needs::PROGRAM,
@@ -933,7 +985,11 @@ impl Filterable for Row<'_> {
             TextField::Comm => Cow::Borrowed(&facts.comm),
             TextField::User => Cow::Borrowed(facts.user.as_ref().ok()?),
             TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
-            TextField::Container => Cow::Borrowed(facts.container.as_deref()?),
+            TextField::Container => Cow::Borrowed(facts.container.as_deref()?.name()),
+            TextField::ContainerId => Cow::Borrowed(&facts.container.as_deref()?.id),
+            TextField::Pod => Cow::Borrowed(container_name(facts, |names| names.pod.as_deref())?),
+            TextField::Namespace => Cow::Borrowed(container_name(facts, |names| names.namespace.as_deref())?),
+            TextField::Image => Cow::Borrowed(container_name(facts, |names| names.image.as_deref())?),
             TextField::Cgroup => Cow::Borrowed(facts.cgroup.as_deref().ok()?),
             TextField::Group => name_of(self, sample, GroupBy::Command)?,
             TextField::Family => name_of(self, sample, GroupBy::Family)?,
@@ -958,6 +1014,14 @@ impl Filterable for Row<'_> {
     }
 }
 
+/// Returns one of the names of a container; empty if the process is in none or it has none, `None` if that is unknown.
+fn container_name(facts: &Facts, get: fn(&ContainerNames) -> Option<&[u8]>) -> Option<&[u8]> {
+    match (&facts.container, &facts.cgroup) {
+        (Some(container), _) => Some(get(container.names.as_ref().ok()?).unwrap_or_default()),
+        (None, cgroup) => cgroup.is_ok().then_some(b""),
+    }
+}
+
 /// Returns the command line up to its first argument.
 fn first_word(facts: &Facts) -> Cow<'_, [u8]> {
     match facts.cmdline.as_deref() {
@@ -973,11 +1037,18 @@ fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
         TextField::User => GroupBy::User,
         TextField::Unit => GroupBy::Unit,
         TextField::Container => GroupBy::Container,
+        TextField::Pod => GroupBy::Pod,
         TextField::Cgroup => GroupBy::Cgroup,
         TextField::Family => GroupBy::Family,
         TextField::Host => GroupBy::Host,
         TextField::Group => group.key.by,
-        TextField::Exe | TextField::Replaced | TextField::Unread | TextField::State => return None,
+        TextField::ContainerId
+        | TextField::Namespace
+        | TextField::Image
+        | TextField::Exe
+        | TextField::Replaced
+        | TextField::Unread
+        | TextField::State => return None,
     };
     let name = group.key.name.as_deref().filter(|_| group.key.by == named_by)?;
     Some(Cow::Borrowed(name))

@@ -1,12 +1,16 @@
 //! The figures of the system that an alert rule can test.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use super::{Column, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::history::History;
 use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
+
+/// The time that recent kills are counted over.
+const RECENT_KILL: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug)]
 pub enum System {}
@@ -124,6 +128,11 @@ pub static COLUMNS: &[Entry] = &[
         r.snapshot.system.oom_kill.map_or_else(Value::Missing, Value::Count)
     })
     .help("Processes killed for lack of memory since boot. Kernel: oom_kill in vmstat."),
+    figure("recent_kills", Unit::Count, |r| {
+        let count = |_| Value::Count(r.history.kills_within(RECENT_KILL).count() as u64);
+        r.snapshot.system.oom_kill.map_or_else(Value::Missing, count)
+    })
+    .help("Processes killed for lack of memory in the last minute, at most 32. Kernel: oom_kill in vmstat, and its log."),
     figure("psi_some", Unit::Share, |r| stalled(r, |psi| psi.some))
         .help("The part of the last ten seconds in which some task waited for memory. Kernel: pressure/memory.")
     .metric("zmtop_system_stalled_some_ratio"),

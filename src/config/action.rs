@@ -67,6 +67,8 @@ named! {
         Users = "users",
         /// Lists processes and groups that grow or leak.
         Leaks = "leaks",
+        /// Acknowledges the OOM kills, which are then no longer shown.
+        Acknowledge = "acknowledge",
         /// Lists the alerts.
         Alerts = "alerts",
         /// Switches the tree view on or off.

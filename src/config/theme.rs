@@ -83,6 +83,8 @@ roles! {
     down,
     /// A limit that is nearly reached.
     danger,
+    /// A process that was killed for lack of memory.
+    killed,
     /// A leak.
     leak,
     /// A zero.

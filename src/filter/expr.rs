@@ -119,13 +119,16 @@ impl<'a> Inputs<'a> {
         let no_if_known = |field| self.raw(field).map(|_| false);
         match field {
             // Both are parts of the cgroup path. Most processes are in no container.
-            TextField::Unit | TextField::Container => no_if_known(TextField::Cgroup),
+            TextField::Unit | TextField::Container | TextField::ContainerId => no_if_known(TextField::Cgroup),
             TextField::Replaced => no_if_known(TextField::Exe),
             // Only a process has a state, and a readable process has no such reason.
             TextField::Unread => no_if_known(TextField::State),
             TextField::CommandLine
             | TextField::Comm
             | TextField::User
+            | TextField::Pod
+            | TextField::Namespace
+            | TextField::Image
             | TextField::Cgroup
             | TextField::Group
             | TextField::Family
@@ -219,6 +222,9 @@ impl Expr {
     }
 }
 
+/// Minimum number of digits of a container's id. A shorter word is only searched for in its name.
+const LEAST_OF_ID: usize = 4;
+
 impl Condition {
     /// The texts that a bare word matches.
     const ANYWHERE: [TextField; 3] = [TextField::CommandLine, TextField::Comm, TextField::User];
@@ -245,6 +251,14 @@ impl Condition {
                 Some(self.text_fields().iter().any(fits))
             }
             Self::Text(field, condition) => {
+                if let (TextField::Container, TextCondition::Contains(start)) = (field, condition)
+                    && start.len() >= LEAST_OF_ID
+                    && inputs
+                        .raw(TextField::ContainerId)
+                        .is_some_and(|id| id.starts_with(start.as_bytes()))
+                {
+                    return Some(true);
+                }
                 let answer = match condition {
                     TextCondition::Contains(part) => inputs.folded(*field).map(|text| text.contains(part)),
                     TextCondition::Pattern(pattern) => inputs.lossy(*field).map(|text| pattern.is_match(&text)),

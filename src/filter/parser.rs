@@ -560,7 +560,7 @@ const fn text(name: &'static str, field: TextField, expects: &'static str) -> Ke
     (name, KeyKind::Text(field), expects)
 }
 
-static KEYS: [Key; 17] = [
+static KEYS: [Key; 21] = [
     text("user", TextField::User, "a name"),
     text("cmd", TextField::CommandLine, "a word"),
     text("command", TextField::CommandLine, "a word"),
@@ -569,7 +569,11 @@ static KEYS: [Key; 17] = [
     text("comm", TextField::Comm, "a word"),
     ("pid", KeyKind::Pid, "a number"),
     text("unit", TextField::Unit, "a name"),
-    text("container", TextField::Container, "an id"),
+    text("container", TextField::Container, "a name or an id"),
+    text("container_id", TextField::ContainerId, "an id"),
+    text("pod", TextField::Pod, "a name"),
+    text("namespace", TextField::Namespace, "a name"),
+    text("image", TextField::Image, "a name"),
     text("cgroup", TextField::Cgroup, "a path"),
     text("group", TextField::Group, "a name"),
     text("family", TextField::Family, "a name"),

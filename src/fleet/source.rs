@@ -10,10 +10,11 @@ use super::clock::{Clock, Clocks};
 use super::query::Field;
 use crate::group::GroupBy;
 use crate::model::kernel::KernelTables;
+use crate::model::kill::OomCounts;
 use crate::model::system::{AccountingInputs, Pressure};
 use crate::model::{
-    Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling, SelfCost, Snapshot,
-    Stat, SystemSample, ToldVerdict, Walk,
+    Container, Facts, Fleet, FleetHost, FleetRow, Identity, Memory, Missing, ProcessSample, Reading, Sampling,
+    SelfCost, Snapshot, Stat, SystemSample, ToldVerdict, Walk,
 };
 use crate::order;
 use crate::text;
@@ -307,6 +308,7 @@ impl FleetSource {
             accounting: Arc::new(AccountingInputs::missing(Missing::NotExported)),
             kernel: KernelTables::default(),
             oom_kills: Arc::from([]),
+            oom_counts: OomCounts::default(),
             processes: Ok(processes),
             changes: None,
             cgroups: Arc::default(),
@@ -389,7 +391,8 @@ impl GroupRow {
         match by {
             GroupBy::User => facts.user = Ok(name),
             GroupBy::Unit => facts.unit = Some(name),
-            GroupBy::Container => facts.container = Some(name),
+            GroupBy::Container => facts.container = Some(Container::named(&*name)),
+            GroupBy::Pod => facts.container = Some(Container::of_pod(&name)),
             GroupBy::Cgroup => facts.cgroup = Ok(name),
             GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings | GroupBy::Mapping => {}
         }

@@ -18,7 +18,10 @@ pub enum GroupBy {
     /// The effective user.
     User,
     Unit,
+    /// The container, by name.
     Container,
+    /// The pod of Kubernetes, as `namespace/pod`.
+    Pod,
     Cgroup,
     /// A daemon and its descendants, named by the program and the pid of the first.
     Family,
@@ -32,23 +35,24 @@ pub enum GroupBy {
 
 impl GroupBy {
     /// All ways that a user can choose.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Command,
         Self::User,
         Self::Unit,
         Self::Container,
+        Self::Pod,
         Self::Cgroup,
         Self::Family,
         Self::Host,
         Self::Mapping,
     ];
     /// The ways that put each process into one group.
-    pub const OF_PROCESSES: [Self; 7] = {
+    pub const OF_PROCESSES: [Self; 8] = {
         let [of_processes @ .., _] = Self::ALL;
         of_processes
     };
     /// The ways that distinguish processes of one machine.
-    pub const OF_ONE_HOST: [Self; 6] = {
+    pub const OF_ONE_HOST: [Self; 7] = {
         let [of_one_host @ .., _] = Self::OF_PROCESSES;
         of_one_host
     };
@@ -62,6 +66,7 @@ impl GroupBy {
             Self::User => "user",
             Self::Unit => "unit",
             Self::Container => "container",
+            Self::Pod => "pod",
             Self::Cgroup => "cgroup",
             Self::Family => "family",
             Self::Host => "host",
@@ -77,6 +82,7 @@ impl GroupBy {
             Self::User => "USER",
             Self::Unit => "UNIT",
             Self::Container => "CONTAINER",
+            Self::Pod => "POD",
             Self::Cgroup => "CGROUP",
             Self::Family => "FAMILY",
             Self::Host => "HOST",
@@ -93,7 +99,7 @@ impl GroupBy {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey {
     pub by: GroupBy,
-    /// Its raw name. `None` for the processes that are in no unit or container, or whose user or cgroup could not be read.
+    /// Its raw name. `None` for the processes that are in no unit, container or pod, or whose user or cgroup could not be read.
     pub name: Option<Arc<[u8]>>,
 }
 
@@ -103,7 +109,7 @@ impl GroupKey {
         match (&self.name, self.by) {
             (Some(name), GroupBy::Siblings) => siblings_label(name),
             (Some(name), _) => name,
-            (None, GroupBy::Unit | GroupBy::Container) => b"(none)",
+            (None, GroupBy::Unit | GroupBy::Container | GroupBy::Pod) => b"(none)",
             (None, _) => b"(unknown)",
         }
     }

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 
 use crate::group::interpreter::{base, interpreted_name, is_interactive_shell};
 use crate::group::key::{GroupBy, write_siblings_name};
+use crate::model::container::Container;
 use crate::model::process::{Facts, ProcessSample};
 
 /// Maximum number of levels from a process up to its head. No service nests that deep, and walking up a long chain of
@@ -39,7 +40,8 @@ impl<'a> GroupNames<'a> {
             GroupBy::Command => Some(self.command_of(sample)),
             GroupBy::User => facts.user.as_deref().ok().map(Cow::Borrowed),
             GroupBy::Unit => facts.unit.as_deref().map(Cow::Borrowed),
-            GroupBy::Container => facts.container.as_deref().map(Cow::Borrowed),
+            GroupBy::Container => facts.container.as_deref().map(|container| container.name().into()),
+            GroupBy::Pod => facts.container.as_deref().and_then(Container::pod),
             GroupBy::Cgroup => facts.cgroup.as_deref().ok().map(Cow::Borrowed),
             GroupBy::Family => {
                 let head = self.head_of(sample)?;
@@ -80,7 +82,8 @@ impl<'a> GroupNames<'a> {
     /// Returns true if a process is the head of a family, given its parent.
     fn starts_family(self, sample: &'a ProcessSample, parent: &'a ProcessSample) -> bool {
         let (own, above) = (&*sample.facts, &*parent.facts);
-        if parent.stat.is_kernel_thread() || own.container.is_some() && own.container != above.container {
+        if parent.stat.is_kernel_thread() || own.container_id().is_some() && own.container_id() != above.container_id()
+        {
             return true;
         }
         (parent.id.pid == 1 || is_launcher(above)) && self.command_of(sample) != self.command_of(parent)

@@ -20,6 +20,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::model::system::AccountingInputs;
 use crate::order;
+use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 
 /// Minimum share of the pace that the reported taker must have.
 const MIN_SHARE: f64 = 0.25;
@@ -29,6 +30,10 @@ const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(2
 const PROGRAM_FACTOR: f64 = 1.5;
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
+/// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
+const MIN_SWAP_IN: f64 = (1 << 20) as f64;
+/// Share of what is left, as a divisor, that cgroups must free at once for earlier falls to count no more.
+const RELIEF_SHARE: u64 = 32;
 /// How many times as much a part of the kernel's memory must take as a process to be reported instead.
 const PART_FACTOR: f64 = 1.5;
 
@@ -74,11 +79,19 @@ struct Watched {
 }
 
 impl Watched {
-    fn push(&mut self, now: Duration, left: u64, stopping: HashSet<Arc<[u8]>>, grown: impl Fn(&[u8]) -> i64) {
-        let growth = stopping.iter().map(|path| grown(path)).fold(0, i64::saturating_add);
+    /// Adds what is left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
+    /// it is gone.
+    fn push(&mut self, now: Duration, left: u64, stopping: HashSet<Arc<[u8]>>, grown: impl Fn(&[u8]) -> (i64, bool)) {
+        let gone = self.stopping.iter().filter(|path| grown(path).1);
+        let all = stopping.iter().chain(gone.filter(|path| !stopping.contains(*path)));
+        let growth = all.map(|path| grown(path).0).fold(0, i64::saturating_add);
         self.nearer = self.nearer.saturating_add(growth);
         (self.left, self.stopping) = (left, stopping);
         self.countdown.push(now, left.saturating_add_signed(self.nearer));
+        // The memory of a killed process is free at one moment and uncharged at another.
+        if growth < -((left / RELIEF_SHARE).cast_signed()) {
+            self.countdown.relieve(now);
+        }
     }
 }
 
@@ -112,8 +125,9 @@ impl DangerWatch {
         let before = std::mem::replace(&mut self.rooms, rooms);
         let rooms = &self.rooms;
         let grown = |path: &[u8]| match (before.get(path), rooms.get(path)) {
-            (Some(before), Some(now)) => now.used.cast_signed().saturating_sub(before.used.cast_signed()),
-            _ => 0,
+            (Some(before), Some(now)) => (now.used.cast_signed().saturating_sub(before.used.cast_signed()), false),
+            (Some(before), None) => (-before.used.cast_signed(), true),
+            (None, _) => (0, false),
         };
         let machine = machine_headroom(snapshot);
         let limit = |(path, room): (&Arc<[u8]>, &Room)| match room.is_soft {
@@ -155,7 +169,8 @@ impl DangerWatch {
         }
         let limits = self.limits.iter_mut();
         let forecasts = limits.filter_map(|(limit, watched)| {
-            let forecast = watched.countdown.forecast(within, watched.left)?;
+            let reach = if limit.is_cgroup() { CGROUP_REACH } else { DANGER_REACH };
+            let forecast = watched.countdown.forecast(within, watched.left, reach)?;
             (!limit.is_cgroup() || nearest.contains(limit)).then(|| (limit.clone(), forecast))
         });
         forecasts.collect()
@@ -209,18 +224,27 @@ impl History {
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
         self.danger_watch.push_mounts(snapshot);
         let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
-        let mut dangers: Vec<_> = forecasts
+        // A machine that reads back from swap as much as it writes there is not about to be full.
+        let rates = (self.system.swap_in, self.system.swap_out);
+        let is_even = matches!(rates, (Some(read), Some(written)) if read >= MIN_SWAP_IN && read * 2.0 >= written);
+        let forecasts = forecasts
             .into_iter()
-            .map(|(limit, forecast)| {
-                let taker = self.taker(snapshot, &limit, &forecast);
-                Danger {
-                    place: taker.as_ref().and_then(|(key, _)| self.place(key, &forecast)),
-                    taker,
-                    limit,
-                    forecast,
-                }
+            .filter(|(limit, _)| *limit != Limit::Machine || !is_even);
+        let dangers = forecasts.filter_map(|(limit, forecast)| {
+            let taker = self.taker(snapshot, &limit, &forecast);
+            let is_high = || {
+                taker
+                    .as_ref()
+                    .is_some_and(|(key, _)| self.is_new_high(key, forecast.window))
+            };
+            (!forecast.is_tooth || is_high()).then(|| Danger {
+                place: taker.as_ref().and_then(|(key, _)| self.place(key, &forecast)),
+                taker,
+                limit,
+                forecast,
             })
-            .collect();
+        });
+        let mut dangers: Vec<_> = dangers.collect();
         order::sort_by(&mut dangers, |a, b| {
             a.forecast.seconds().total_cmp(&b.forecast.seconds())
         });
@@ -288,6 +312,20 @@ impl History {
             (None, part) => part,
             (most, _) => most,
         }
+    }
+
+    /// Returns true if a row has more memory than in the minutes before `window`, as it would not on a sawtooth.
+    fn is_new_high(&self, key: &RowKey, window: Duration) -> bool {
+        let row = match key {
+            RowKey::Process(id) => self.get(*id),
+            RowKey::Group(key) => self.group(key),
+            RowKey::Part(key) => self.parts.get(key.id),
+        };
+        row.is_some_and(|row| {
+            let view = row.footprint();
+            let before = view.highest_before(window);
+            before.is_none_or(|before| view.last().is_some_and(|now| now > before))
+        })
     }
 
     /// Returns the file system or the slab cache that grows most in that part of the RAM.

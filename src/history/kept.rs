@@ -6,11 +6,12 @@
 //!
 //! Only what is still valid is resumed. A process is identified by its identity and the addresses of its code, as an
 //! exec changes them, or by a digest of its name if the addresses may not be read. A group is identified by its kind
-//! and a digest of its name. Names and command lines are not saved. A saved history is valid only in the same boot and
+//! and a digest of its name. Names and command lines are not saved; a kill is its record in the kernel's log, which is read
+//! again. A saved history is valid only in the same boot and
 //! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 4`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! `zmtop history 5`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
 //! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
 //! compression: growing and large rows come first, then those that fit.
 
@@ -30,6 +31,7 @@ use thiserror::Error;
 use crate::history::History;
 use crate::history::evaluation::MemberCounts;
 use crate::history::groups::{GroupDigest, GroupPast};
+use crate::history::kills::{KeptKill, MAX_KILLS};
 use crate::history::process::{ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
 use crate::history::system::{MAX_KEPT, Suspends};
@@ -40,7 +42,7 @@ use crate::model::snapshot::Snapshot;
 /// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
 /// Must change with every change of the format.
-const VERSION: &[u8] = b"4";
+const VERSION: &[u8] = b"5";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -91,6 +93,7 @@ pub struct Kept {
     suspends: Suspends,
     system: [TimeSeries; 2],
     parts: Vec<(String, RowHistory)>,
+    kills: Vec<KeptKill>,
     processes: HashMap<Identity, ProcessPast>,
     /// The memory that processes held through descriptors, with the [`image`] of their program.
     held: HashMap<Identity, (u64, RowHistory)>,
@@ -179,6 +182,13 @@ impl History {
             out.text(id);
             row::write(row, &mut out);
         }
+        let kills = self.kill_watch.keep();
+        out.number(kills.len() as u64);
+        for kill in kills {
+            out.time(kill.at);
+            out.option(kill.record, Writer::number);
+            out.number(kill.is_seen.into());
+        }
         let clock = self.wakeups.clock;
         let processes = self.processes.iter().filter_map(|(id, process)| {
             process.row.rested(clock);
@@ -223,6 +233,7 @@ impl History {
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
+            self.kill_watch.resume(std::mem::take(&mut kept.kills), snapshot);
             self.groups.pasts = std::mem::take(&mut kept.groups);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
@@ -264,12 +275,20 @@ impl Kept {
             suspends,
             system: [series::read(input, until)?, series::read(input, until)?],
             parts: Vec::new(),
+            kills: Vec::new(),
             processes: HashMap::new(),
             held: HashMap::new(),
             groups: HashMap::new(),
         };
         for _ in 0..input.number().filter(|parts| *parts <= MAX_PARTS)? {
             kept.parts.push((input.text()?, row::read(input, at)?));
+        }
+        for _ in 0..input.number().filter(|kills| *kills <= MAX_KILLS as u64)? {
+            kept.kills.push(KeptKill {
+                at: input.time()?,
+                record: input.option(Reader::number)?,
+                is_seen: input.flag()?,
+            });
         }
         loop {
             match input.number()? {

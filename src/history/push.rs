@@ -285,6 +285,9 @@ impl History {
                 self.process_bytes -= process.counted_bytes as usize;
                 self.without_past -= usize::from(process.is_counted_without_past);
             }
+            if pass.snapshot.fleet.is_none() {
+                self.kill_watch.process_ended(id, &process, pass.tick.now);
+            }
             if process.is_memorable() {
                 let command = self.groups.command(&process.membership);
                 self.ended.push(Box::new(Ended {
@@ -442,6 +445,7 @@ impl History {
         if pass.snapshot.fleet.is_none() {
             self.find_dangers(pass.snapshot);
             self.find_stalls(pass.snapshot);
+            self.find_kills(pass.snapshot);
         }
         self.shortfall.processes = self.without_past;
         let bytes = self.process_bytes + self.bytes_without_processes();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{Room, is_within};
-use crate::history::History;
+use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
@@ -28,6 +28,8 @@ const FULL: [f64; 2] = [0.10, 0.05];
 const SOME: [f64; 2] = [0.30, 0.15];
 /// Minimum number of major faults a second in a thrash.
 const MIN_FAULTS: f64 = 50.0;
+/// Minimum growth of a process that takes memory, in bytes a second.
+const MIN_GROWTH: f64 = (1 << 20) as f64;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
 
@@ -50,6 +52,8 @@ pub struct Stall {
     pub since: Duration,
     /// The process that waits most, and how many bytes a second it reads back.
     pub waiter: Option<(Identity, f64)>,
+    /// The process that takes most memory meanwhile, and its growth in bytes a second.
+    pub taker: Option<(Identity, f64)>,
 }
 
 /// The counters of one moment: time, time that some and all tasks have waited, major faults.
@@ -174,6 +178,7 @@ impl StallWatch {
             share,
             since: *watched.since.get_or_insert(counters.0),
             waiter: None,
+            taker: None,
         })
     }
 
@@ -193,7 +198,7 @@ impl History {
     pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
         let mut stalls = self.stall_watch.push(snapshot, self.danger_watch.rooms());
         for stall in &mut stalls {
-            stall.waiter = self.waiter(snapshot, stall);
+            (stall.waiter, stall.taker) = self.waiter_and_taker(snapshot, stall);
         }
         let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
         let all = stalls.clone();
@@ -211,23 +216,38 @@ impl History {
         self.stall_watch.stalls = stalls;
     }
 
-    /// Returns the process that reads most back, or the largest one that is throttled.
-    fn waiter(&self, snapshot: &Snapshot, stall: &Stall) -> Option<(Identity, f64)> {
+    /// Returns the process that reads most back, or the largest one that is throttled; and the one that grows fastest.
+    fn waiter_and_taker(
+        &self,
+        snapshot: &Snapshot,
+        stall: &Stall,
+    ) -> (Option<(Identity, f64)>, Option<(Identity, f64)>) {
         let page = rustix::param::page_size() as f64;
+        // zmtop waits, too, as it reads all the others.
         let is_in = |sample: &&ProcessSample| match (&stall.cgroup, &sample.facts.cgroup) {
+            _ if self.config.own_pid == Some(sample.id.pid) => false,
             (None, _) => true,
             (Some(above), Ok(path)) => is_within(path, above),
             (Some(_), Err(_)) => false,
         };
         let rows = snapshot.rows().iter().filter(is_in);
-        let rows = rows.filter_map(|sample| Some((sample.id, self.get(sample.id)?)));
-        let reading = rows.map(|(id, row)| (id, row.change().majflt.unwrap_or(0.0) * page, row.newest_footprint()));
-        let waiter = match stall.kind {
-            StallKind::Thrash => reading
-                .max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
-                .filter(|(_, bytes, _)| *bytes >= MIN_FAULTS * page),
-            StallKind::Throttled => reading.max_by_key(|(_, _, footprint)| *footprint),
+        let rows: Vec<_> = rows
+            .filter_map(|sample| Some((sample.id, self.get(sample.id)?)))
+            .collect();
+        let most = |rate: &dyn Fn(&RowHistory) -> f64, least: f64| {
+            let rates = rows.iter().map(|(id, row)| (*id, rate(row)));
+            let most = rates.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            most.filter(|(_, rate)| *rate >= least)
         };
-        waiter.map(|(id, bytes, _)| (id, bytes))
+        let read_back = |row: &RowHistory| row.change().majflt.unwrap_or(0.0) * page;
+        let waiter = match stall.kind {
+            StallKind::Thrash => most(&read_back, MIN_FAULTS * page),
+            StallKind::Throttled => {
+                let largest = rows.iter().max_by_key(|(_, row)| row.newest_footprint());
+                largest.map(|(id, row)| (*id, read_back(row)))
+            }
+        };
+        let growth = |row: &RowHistory| row.footprint().change_over(SPAN) / SPAN.as_secs_f64();
+        (waiter, most(&growth, MIN_GROWTH))
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::container::Container;
 use crate::model::held::{Held, SharedHeld};
 use crate::model::memory::Memory;
 use crate::model::reading::{Missing, Reading};
@@ -101,8 +102,8 @@ pub struct Facts {
     /// The memory (v1) or unified (v2) cgroup path, raw.
     pub cgroup: Reading<Arc<[u8]>>,
     pub unit: Option<Arc<[u8]>>,
-    /// The first 12 digits of the container id in the cgroup path.
-    pub container: Option<Arc<[u8]>>,
+    /// `None` if the cgroup path names no container.
+    pub container: Option<Arc<Container>>,
     /// The target of `/proc/<pid>/exe`, raw, without the kernel's ` (deleted)`.
     pub exe: Reading<Arc<[u8]>>,
     /// `None` if the file is unchanged or unknown.
@@ -130,6 +131,10 @@ impl Facts {
             replaced: None,
             host: None,
         }
+    }
+
+    pub fn container_id(&self) -> Option<&[u8]> {
+        self.container.as_deref().map(|container| &*container.id)
     }
 
     /// Returns its size in bytes, without the user, cgroup and program, which processes share.

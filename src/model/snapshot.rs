@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
 use crate::model::kernel::KernelTables;
+use crate::model::kill::{OomCounts, OomKill};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
@@ -67,8 +68,10 @@ pub struct Snapshot {
     pub accounting: Arc<AccountingInputs>,
     /// Not recorded.
     pub kernel: KernelTables,
-    /// The last OOM kills since zmtop started, oldest first.
+    /// The last OOM kills since zmtop started, and of the ten minutes before, oldest first.
     pub oom_kills: Arc<[OomKill]>,
+    /// Not recorded.
+    pub oom_counts: OomCounts,
     /// All processes, sorted by pid, or the reason that `/proc` could not be listed. Code that removes some must clear
     /// `changes`.
     pub processes: Reading<Vec<ProcessSample>>,
@@ -202,29 +205,6 @@ pub struct JvmHeap {
     pub collections: u64,
     /// Collections not limited to the young generation; pauses of a concurrent collector.
     pub old_collections: u64,
-}
-
-/// An OOM kill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OomKill {
-    /// When zmtop detected it by the wall clock, at most some ticks later.
-    pub time: SystemTime,
-    /// The same on the monotonic clock, in milliseconds. Unknown in older recordings.
-    pub monotonic_ms: Reading<u64>,
-    /// The process, from the kernel's log.
-    pub victim: Reading<OomVictim>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OomVictim {
-    /// The pid in the initial pid namespace.
-    pub pid: u32,
-    /// Raw.
-    pub comm: Box<[u8]>,
-    /// In bytes: anonymous memory, files and shmem.
-    pub rss: u64,
-    /// The limit of its cgroup was reached, not the machine's.
-    pub by_cgroup: bool,
 }
 
 /// The state of the queries for the rows of a fleet.

@@ -8,7 +8,7 @@
 //!   11 of its 12 processes grow
 //! ```
 //!
-//! A limit that is reached soon is reported first, as a line of text. `zmtop schema zmtop-leaks/1` describes the document.
+//! OOM kills of the last ten minutes and limits that are reached soon are reported first, as lines of text. `zmtop schema zmtop-leaks/1` describes the document.
 //! `metric` is the figure that the verdict is about: the `held` part of the footprint (anonymous, shared and swapped
 //! memory), pages of a `file`, which are never a leak, the `live-set` that collections leave of a Java heap and the memory
 //! outside the heap, the `heap` that grows although its live set does not, the `rss` (anonymous RSS and `VmSwap`) of a
@@ -24,11 +24,13 @@ use crate::columns::{Cell, DataValue};
 use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
+use crate::history::kills::Kill;
 use crate::history::mappings::MappingGrowth;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
+use crate::model::kill::{OomLimit, OomVictim};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
@@ -47,6 +49,8 @@ pub struct LeaksReport<'a> {
     pub suspects: &'a [Suspect],
     pub dangers: &'a [Danger],
     pub stalls: &'a [Stall],
+    /// The OOM kills of the last ten minutes, the newest first.
+    pub kills: Vec<&'a Kill>,
     /// The mapping of each that grew most, as far as that was read.
     pub grown: &'a HashMap<RowKey, MappingGrowth>,
     /// Number of suspects beyond those.
@@ -140,6 +144,22 @@ impl<'a> LeaksReport<'a> {
         }
     }
 
+    /// Writes a line for each kill.
+    fn write_kills(&self, out: &mut dyn Write) -> io::Result<()> {
+        for kill in &self.kills {
+            let told = kill.text(120, self.style.units);
+            let ago = self.suspends.elapsed(kill.at, self.snapshot.monotonic);
+            writeln!(
+                out,
+                "KILLED: {} by the kernel, {} ago: {}",
+                told.victim,
+                units::span(ago),
+                told.why()
+            )?;
+        }
+        Ok(())
+    }
+
     /// Writes a line for each limit that is reached soon.
     fn write_dangers(&self, out: &mut dyn Write) -> io::Result<()> {
         for danger in self.dangers {
@@ -222,6 +242,14 @@ impl<'a> LeaksReport<'a> {
     }
 }
 
+fn victim(kill: &Kill) -> Option<&OomVictim> {
+    kill.event.victim.as_ref().ok()
+}
+
+fn limit_of(kill: &Kill) -> Option<&OomLimit> {
+    victim(kill)?.limit.as_ref()
+}
+
 /// Returns the name of a kind of limit, and the path of a cgroup.
 fn limit(limit: &Limit) -> (&'static str, Option<&[u8]>) {
     match limit {
@@ -281,8 +309,59 @@ described_object! {
         "group": foreign().null("unknown") => {
             stall.waiter.map(|(id, _)| Node::bytes(report.snapshot.row(id).map_or(&[], |row| &row.facts.comm)))
         },
-        /// How much it reads back.
+        /// The process that takes most memory meanwhile.
+        "taker_pid": id().null("no single one") => stall.taker.map(|(id, _)| id.pid),
+        /// How fast that process grows.
+        "taker_bytes_per_s": pace().null("no single one") => stall.taker.map(|(_, pace)| pace),
+        /// How much the process that waits reads back.
         "read_back_bytes_per_s": pace().null("unknown") => stall.waiter.map(|(_, bytes)| bytes),
+    }
+
+    fn kill, kill_fields<'s>(report: &'s LeaksReport<'_>, kill: &'s Kill) -> Object<'s> {
+        /// When it was detected.
+        "time": time() => report.wall_clock(kill.at),
+        /// The pid of the killed process.
+        "pid": id().null("not known") => victim(kill).map(|victim| u64::from(victim.pid)),
+        /// When that process started, in ticks since boot.
+        "starttime": id().null("it was not seen") => kill.known.as_ref().map(|known| known.id.starttime),
+        /// Its short name.
+        "comm": foreign().null("not known") => victim(kill).map(|victim| Node::bytes(&victim.comm)),
+        /// Its command line.
+        "command": foreign().null("it was not seen") => {
+            kill.known.as_ref().map(|known| DataValue::Text(known.facts.command()))
+        },
+        /// Its container.
+        "container": foreign().null("in none, or it was not seen") => {
+            kill.known.as_ref().and_then(|known| known.facts.container.as_deref()).map(|container| Node::bytes(container.name()))
+        },
+        /// Its RSS when it was killed.
+        "rss": bytes().null("not known") => victim(kill).map(|victim| victim.rss),
+        /// Its PSS and swap in the snapshot before.
+        "footprint": bytes().null("it was not seen") => kill.known.as_ref().map(|known| known.footprint),
+        /// The limit of a cgroup was reached, not the machine's.
+        "by_cgroup": switch().null("not known") => victim(kill).map(|victim| victim.by_cgroup),
+        /// The path of its cgroup.
+        "cgroup": foreign().null("not known") => victim(kill).and_then(|victim| victim.cgroup.as_deref()).map(Node::bytes),
+        /// The path of the cgroup whose limit was reached.
+        "limit_cgroup": foreign().null("the machine's memory was full, or it is not known") => {
+            limit_of(kill).map(|limit| Node::bytes(&limit.cgroup))
+        },
+        /// That limit.
+        "limit": bytes().null("the machine's memory was full, or it is not known") => {
+            limit_of(kill).and_then(|limit| limit.size)
+        },
+        /// The cgroup that was killed as a whole (`memory.oom.group`).
+        "group": foreign().null("it was killed alone") => victim(kill).and_then(|victim| victim.group.as_deref()).map(Node::bytes),
+        /// The process that had grown most below the limit, if that is another.
+        "grower_pid": id().null("the victim, or a program as a whole") => {
+            kill.grower.as_ref().and_then(|grower| grower.key.process()).map(|id| u64::from(id.pid))
+        },
+        /// The name of that process or program.
+        "grower": foreign().null("the victim") => kill.grower.as_ref().map(|grower| Node::bytes(&grower.name)),
+        /// Its growth.
+        "grower_bytes": bytes().null("the victim") => kill.grower.as_ref().map(|grower| grower.bytes),
+        /// The time that it took to grow.
+        "grower_s": seconds().null("the victim") => kill.grower.as_ref().map(|grower| grower.over.as_secs_f64()),
     }
 
     fn object_of, fields<'s>(report: &'s LeaksReport<'_>) -> Object<'s> {
@@ -314,6 +393,10 @@ described_object! {
         "stalls": list(object(stall_fields())) => {
             report.stalls.iter().map(|one| stall(report, one)).collect::<Vec<_>>()
         },
+        /// The OOM kills of the last ten minutes, the newest first.
+        "kills": list(object(kill_fields())) => {
+            report.kills.iter().map(|one| kill(report, one)).collect::<Vec<_>>()
+        },
     }
 }
 
@@ -328,6 +411,7 @@ pub fn schema() -> Schema {
 impl Report for LeaksReport<'_> {
     /// Writes a table, or one line that nothing grows.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_kills(out)?;
         self.write_stalls(out)?;
         self.write_dangers(out)?;
         if self.suspects.is_empty() {

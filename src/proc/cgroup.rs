@@ -1,10 +1,12 @@
 //! The cgroup of a process, where cgroups are mounted, and the processes in one.
 
+pub mod container;
 pub mod figures;
 pub mod scope;
 
 use std::collections::HashMap;
 
+use container::{ContainerInPath, inward};
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
@@ -13,14 +15,13 @@ use super::pids::{self, PidList};
 use crate::model::{Missing, Reading};
 
 /// The cgroup of a process. The fields borrow raw bytes, since cgroup names may hold anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupPath<'a> {
     /// The path in the memory hierarchy (v1), or in the unified one (v2).
     pub path: &'a [u8],
     /// The systemd unit: the innermost service or scope. If there is none, another kind of unit, or else a slice.
     pub unit: Option<&'a [u8]>,
-    /// The first 12 digits of a container's id, or an LXC container's name.
-    pub container: Option<&'a [u8]>,
+    pub container: Option<ContainerInPath<'a>>,
 }
 
 /// Parses a `/proc/<pid>/cgroup`, whose lines are `number:controllers:path`.
@@ -48,7 +49,7 @@ pub fn parse(bytes: &[u8]) -> Reading<CgroupPath<'_>> {
     Ok(CgroupPath {
         path,
         unit: all().find_map(unit),
-        container: all().find_map(container),
+        container: all().find_map(container::find),
     })
 }
 
@@ -74,14 +75,6 @@ fn has_memory(controllers: &[u8]) -> bool {
     controllers.split(|b| *b == b',').any(|name| name == b"memory")
 }
 
-/// Returns the components of a path from the innermost to the outermost.
-fn inward(path: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
-    path.strip_suffix(b" (deleted)")
-        .unwrap_or(path)
-        .rsplit(|b| *b == b'/')
-        .filter(|c| !c.is_empty())
-}
-
 fn unit(path: &[u8]) -> Option<&[u8]> {
     const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
     const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
@@ -94,48 +87,6 @@ fn unit(path: &[u8]) -> Option<&[u8]> {
         .or_else(|| innermost(&SLICE))?;
     // systemd puts a `_` before a name that would clash with a kernel file.
     Some(name.strip_prefix(b"_").unwrap_or(name))
-}
-
-fn container(path: &[u8]) -> Option<&[u8]> {
-    let mut names = inward(path);
-    while let Some(name) = names.next() {
-        let outer = names.clone().next();
-        if let Some(id) = engine(name).or_else(|| bare(name, names.clone())) {
-            return Some(&id[..12]);
-        }
-        let lxc = match outer {
-            Some(b"lxc" | b"lxc.payload") => Some(name),
-            _ => name.strip_prefix(b"lxc.payload."),
-        };
-        if let Some(name) = lxc.filter(|n| !n.is_empty()) {
-            return Some(name);
-        }
-    }
-    None
-}
-
-/// Returns the id in `docker-<id>.scope`, `cri-containerd-<id>.scope`, `crio-<id>`, `libpod-<id>.scope` and in
-/// `slice:cri-containerd:<id>`.
-fn engine(name: &[u8]) -> Option<&[u8]> {
-    const ENGINES: [&[u8]; 4] = [b"docker-", b"cri-containerd-", b"crio-", b"libpod-"];
-    let name = name.strip_suffix(b".scope").unwrap_or(name);
-    if let Some(at) = name.windows(16).position(|w| w == b":cri-containerd:") {
-        return Some(&name[at + 16..]).filter(|id| is_id(id));
-    }
-    ENGINES
-        .iter()
-        .find_map(|engine| name.strip_prefix(*engine))
-        .filter(|id| is_id(id))
-}
-
-/// Returns `name` if it is an id: any name below `docker` or in a pod, otherwise only one of full length.
-fn bare<'a>(name: &'a [u8], mut outer: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
-    let known = name.len() == 64 || outer.any(|o| o == b"docker" || o.starts_with(b"kubepods"));
-    (known && is_id(name)).then_some(name)
-}
-
-fn is_id(name: &[u8]) -> bool {
-    name.len() >= 12 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

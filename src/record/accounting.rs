@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::snapshot::{OomKill, OomVictim};
+use crate::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
 use crate::model::system::{
     AccountingInputs, HugePool, Ksm, MemoryMount, Pressure, Sockets, SysvShm, Zones, ZramDevice,
 };
@@ -95,6 +95,40 @@ impl Field for SystemTime {
     fn from_json(json: String) -> Self {
         let time: Result<jiff::Timestamp, _> = json.parse();
         time.map_or(Self::UNIX_EPOCH, Self::from)
+    }
+}
+
+/// A name that this version does not know becomes `none`.
+impl Field for Constraint {
+    type Json = String;
+
+    fn shape() -> Shape {
+        schema::one_of(Self::ALL.map(Self::id))
+    }
+
+    fn to_json(&self) -> String {
+        self.id().into()
+    }
+
+    fn from_json(json: String) -> Self {
+        Self::from_id(&json).unwrap_or(Self::None)
+    }
+}
+
+/// The shape of a field must say when it is null.
+impl<T: Field> Field for Option<T> {
+    type Json = Option<T::Json>;
+
+    fn shape() -> Shape {
+        T::shape()
+    }
+
+    fn to_json(&self) -> Self::Json {
+        self.as_ref().map(Field::to_json)
+    }
+
+    fn from_json(json: Self::Json) -> Self {
+        json.map(T::from_json)
     }
 }
 
@@ -196,12 +230,17 @@ define_record!(Accounting: AccountingInputs {} readings {
 define_record!(OomKillRecord: OomKill {
     /// When the kill was detected.
     time: SystemTime,
+    /// The number of its record in the kernel's log.
+    record: Option<u64> = schema::id().null("it is not in the log"),
 } readings {
     /// The killed process.
     victim: OomVictim,
     /// When the kill was detected, on the monotonic clock, in milliseconds.
     monotonic_ms: u64 = schema::number(),
 } main "victim");
+
+/// The meaning of null in figures of the kernel's report on a kill.
+const NO_REPORT: &str = "the kernel left its report out";
 
 define_record!(VictimRecord: OomVictim {
     /// Its pid.
@@ -212,6 +251,34 @@ define_record!(VictimRecord: OomVictim {
     rss: u64,
     /// The limit of a cgroup was reached, not the machine's.
     by_cgroup: bool,
+    /// The parts of its RSS.
+    parts: Option<RssParts> = schema::object(RssRecord::fields()).null("a recording of an older version"),
+    /// The memory that the allocation could use: all, that of some NUMA nodes, or that of a cgroup.
+    constraint: Option<Constraint> = Constraint::shape().null(NO_REPORT),
+    /// The limit that was reached.
+    limit: Option<OomLimit> = schema::object(LimitRecord::fields()).null("the machine's memory was full, or the kernel left its report out"),
+    /// The path of its cgroup.
+    cgroup: Option<Box<[u8]>> = schema::foreign().null(NO_REPORT),
+    /// The cgroup that was killed as a whole (`memory.oom.group`).
+    group: Option<Box<[u8]>> = schema::foreign().null("the process was killed alone"),
+});
+
+define_record!(RssRecord: RssParts {
+    /// Anonymous memory.
+    anon: u64,
+    /// Pages of files.
+    file: u64,
+    /// Shared memory and tmpfs.
+    shmem: u64,
+});
+
+define_record!(LimitRecord: OomLimit {
+    /// The path of the cgroup that has the limit.
+    cgroup: Box<[u8]>,
+    /// The limit of memory, or (v1) of memory and swap.
+    size: Option<u64> = schema::bytes().null("the log does not have it"),
+    /// The usage that is limited.
+    usage: Option<u64> = schema::bytes().null("the log does not have it"),
 });
 
 define_record!(ZonesRecord: Zones {

@@ -8,7 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::held::share;
 use crate::model::memory::MemoryFigure;
-use crate::model::{Counted, Facts, Held, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Stat, Walk};
+use crate::model::{
+    Container, ContainerNames, Counted, Facts, Held, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Stat,
+    Walk,
+};
 use crate::record::held::HeldRecord;
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, seconds};
@@ -51,8 +54,20 @@ macro_rules! define_process {
                 replaced: Option<Cow<'a, str>> = one_of(["updated", "deleted"]).null("the file is in place, or unknown"),
                 /// Its systemd unit.
                 unit: Option<Cow<'a, str>> = foreign().null("it is in none"),
-                /// Its container.
+                /// The name of its container, or the first 12 digits of the id if the name is unknown.
                 container: Option<Cow<'a, str>> = foreign().null("it is in none"),
+                /// The whole id of its container; if it has none, the name of the container's cgroup.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                container_id: Option<Cow<'a, str>> = foreign().absent(OUTSIDE),
+                /// The pod of its container in Kubernetes.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pod: Option<Cow<'a, str>> = foreign().absent(OUTSIDE),
+                /// The namespace of that pod, or the project of Docker Compose.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                namespace: Option<Cow<'a, str>> = foreign().absent(OUTSIDE),
+                /// The image of its container. `unread` has the reason if the names of the container are unknown.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                image: Option<Cow<'a, str>> = foreign().absent(OUTSIDE),
                 /// The path of its cgroup.
                 cgroup: Option<Cow<'a, str>> = foreign().unread(),
                 /// Its state: R, S, D, Z, T and so on.
@@ -109,6 +124,11 @@ macro_rules! define_process {
                 let user = text("user", facts.user.as_deref().map_err(|why| *why));
                 let cmdline = text("cmdline", facts.cmdline.as_deref().map_err(|why| *why));
                 let cgroup = text("cgroup", facts.cgroup.as_deref().map_err(|why| *why));
+                let container = facts.container.as_deref();
+                let names = container.and_then(|container| {
+                    missing.value("image", container.names.as_ref().map_err(|why| *why))
+                });
+                let named = |get: fn(&ContainerNames) -> Option<&[u8]>| names.and_then(get).map(lossless);
                 let exe = facts.exe.as_deref().map_err(|why| *why);
                 Self {
                     pid: sample.id.pid,
@@ -121,7 +141,11 @@ macro_rules! define_process {
                     exe: OnRequest::new(&mut missing, "exe", exe.map(lossless)),
                     replaced: facts.replaced.map(|replaced| replaced.id().into()),
                     unit: facts.unit.as_deref().map(lossless),
-                    container: facts.container.as_deref().map(lossless),
+                    container: container.map(|container| lossless(container.name())),
+                    container_id: container.map(|container| lossless(&container.id)),
+                    pod: named(|names| names.pod.as_deref()),
+                    namespace: named(|names| names.namespace.as_deref()),
+                    image: named(|names| names.image.as_deref()),
                     cgroup,
                     state: Some(lossless(&[stat.state]).into_owned().into()),
                     $($counter: Some(stat.$counter),)*
@@ -166,6 +190,8 @@ macro_rules! define_process {
 
 /// When a field is absent that needs a read of its own.
 const ON_REQUEST: &str = "until a column, filter or panel asks for it";
+/// When the names of a container are absent.
+const OUTSIDE: &str = "unless it is in a container that is known to have one";
 /// When the counters are absent that every user may read.
 const WHERE_DENIED: &str = "unless reading its memory is denied";
 
@@ -279,6 +305,16 @@ impl From<Process<'_>> for ProcessSample {
             flags: record.flags.unwrap_or(if kernel_thread { Stat::PF_KTHREAD } else { 0 }),
             ..record.counters()
         };
+        let container = record.container.as_deref().map(|name| {
+            let text = |text: Option<&str>| text.map(|text| bytes(text).into());
+            let name = bytes(name);
+            let id = text(record.container_id.as_deref()).unwrap_or_else(|| name.as_slice().into());
+            Arc::new(Container::known(id, name.into(), reasons.reason("image"), |names| {
+                names.pod = text(record.pod.as_deref());
+                names.namespace = text(record.namespace.as_deref());
+                names.image = text(record.image.as_deref());
+            }))
+        });
         let facts = Facts {
             comm: bytes(record.comm.as_deref().unwrap_or("?")).into(),
             cmdline: reasons.bytes("cmdline", record.cmdline),
@@ -288,7 +324,7 @@ impl From<Process<'_>> for ProcessSample {
             user: reasons.bytes("user", record.user),
             cgroup: reasons.bytes("cgroup", record.cgroup),
             unit: record.unit.map(|name| bytes(&name).into()),
-            container: record.container.map(|name| bytes(&name).into()),
+            container,
             host: None,
         };
         Self {

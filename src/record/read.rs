@@ -10,7 +10,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::model::kernel::KernelTables;
-use crate::model::snapshot::OomKill;
+use crate::model::kill::{OomCounts, OomKill};
 use crate::model::system::AccountingInputs;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
@@ -198,6 +198,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             )),
             kernel: KernelTables::default(),
             oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
+            oom_counts: OomCounts::default(),
             cgroups: Arc::new(cgroups),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),

@@ -19,6 +19,7 @@ use crate::columns::{Needs, Row};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
+use crate::history::kills::SHOWN;
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use crate::history::{History, HistoryConfig};
@@ -68,7 +69,7 @@ pub struct LeaksArgs {
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub interval: Option<String>,
-    /// Report groups by command, user, unit, container, cgroup or family instead
+    /// Report groups by command, user, unit, container, pod, cgroup or family instead
     #[arg(long, value_name = "WHAT", value_parser = by)]
     pub by: Option<GroupBy>,
     /// Report all rows with enough data, not only growing ones
@@ -136,6 +137,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         suspects: &found,
         dangers: observed.history.dangers(),
         stalls: observed.history.stalls(),
+        kills: observed.history.kills_within(SHOWN).collect(),
         grown: &grown,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),

@@ -22,7 +22,7 @@ pub struct MonitorArgs {
     /// Show only rows that match the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
-    /// Group by command, user, unit, container, cgroup or family; `process` disables grouping
+    /// Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
     #[command(flatten)]

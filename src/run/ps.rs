@@ -20,7 +20,7 @@ use crate::columns::{Column, ColumnId, DataValue, Needs, Row, Unit, Value, layou
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
-use crate::history::{History, HistoryConfig};
+use crate::history::{History, HistoryConfig, kills};
 use crate::model::{Missing, Snapshot};
 use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document};
@@ -46,7 +46,7 @@ pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Sum by command, user, unit, container, cgroup, family or mapping
+    /// Sum by command, user, unit, container, pod, cgroup, family or mapping
     #[arg(long, value_name = "WHAT", value_parser = |typed: &str| one_of(&GROUPS, typed))]
     pub by: Option<GroupBy>,
     /// Show each process below its parent, with the sum over itself and its descendants
@@ -138,11 +138,24 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
     let snapshot = readable(snapshot, plan.is_live())?;
+    if plan.is_live() && plan.args.format == Format::Table {
+        tell_kills(&snapshot, plan.settings.ui.units);
+    }
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     let done = Printer::new(plan).print(&mut out, &snapshot, history);
     // The program ends here, so skip freeing memory piece by piece.
     std::mem::forget(snapshot);
     Ok(written(done.and_then(|()| out.flush())))
+}
+
+/// Tells the OOM kills of the last ten minutes, the newest first.
+fn tell_kills(snapshot: &Snapshot, units: Units) {
+    for kill in snapshot.oom_kills.iter().rev() {
+        let told = kills::text_of(kill, 120, units);
+        let ago = kill.monotonic().map(|at| snapshot.monotonic.saturating_sub(at));
+        let ago = ago.map_or(String::new(), |ago| format!(", {} ago", units::span(ago)));
+        complain(&format!("KILLED: {} by the kernel{ago}: {}", told.victim, told.why()));
+    }
 }
 
 /// Returns the snapshot if any process in it could be read.

@@ -22,8 +22,9 @@ use rustix::io::Errno;
 use super::reading::pool::{Job, Pool, Priority, Reader};
 use super::reading::target::{self, OpenFiles, Target};
 use super::reading::walk;
-use super::{Needs, Options};
+use super::{Needs, Options, kills};
 use crate::model::kernel::KernelTables;
+use crate::model::kill::OomCounts;
 use crate::model::system::AccountingInputs;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
 use crate::proc::files::{self, Roots};
@@ -133,7 +134,8 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         system: SystemSample::missing(Missing::Pending),
         accounting: Arc::new(AccountingInputs::missing(Missing::Pending)),
         kernel: KernelTables::default(),
-        oom_kills: Arc::from([]),
+        oom_kills: kills::read_recent(&roots).into(),
+        oom_counts: OomCounts::default(),
         processes: Ok(rows),
         changes: None,
         cgroups: Arc::default(),

@@ -353,6 +353,7 @@ impl Scanner {
             system,
             kernel: self.kernel.publish(&running),
             oom_kills: Arc::clone(&self.oom.kills),
+            oom_counts: self.oom.counts,
             processes,
             changes,
             cgroups: self.cgroups.publish(&running),
@@ -367,7 +368,11 @@ impl Scanner {
         // These reads appear in the next snapshot.
         let close_looks = self.close_looks.follow(&snapshot);
         self.pool.submit(close_looks);
-        self.pool.submit(self.oom.follow(snapshot.system.oom_kill));
+        if snapshot.system.scope.is_some() {
+            let (kills, is_made) = (snapshot.system.oom_kill, !self.open_files.is_procfs);
+            let place = self.system.scope.as_ref().map(|scope| &scope.place);
+            self.pool.submit(self.oom.follow(kills, place, is_made));
+        }
         self.table
             .set_published(snapshot.processes.is_ok().then_some(&snapshot));
         snapshot

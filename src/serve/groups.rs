@@ -54,7 +54,7 @@ pub(super) fn choose(
         let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
         // Two names that are equal once cut would be one series.
         if shown.len() < top && taken.insert(name.clone()) {
-            shown.push((at, labels(group, name)));
+            shown.push((at, labels(group, name, snapshot)));
         } else {
             others.push(at);
         }
@@ -63,8 +63,18 @@ pub(super) fn choose(
     Chosen { shown, others }
 }
 
-fn labels(group: &Group, name: Box<str>) -> Labels {
-    Arc::new([("by", group.key.by.id().into()), ("group", name)])
+/// Returns the labels of a group. Those of containers have their pod and namespace; no image, since a new one would make
+/// other series of them.
+fn labels(group: &Group, name: Box<str>, snapshot: &Snapshot) -> Labels {
+    let mut labels = vec![("by", group.key.by.id().into()), ("group", name)];
+    let first = group.members.first().map(|at| &snapshot.rows()[*at].facts.container);
+    if let (GroupBy::Container | GroupBy::Pod, Some(Some(container))) = (group.key.by, first)
+        && let Ok(names) = &container.names
+    {
+        let known = [("namespace", &names.namespace), ("pod", &names.pod)].into_iter();
+        labels.extend(known.filter_map(|(label, value)| Some((label, safe_prefix(value.as_deref()?, LONGEST).into()))));
+    }
+    labels.into()
 }
 
 /// Metric, help, value.
@@ -106,7 +116,8 @@ pub(super) fn families(
     let mut rows: Vec<(Labels, Row<'_>)> = shown.collect();
     if let Some(at) = chosen.others.first() {
         // Whether their sum grows says little, so it is not judged.
-        rows.push((labels(&groups[*at], OTHERS.into()), Row::of_totals(&others, snapshot)));
+        let labels = [("by", groups[*at].key.by.id().into()), ("group", OTHERS.into())];
+        rows.push((Arc::new(labels), Row::of_totals(&others, snapshot)));
     }
     let mut families: Vec<Family> = COLUMNS
         .iter()

@@ -60,7 +60,12 @@ const COUNTERS: [Counter; 8] = [
 ];
 
 /// Makes the families of the machine. Its counters count since the boot.
-pub(super) fn families(snapshot: &Snapshot, history: &History, boot: Option<SystemTime>) -> Vec<Family> {
+pub(super) fn families(
+    snapshot: &Snapshot,
+    history: &History,
+    boot: Option<SystemTime>,
+    started: SystemTime,
+) -> Vec<Family> {
     let row = SystemRow { snapshot, history };
     let mut families: Vec<Family> = COLUMNS
         .iter()
@@ -73,12 +78,34 @@ pub(super) fn families(snapshot: &Snapshot, history: &History, boot: Option<Syst
         let value = get(&snapshot.system).ok().map(|value| value as f64);
         Family::counter(metric, help).with(value, boot)
     }));
+    families.push(kills(snapshot, started));
     families.push(parts(history));
     families.extend(judged_parts(history));
     families.extend(pools(snapshot));
     let help = "1; the name that the machine gives itself is a label.";
     families.push(info("zmtop_host_info", help, "nodename", &safe(&snapshot.host)));
     families
+}
+
+/// Makes the family of the OOM kills by cause, which counts since zmtop started.
+fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
+    let mut family = Family::counter(
+        "zmtop_oom_kills",
+        "Processes killed for lack of memory since zmtop started, by cause: the machine's memory was full, the limit of a cgroup \
+         was reached, or unknown, as the kernel's log cannot be read or does not have the kill. Kernel: oom_kill in vmstat, \
+         /dev/kmsg.",
+    );
+    if snapshot.system.oom_kill.is_ok() {
+        let counts = snapshot.oom_counts;
+        for (cause, count) in [
+            ("machine", counts.machine),
+            ("cgroup", counts.cgroup),
+            ("unknown", counts.unknown),
+        ] {
+            family.count(&label("cause", cause), Some(count as f64), Some(started));
+        }
+    }
+    family
 }
 
 /// Makes the family of the parts of the RAM, whose series sum to `MemTotal`.

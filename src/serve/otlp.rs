@@ -139,6 +139,9 @@ fn points(family: &Family, time: u64) -> impl Iterator<Item = Message> {
     })
 }
 
+/// Labels of containers in Kubernetes that the semantic conventions have an attribute for.
+const KUBERNETES: [(&str, &str); 2] = [("pod", "k8s.pod.name"), ("namespace", "k8s.namespace.name")];
+
 /// Returns the unit in UCUM. A plain number has none, since `1` would make it a ratio.
 const fn unit(unit: MetricUnit) -> &'static str {
     match unit {
@@ -153,9 +156,13 @@ const fn unit(unit: MetricUnit) -> &'static str {
 fn attributes(labels: &Labels) -> impl Iterator<Item = Message> {
     let by = labels.iter().find(|(name, _)| *name == "by").map(|(_, by)| &**by);
     let named = labels.iter().filter(|(name, _)| *name != "by");
+    let is_in_pod = labels.iter().any(|(name, _)| *name == "pod");
     named.map(move |(name, value)| {
         let kind = by.filter(|_| *name == "group");
-        let known = GROUPS.iter().find(|(known, _)| Some(*known) == kind);
+        let known = match *name {
+            "pod" | "namespace" if is_in_pod => KUBERNETES.iter().find(|(known, _)| known == name),
+            _ => GROUPS.iter().find(|(known, _)| Some(*known) == kind),
+        };
         let own = || format!("zmtop.{}", kind.unwrap_or(name));
         attribute(&known.map_or_else(own, |(_, key)| (*key).into()), value)
     })

@@ -148,6 +148,7 @@ impl App {
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
+            kills: self.engine.history.shown_kills().next().is_some(),
             stall: !self.engine.history.stalls().is_empty(),
             // Two, as the second may concern another program.
             dangers: self.engine.history.dangers().len().min(2) as u16,
@@ -228,7 +229,7 @@ impl App {
         self.group(self.tables.current().selected_row()?)
     }
 
-    /// Returns the cgroup of the selected or opened group, if the group is a cgroup, a unit or a container.
+    /// Returns the cgroup of the selected or opened group, if the group is a cgroup, a unit, a container or a pod.
     pub fn selected_cgroup(&self) -> Option<(&GroupKey, &[u8])> {
         let snapshot = self.engine.snapshot.as_ref().filter(|_| self.fleet.is_none())?;
         if let Scope::Members(key) = &self.query.scope {

@@ -6,8 +6,9 @@
 //! Swap                        where there is no room, the lines
 //! the machine's memory, a graph
 //! PSI                         needed least are left out first;
+//! the newest kill             three rows of the table stay longest
 //! the nearest danger
-//! the worst leak, or growth   three rows of the table stay longest
+//! the worst leak, or growth
 //! heading and rows            or another page, down to the footer
 //! what cannot be read
 //! totals, tagged
@@ -27,6 +28,8 @@ pub struct Layout {
     pub swap: Rect,
     pub pressure: Rect,
     pub graph: Rect,
+    /// The newest OOM kill.
+    pub kills: Rect,
     /// Where tasks wait for memory.
     pub stall: Rect,
     /// The limits that are reached soonest, one a line.
@@ -60,6 +63,7 @@ pub struct Parts {
     pub tagged: bool,
     pub swap: bool,
     pub unread: bool,
+    pub kills: bool,
     pub stall: bool,
     /// Lines of dangers.
     pub dangers: u16,
@@ -91,6 +95,7 @@ impl Layout {
         let detail = take(of_tables(true), 7);
         let pressure = take(1, 8);
         let graph = take(parts.graph, 13);
+        let kills = take(u16::from(parts.kills), 5);
         let stall = take(u16::from(parts.stall), 5);
         let dangers = take(parts.dangers.min(1), 5);
         let dangers = dangers + take(parts.dangers.saturating_sub(1).min(dangers), 12);
@@ -110,6 +115,7 @@ impl Layout {
             swap: line(swap),
             graph: line(graph),
             pressure: line(pressure),
+            kills: line(kills),
             stall: line(stall),
             dangers: line(dangers),
             growth: line(growth),

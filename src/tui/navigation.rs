@@ -3,7 +3,7 @@
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
-use crate::model::Identity;
+use crate::model::{Identity, ProcessSample};
 use crate::query::{Query, RowRef, address_spaces};
 use crate::sampler::mappings::{Mappings, Shared};
 use crate::text;
@@ -47,7 +47,7 @@ pub(super) fn show_next(app: &mut App, forward: bool) {
     show_scope(app, scope, select.as_ref());
 }
 
-/// Returns true if no process is in a unit, or in a container.
+/// Returns true if no process is in a unit, in a container or in a pod.
 fn is_empty(app: &App, scope: &Scope) -> bool {
     let Some(snapshot) = &app.engine.snapshot else {
         return false;
@@ -57,6 +57,10 @@ fn is_empty(app: &App, scope: &Scope) -> bool {
     match scope {
         Scope::Groups(GroupBy::Unit) => is_read() && rows.iter().all(|row| row.facts.unit.is_none()),
         Scope::Groups(GroupBy::Container) => is_read() && rows.iter().all(|row| row.facts.container.is_none()),
+        Scope::Groups(GroupBy::Pod) => {
+            let has_pod = |row: &ProcessSample| row.facts.container.as_ref().is_some_and(|own| own.pod().is_some());
+            is_read() && !rows.iter().any(has_pod)
+        }
         _ => false,
     }
 }

@@ -221,6 +221,8 @@ fn one(n: u32) -> ProcessSample {
         facts.user = Ok(text(format!("user{}", n / 400)));
         facts.cgroup = Ok(text(format!("/system.slice/{unit}")));
         facts.unit = Some(text(unit));
-        facts.container = n.is_multiple_of(3).then(|| text(format!("{:012x}", n / 60)));
+        facts.container = n
+            .is_multiple_of(3)
+            .then(|| zmtop::model::Container::named(format!("{:012x}", n / 60).into_bytes()));
     })
 }

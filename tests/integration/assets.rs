@@ -89,7 +89,7 @@ fn the_manual_page_has_all_of_it() {
         "--pick",
         "config.toml",
         "NO_COLOR",
-        "4 output not writable",
+        "4: the output could not be written",
         "--every <TIME>",
         "--areas",
     ] {

@@ -8,6 +8,7 @@ mod headroom;
 mod held;
 mod java;
 mod kept;
+mod kills;
 mod load;
 mod many;
 mod parts;

@@ -5,6 +5,7 @@ mod births;
 mod cgroups;
 mod changes;
 mod close_looks;
+mod containers;
 mod estimate;
 mod facts;
 pub(crate) mod held;

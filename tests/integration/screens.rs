@@ -5,6 +5,7 @@ mod first_look;
 mod graph;
 mod held;
 mod kernel;
+mod kills;
 mod leaks;
 mod pages;
 mod pictures;
@@ -69,7 +70,7 @@ fn groups_by_everything() {
     for (width, height) in [(80, 24), (120, 30), (200, 50)] {
         let mut session = Session::new(width, height);
         session.grouped_minute();
-        for by in ["command", "user", "unit", "container", "cgroup", "family"] {
+        for by in ["command", "user", "unit", "container", "pod", "cgroup", "family"] {
             session.keys("Tab");
             let picture = session.picture();
             insta::with_settings!(

@@ -2,6 +2,7 @@
 
 pub(crate) mod certificates;
 pub(crate) mod kept;
+pub(crate) mod kills;
 pub(crate) mod machine;
 pub(crate) mod pty;
 pub(crate) mod rows;

@@ -144,7 +144,7 @@ SCENES = {
             danger("/store(?!/)", "cashier", until="killed"),
             Never(MACHINE_FULL),
             other_than("cashier"),
-            kill("cashier", "/store(?!/)", "80M"),
+            kill("cashier", "/store(?!/)", "80.0M"),
             ends("killed"),
         ],
     ),

@@ -228,7 +228,11 @@ fn is_known(facts: &Facts, by: GroupBy) -> bool {
         GroupBy::Family if facts.host.is_some() => false,
         GroupBy::Command | GroupBy::Family => is_read(&facts.cmdline),
         GroupBy::User => is_read(&facts.user),
-        GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup => is_read(&facts.cgroup),
+        GroupBy::Unit | GroupBy::Cgroup => is_read(&facts.cgroup),
+        GroupBy::Container | GroupBy::Pod => {
+            let is_pending = facts.container.as_ref().is_some_and(|container| container.is_pending());
+            is_read(&facts.cgroup) && !is_pending
+        }
         GroupBy::Host => facts.host.is_some(),
         GroupBy::Siblings | GroupBy::Mapping => false,
     }

@@ -159,7 +159,9 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
     if extent.limits {
         read_limits(mounts.version, &dir, &mut figures);
     }
-    if extent.usage {
+    // A limit was just found.
+    let is_new = figures.ceiling().is_some() && before.current.is_err();
+    if extent.usage || is_new {
         read_usage(mounts.version, &dir, &mut figures);
         let (own, current) = (figures.ceiling(), figures.current.unwrap_or(0));
         let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);

@@ -13,9 +13,11 @@ use rustix::io::Errno;
 use super::target::Target;
 use super::{Context, ProcessRef};
 use crate::model::{Missing, Reading, Replaced};
+use crate::proc::cgroup::container::{owner, pod_uid};
 use crate::proc::cgroup::{self, Mounts, each_thread};
 use crate::proc::pid::{self, FileId, name_digest};
 use crate::proc::{clock, files};
+use crate::sampler::containers::ContainerPlace;
 
 /// Reads one of the process's files, up to the size of `buf`. If the file was opened by path, checks that the process
 /// is still the same.
@@ -57,7 +59,7 @@ fn absent_file(errno: Errno, name: &[u8], target: &Target, proc: &Path) -> Missi
 pub(crate) struct CgroupMembership {
     pub(crate) path: Arc<[u8]>,
     pub(crate) unit: Option<Arc<[u8]>>,
-    pub(crate) container: Option<Arc<[u8]>>,
+    pub(crate) container: Option<ContainerPlace>,
 }
 
 pub(crate) struct FactsRequest {
@@ -131,10 +133,16 @@ fn uid(process: &ProcessRef, context: &Context, buf: &mut [u8]) -> Reading<u32> 
 
 fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
     let found = cgroup::parse(bytes)?;
+    let container = found.container.map(|container| ContainerPlace {
+        id: container.id.into(),
+        name: container.name.map(|name| name.into_owned().into()),
+        owner: owner(found.path),
+        pod_uid: pod_uid(found.path).map(Into::into),
+    });
     Ok(CgroupMembership {
         path: found.path.into(),
         unit: found.unit.map(Into::into),
-        container: found.container.map(Into::into),
+        container,
     })
 }
 

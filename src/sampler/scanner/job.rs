@@ -35,6 +35,8 @@ pub(super) enum JobKey {
     ExeLinks(u64),
     SharedMm(u64),
     User(u32),
+    /// The names of a user's containers.
+    Containers(u32),
     Mounts,
     Cgroups(u64),
     CloseLook(u32),

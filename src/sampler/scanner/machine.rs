@@ -7,16 +7,18 @@ use std::time::{Duration, SystemTime};
 
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::model::kernel::KernelTables;
-use crate::model::snapshot::{InspectedCgroup, OomKill, OomVictim};
-use crate::model::system::{AccountingInputs, MemoryMount};
+use crate::model::kill::{OomCounts, OomKill};
+use crate::model::snapshot::InspectedCgroup;
+use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::accounting::{self, AccountingFile, MemoryFs};
 use crate::proc::cgroup::figures;
 use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
-use crate::proc::kernel::kills;
+use crate::proc::kmsg::{KillLog, LoggedKill, LoggedKills};
 use crate::proc::system::{Machine, MachineUpdate, SystemFile};
 use crate::sampler::kernel::{SlabKinds, read_allocinfo, read_slabinfo};
+use crate::sampler::kills::recent;
 use crate::sampler::reading::counters::SwapUse;
 
 /// When figures were last requested, and whether they are shown.
@@ -119,7 +121,14 @@ impl SystemFiles {
                     JobKey::System(file),
                     30,
                     move |context, reader| file.read(&context.roots, reader.buf),
-                    move |scanner, update| scanner.system.update(file, update, is_made),
+                    move |scanner, update| {
+                        scanner.system.update(file, update, is_made);
+                        if file == SystemFile::Vmstat && scanner.system.place.is_none() {
+                            let kills = scanner.system.machine.sample.oom_kill;
+                            let job = scanner.oom.follow(kills, None, is_made);
+                            scanner.jobs.extend(job);
+                        }
+                    },
                 );
                 jobs.push(read.urgent());
             }
@@ -434,6 +443,8 @@ impl KernelReader {
 const KEPT: usize = 32;
 /// Reads of the log after which a kill counts as not logged. The kernel counts a kill a moment before it logs it.
 const TRIES: u32 = 3;
+/// Time before the first read of the log in which kills may be in it, but not in the counter.
+const LATE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct OomWatch {
@@ -442,65 +453,159 @@ pub(super) struct OomWatch {
     /// Kills that were counted but not yet looked up.
     pending: u64,
     tries: u32,
-    /// The record number of the last kill that was read.
-    last: Option<u64>,
+    /// Kills that were read from the log before the counter had them.
+    early: usize,
+    /// The kills before zmtop started were looked up.
+    looked_back: bool,
+    /// The log has been read to its end of that time.
+    is_current: bool,
+    log: KillLog,
+    /// The kills found in the log before as many were counted.
+    found: LoggedKills,
     is_reading: bool,
     /// The newest last.
     pub(super) kills: Arc<[OomKill]>,
+    pub(super) counts: OomCounts,
 }
 
 impl OomWatch {
-    /// Records the kernel's counter. If it rose, returns the job to read the log.
-    pub(super) fn follow(&mut self, counter: Reading<u64>) -> Option<Job> {
+    /// Records the kernel's counter. If it rose, returns the job to read the log. The second tick also looks up the kills of
+    /// the last ten minutes; a single table needs none. It does not in a tree of files (`is_made`), whose times mean
+    /// nothing, and in a container, whose kills the log does not tell from others.
+    pub(super) fn follow(&mut self, counter: Reading<u64>, scope: Option<&Place>, is_made: bool) -> Option<Job> {
         let now = counter.ok()?;
+        let is_first = self.counted.is_none();
         let before = self.counted.replace(now).unwrap_or(now);
         self.pending = self.pending.saturating_add(now.saturating_sub(before));
-        if self.pending == 0 || std::mem::replace(&mut self.is_reading, true) {
+        let is_container = scope.is_some_and(|place| place.kind == ScopeKind::Container);
+        let looks_back = !is_first && !self.looked_back && now > 0 && !is_made && !is_container;
+        self.looked_back |= !is_first;
+        if (self.pending == 0 && !looks_back) || std::mem::replace(&mut self.is_reading, true) {
             return None;
         }
-        Some(job(
+        let chosen = scope.filter(|_| !is_container).map(|place| Arc::clone(&place.path));
+        let mut log = std::mem::take(&mut self.log);
+        let read = job(
             JobKey::OomKills,
             2000,
-            |context, reader| kills(&context.roots, reader.buf),
-            |scanner, found| scanner.oom.add(found),
-        ))
+            move |context, reader| (log.read(&context.roots, reader.buf), log),
+            move |scanner, (found, log)| {
+                let found = found.map(|mut found| {
+                    if let Some(above) = chosen {
+                        found.kills.retain(|kill| kill.victim.is_within(&above));
+                    }
+                    found
+                });
+                scanner.oom.log = log;
+                if looks_back {
+                    scanner.oom.look_back(found);
+                } else {
+                    scanner.oom.add(found);
+                }
+            },
+        );
+        Some(read)
     }
 
-    /// Stores the kills found in the log, with their record numbers.
-    fn add(&mut self, found: Reading<Vec<(u64, OomVictim)>>) {
+    /// Stores the kills of the last ten minutes.
+    fn look_back(&mut self, found: Reading<LoggedKills>) {
+        self.is_reading = false;
+        let Ok(found) = found else { return };
+        self.is_current = true;
+        // The counter was read before the log: it counts these later, then they are known.
+        let is_late = |kill: &&LoggedKill| clock::monotonic().saturating_sub(kill.at) < LATE;
+        self.early = found.kills.iter().filter(is_late).count();
+        let recent = recent(found.kills);
+        // Those since the first tick.
+        let new = recent.len().min(usize::try_from(self.pending).unwrap_or(usize::MAX));
+        self.pending -= new as u64;
+        self.early = self.early.saturating_sub(new);
+        self.count(&recent[recent.len() - new - self.early..]);
+        self.store(recent);
+    }
+
+    /// Counts kills by cause.
+    fn count(&mut self, kills: &[OomKill]) {
+        for kill in kills {
+            match &kill.victim {
+                Ok(victim) if victim.by_cgroup => self.counts.cgroup += 1,
+                Ok(_) => self.counts.machine += 1,
+                Err(_) => self.counts.unknown += 1,
+            }
+        }
+    }
+
+    /// Stores the kills that the log has since the last read.
+    fn add(&mut self, found: Reading<LoggedKills>) {
         self.is_reading = false;
         let pending = usize::try_from(self.pending).unwrap_or(usize::MAX);
-        let (new, why) = match found {
-            Ok(found) => {
-                // Without a previous record number, only the newest `pending` kills are new.
-                let older = found.len().saturating_sub(pending);
-                let is_new = |at: usize, record: u64| self.last.map_or(at >= older, |last| record > last);
-                let new: Vec<_> = found
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(at, (record, _))| is_new(*at, *record))
-                    .map(|(_, kill)| kill)
-                    .collect();
+        let why = match found {
+            Ok(mut found) => {
+                if !std::mem::replace(&mut self.is_current, true) {
+                    // The log was read from its beginning: only the newest are new.
+                    let all = found.kills.len() + found.repeats;
+                    let older = all.saturating_sub(pending);
+                    found.kills.drain(..older.min(found.kills.len()));
+                    found.more = found.more.min(pending.saturating_sub(all));
+                    found.group_of_last = None;
+                }
+                self.join(found);
                 self.tries += 1;
-                if new.len() < pending && self.tries < TRIES {
+                let all = self.found.kills.len() + self.found.more + self.found.repeats;
+                if all + self.early < pending && self.tries < TRIES {
                     return;
                 }
-                (new, Missing::Gone)
+                Missing::Gone
             }
-            Err(why) => (Vec::new(), why),
+            Err(why) => why,
         };
+        let found = std::mem::take(&mut self.found);
         (self.pending, self.tries) = (0, 0);
-        self.last = new.last().map(|(record, _)| *record).or(self.last);
-        let time = SystemTime::now();
-        let monotonic_ms = Ok(clock::monotonic().as_millis() as u64);
-        let unknown = pending.saturating_sub(new.len()).min(KEPT);
-        let victims = std::iter::repeat_n(Err(why), unknown).chain(new.into_iter().map(|(_, victim)| Ok(victim)));
-        let mut kills = self.kills.to_vec();
-        kills.extend(victims.map(|victim| OomKill {
+        let all = found.kills.len() + found.more + found.repeats + self.early;
+        let unknown = pending.saturating_sub(all);
+        self.early = all.saturating_sub(pending);
+        let (time, now) = (SystemTime::now(), Ok(clock::monotonic().as_millis() as u64));
+        let kill = |record, victim| OomKill {
             time,
-            monotonic_ms,
+            monotonic_ms: now,
+            record,
             victim,
-        }));
+        };
+        let shown = unknown.min(KEPT);
+        let known = found.kills.into_iter();
+        let known = known.map(|found| kill(Some(found.record), Ok(found.victim)));
+        let new: Vec<_> = std::iter::repeat_n(kill(None, Err(why)), shown).chain(known).collect();
+        self.count(&new);
+        let others = (unknown - shown).saturating_add(found.more);
+        self.counts.unknown = self.counts.unknown.saturating_add(others as u64);
+        self.store(new);
+    }
+
+    /// Adds what was read to what was found before.
+    fn join(&mut self, found: LoggedKills) {
+        if let Some(group) = &found.group_of_last {
+            let earlier = self.found.kills.last_mut().map(|kill| &mut kill.victim);
+            if let Some(first) = earlier {
+                first.group = Some(group.clone());
+            } else {
+                let mut kills = self.kills.to_vec();
+                if let Some(Ok(first)) = kills.last_mut().map(|kill| &mut kill.victim) {
+                    first.group = Some(group.clone());
+                }
+                self.kills = kills.into();
+            }
+        }
+        self.found.more += found.more;
+        self.found.repeats += found.repeats;
+        self.found.kills.extend(found.kills);
+        let older = self.found.kills.len().saturating_sub(2 * KEPT);
+        self.found.kills.drain(..older);
+        self.found.more += older;
+    }
+
+    fn store(&mut self, new: Vec<OomKill>) {
+        let mut kills = self.kills.to_vec();
+        kills.extend(new);
         let older = kills.len().saturating_sub(KEPT);
         self.kills = kills.split_off(older).into();
     }

@@ -20,6 +20,7 @@ use turns::Turns;
 
 use super::job::{Job, JobKey, Read};
 use crate::model::{Counted, Identity, Memory, Missing, Reading, Stat, Walk};
+use crate::sampler::containers::Containers;
 use crate::sampler::estimate::{Counters, Others, Tracker, shift};
 use crate::sampler::policy::activity::is_news;
 use crate::sampler::policy::plan::Purpose;
@@ -39,6 +40,7 @@ pub(super) struct Table {
     /// other in the kernel's memory, so that walking them in this order is cheaper.
     entries: Entries,
     users: Users,
+    containers: Containers,
     glances: Glances,
     rotation: Rotation,
     focus_looked_at: Duration,

@@ -111,7 +111,7 @@ impl App {
             Some(GroupBy::Command | GroupBy::Family | GroupBy::Host | GroupBy::Siblings) => 20,
             // Half a screen has room for either the figures or the command.
             None if width < 72 => 0,
-            None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup | GroupBy::Mapping) => 24,
+            None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup | GroupBy::Mapping) => 24,
         };
         let layout = |id: &ColumnId| {
             let column = id.get();
@@ -214,7 +214,7 @@ impl App {
     fn needs_of_tables(&self) -> Needs {
         let by_cgroup = matches!(
             self.query.scope.grouped_by(),
-            Some(GroupBy::Unit | GroupBy::Container | GroupBy::Cgroup)
+            Some(GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup)
         );
         let columns = self.chosen_columns().iter().chain([&self.tables.current().sort]);
         let columns: Needs = columns.map(|c| c.get().needs).collect();

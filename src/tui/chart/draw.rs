@@ -229,7 +229,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
 
 // The line below a chart: times, and events.
 //
-//  └5 min ago ─── 4m ─b mark ─ 3m ────────── 2m ───── ! memory ── 1m ──────── now
+//  └5 min ago ─── 4m ─b mark ─ 3m ──✖ importer killed ─ 2m ─── ! memory ── 1m ──────── now
 //
 // An event has a sign here, its name if there is room, and a dotted line through the chart.
 
@@ -268,7 +268,7 @@ impl ChartEvent {
     }
 }
 
-/// Returns the events on all charts: the user's mark, alerts that fired, and suspends, which take no room.
+/// Returns the events on all charts: the user's mark, OOM kills, alerts that fired, and suspends, which take no room.
 pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
     let theme = &app.config.theme;
     let mark = app.data.marks.current();
@@ -283,7 +283,18 @@ pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
         let name = format!("suspended {}", units::span(length));
         ChartEvent::new(at, "z", name, theme.dim)
     });
-    mark.into_iter().chain(alerts).chain(suspends).collect()
+    let mut kills: Vec<_> = app.engine.history.kills().collect();
+    // Those of one moment, such as those of a group, need one sign.
+    kills.dedup_by_key(|kill| kill.at.as_secs());
+    let kills = kills.into_iter().map(|kill| {
+        let name = match &kill.event.victim {
+            Ok(victim) => format!("{} killed", labels::cut(&victim.comm, 15)),
+            Err(_) => "killed".into(),
+        };
+        ChartEvent::new(kill.at, "✖", name, theme.killed)
+    });
+    // Of two in one column the last is visible.
+    mark.into_iter().chain(alerts).chain(suspends).chain(kills).collect()
 }
 
 /// Draws the axis in the lowest line of an area, and lines for the events in free cells above it.

@@ -45,6 +45,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
         Action::Alerts => app.open_popup(popup::alerts::AlertList),
+        Action::Acknowledge => acknowledge(app),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics),
         Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app.chosen_columns())),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
@@ -167,6 +168,17 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::KernelPage => {}
     }
     Vec::new()
+}
+
+/// Acknowledges the kills that are shown.
+fn acknowledge(app: &mut App) {
+    let count = app.engine.history.acknowledge_kills() as u64;
+    let text = match count {
+        0 => "no kill to acknowledge".into(),
+        _ => format!("{} acknowledged; page 2 lists them", units::counted(count, "kill")),
+    };
+    app.screen.say(text);
+    app.scroll_to_selection();
 }
 
 /// Changes the order, and unfreezes it.

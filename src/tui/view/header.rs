@@ -1,4 +1,4 @@
-//! The lines above the table: title, gauges, graph, dangers, growth; and the line about what cannot be read.
+//! The lines above the table: title, gauges, graph, kills, dangers, growth; and the line about what cannot be read.
 //!
 //! The numbers beside the texts of a line are their priorities: on a narrow screen those with the lowest are left out.
 
@@ -39,10 +39,11 @@ pub(super) fn draw(app: &App, layout: &Layout, cut: impl Fn(Rect) -> Rect, buf: 
     for (at, area) in cut(layout.dangers).rows().enumerate() {
         danger(app, snapshot, at, area).draw(area, buf);
     }
-    let lines: [(Rect, Line); 6] = [
+    let lines: [(Rect, Line); 7] = [
         (layout.mem, memory),
         (layout.swap, swap),
         (layout.pressure, pressure),
+        (layout.kills, kill),
         (layout.stall, stall),
         (layout.growth, growth),
         (layout.unread, unread),
@@ -132,6 +133,9 @@ fn title(app: &App) -> StatusLine {
     }
     if !app.engine.history.dangers().is_empty() {
         line.text_right(80, " DANGER ", theme.danger);
+    }
+    if app.engine.history.shown_kills().next().is_some() {
+        line.text_right(81, " KILLED ", theme.killed);
     }
     let leaks = app.engine.leaks().count() as u64;
     if leaks > 0 {
@@ -482,6 +486,45 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
+// The newest OOM kill, until it is acknowledged or ten minutes old.
+//
+//  ✖ KILLED  9137 importer by the kernel, 14s ago: /shop reached its limit of 150M, and it had 148M of it  2 more  a hides it
+
+fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
+    let theme = &app.config.theme;
+    let history = &app.engine.history;
+    let mut line = StatusLine::default();
+    let Some((kill, of_group, more)) = history.shown_kill() else {
+        return line;
+    };
+    let told = kill.text(if width < 100 { 16 } else { 36 }, app.screen.units);
+    line.text(95, " ✖ KILLED ", theme.killed);
+    line.text(92, format!(" {}", told.victim), theme.text);
+    line.text(50, " by the kernel", theme.dim);
+    line.text(
+        80,
+        format!(", {} ago", units::span(history.elapsed_since(kill.at))),
+        theme.text,
+    );
+    line.text(88, format!(": {}", told.reason), theme.warning);
+    line.text(78, told.limit, theme.warning);
+    line.text(60, told.had, theme.text);
+    let with = match of_group {
+        0 => told.group,
+        others => format!(", with {others} more of its group"),
+    };
+    line.text(62, with, theme.text);
+    line.text(65, told.grower, theme.warning);
+    line.text(55, told.growth, theme.text);
+    if more > 0 {
+        line.text(76, format!("  {more} more"), theme.dim);
+    }
+    if let Some(key) = app.config.keymap.keys(Context::Table, Action::Acknowledge).next() {
+        line.labeled(70, &format!("  {key}"), theme.key, " hides it", theme.key_label);
+    }
+    line
+}
+
 // Where tasks wait for memory, and the limits that are reached soonest.
 //
 //  ▲ STALLED  58% of the time all tasks wait for memory: 812 indexer reads back 40.0M/s  for 2m10
@@ -501,10 +544,11 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let Some(stall) = stalls.first() else { return line };
     line.text(95, " ▲ STALLED ", theme.danger);
     let share = format!("{:.0}% of the time", stall.share * 100.0);
-    let waiter = stall.waiter.map(|(id, bytes)| {
+    let name = |id| {
         let facts = snapshot.row(id).map(|row| &*row.facts);
-        (labels::process(id, facts, if width < 100 { 16 } else { 36 }), bytes)
-    });
+        labels::process(id, facts, if width < 100 { 16 } else { 36 })
+    };
+    let waiter = stall.waiter.map(|(id, bytes)| (name(id), bytes));
     let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(path, width));
     match (stall.kind, cgroup) {
         (StallKind::Thrash, cgroup) => {
@@ -534,6 +578,9 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
             );
             line.text(60, " (memory.high)", theme.dim);
         }
+    }
+    if let Some((id, pace)) = stall.taker {
+        line.text(70, format!("  {} takes {}", name(id), units::pace(pace)), theme.warning);
     }
     let long = units::span(app.engine.history.elapsed_since(stall.since));
     line.text(40, format!("  for {long}"), theme.dim);

@@ -320,7 +320,7 @@ fn process_line(app: &App, sample: &ProcessSample, width: usize) -> StatusLine {
         labels::missing_reasons(sample)
     };
     let place = match (&facts.container, &facts.unit) {
-        (Some(container), _) => Some(format!("container {}", text::safe_prefix(container, 16))),
+        (Some(container), _) => Some(format!("container {}", text::safe_prefix(container.name(), 32))),
         (None, unit) => unit.as_deref().map(|unit| text::safe_prefix(unit, 32).into_owned()),
     };
     // 12 for the pid and the separators.

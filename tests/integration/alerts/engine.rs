@@ -281,6 +281,6 @@ fn the_system_has_rules_of_its_own() {
     let newest = evaluator.alerts.events().front().unwrap();
     assert_eq!(
         (newest.target_name(), newest.details.figures.len()),
-        (&b"system"[..], 25)
+        (&b"system"[..], 27)
     );
 }

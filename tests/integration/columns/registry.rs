@@ -154,6 +154,10 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
             "state",
             "unit",
             "container",
+            "container_id",
+            "pod",
+            "namespace",
+            "image",
             "cgroup",
             "family",
             "host",
@@ -177,7 +181,15 @@ fn known() -> (ProcessSample, RowHistory) {
         f.unit = Some((*b"init.scope").into());
         f.exe = Ok((*b"/sbin/init").into());
         f.replaced = Some(zmtop::model::Replaced::Updated);
-        f.container = Some((*b"0123456789ab").into());
+        f.container = Some(Arc::new(zmtop::model::Container {
+            id: (*b"0123456789ab").into(),
+            names: Ok(zmtop::model::ContainerNames {
+                name: (*b"web").into(),
+                pod: Some((*b"web-7d9f").into()),
+                namespace: Some((*b"shop").into()),
+                image: Some((*b"nginx:1.27").into()),
+            }),
+        }));
     });
     sample.oom_score = Ok(1);
     sample.held = crate::support::holding(4096);

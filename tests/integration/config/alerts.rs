@@ -31,7 +31,14 @@ fn the_shipped_example_is_sound_and_says_what_is_the_default() {
         bell: false,
         ..AlertSettings::default()
     };
-    assert_eq!(Settings::default().alerts, [shipped]);
+    let kills = AlertSettings {
+        name: "killed for lack of memory".into(),
+        when: "recent_kills>0".into(),
+        on: "system".into(),
+        bell: false,
+        ..AlertSettings::default()
+    };
+    assert_eq!(Settings::default().alerts, [shipped, kills]);
     let alerts = parse(example()).alerts;
     let default = AlertSettings {
         name: "big".into(),

@@ -13,8 +13,8 @@ use zmtop::model::cgroup::Count;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::{
-    CgroupFigures, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing, ProcessSample, Reading,
-    Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
+    CgroupFigures, Container, ContainerNames, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing,
+    ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
 
 /// Names that anyone could have chosen.
@@ -160,7 +160,15 @@ pub(crate) fn hostile() -> Snapshot {
             f.cgroup = Ok(Arc::clone(&shared));
             f.exe = Ok(Arc::clone(&shared));
             f.unit = Some(Arc::clone(&shared));
-            f.container = Some(shared);
+            f.container = Some(Arc::new(Container {
+                id: (*shared).into(),
+                names: Ok(ContainerNames {
+                    name: (*shared).into(),
+                    pod: Some((*shared).into()),
+                    namespace: None,
+                    image: Some((*shared).into()),
+                }),
+            }));
         })
     });
     let mut made = snapshot(Duration::from_secs(5), rows.collect());
@@ -228,6 +236,32 @@ fn memory() -> BoxedStrategy<Memory> {
         .boxed()
 }
 
+fn container() -> BoxedStrategy<Arc<Container>> {
+    let optional = || proptest::option::of(bytes());
+    let named = (bytes(), (bytes(), optional(), optional(), optional()));
+    let named = named.prop_map(|(id, (name, pod, namespace, image))| {
+        let boxed = |text: Option<Vec<u8>>| text.map(Into::into);
+        let names = ContainerNames {
+            name: name.into(),
+            pod: boxed(pod),
+            namespace: boxed(namespace),
+            image: boxed(image),
+        };
+        Container {
+            id: id.into(),
+            names: Ok(names),
+        }
+    });
+    let unnamed = ("[0-9a-f]{12,64}", reading(Just(()))).prop_filter_map("a reason", |(id, names)| {
+        let names = Err(names.err()?);
+        Some(Container {
+            id: id.into_bytes().into(),
+            names,
+        })
+    });
+    prop_oneof![named, unnamed].prop_map(Arc::new).boxed()
+}
+
 fn facts() -> BoxedStrategy<Facts> {
     let paths = (
         reading(bytes()),
@@ -238,7 +272,7 @@ fn facts() -> BoxedStrategy<Facts> {
     let replaced = prop_oneof![Just(None), Just(Some(Replaced::Updated)), Just(Some(Replaced::Deleted))];
     let names = (
         proptest::option::of(shared()),
-        proptest::option::of(shared()),
+        proptest::option::of(container()),
         reading(any::<u32>()),
     );
     (bytes(), paths, replaced, names)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use zmtop::model::Missing;
-use zmtop::model::snapshot::{OomKill, OomVictim};
+use zmtop::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
 use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
 
 /// Inputs of every kind, some of them missing.
@@ -52,18 +52,45 @@ pub(super) fn inputs() -> AccountingInputs {
     }
 }
 
-/// A kill whose victim is known, and one whose is not.
+/// A kill of which the log has everything, one of an older recording, and one whose victim is not known.
 pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
-    let kill = |victim| OomKill {
+    let kill = |record, victim| OomKill {
         time,
         monotonic_ms: Ok(1234),
+        record,
         victim,
     };
-    let victim = OomVictim {
+    let old = OomVictim {
         pid: 7,
         comm: (*b"ev\xffil) (").into(),
         rss: 1 << 30,
         by_cgroup: true,
+        parts: None,
+        constraint: None,
+        limit: None,
+        cgroup: None,
+        group: None,
     };
-    [kill(Ok(victim)), kill(Err(Missing::Denied))].into()
+    let whole = OomVictim {
+        parts: Some(RssParts {
+            anon: 1 << 30,
+            file: 0,
+            shmem: 0,
+        }),
+        constraint: Some(Constraint::Cgroup),
+        limit: Some(OomLimit {
+            cgroup: (*b"/sh\xffop").into(),
+            size: Some(2 << 30),
+            usage: None,
+        }),
+        cgroup: Some((*b"/sh\xffop/web").into()),
+        group: Some((*b"/sh\xffop/web").into()),
+        ..old.clone()
+    };
+    [
+        kill(Some(812), Ok(whole)),
+        kill(None, Ok(old)),
+        kill(None, Err(Missing::Denied)),
+    ]
+    .into()
 }

@@ -34,7 +34,7 @@ fn taken(by: GroupBy, path: &str, name: &str) -> Option<usize> {
     let name = bytes(name);
     let sample = placed(process(1, 0, "a"), "root", path, |f: &mut Facts| match by {
         GroupBy::Unit => f.unit = Some(name),
-        _ => f.container = Some(name),
+        _ => f.container = Some(zmtop::model::Container::named(&*name)),
     });
     let made = groups(&machine(vec![sample]), by);
     let current = made[0].cgroup?.current.unwrap();

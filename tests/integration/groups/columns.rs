@@ -7,7 +7,7 @@ use zmtop::columns::{COLUMNS, Cell, Row, SortKey, Value, cell, find};
 use zmtop::group;
 use zmtop::group::{Change, Group, GroupBy};
 use zmtop::history::History;
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Replaced, Snapshot};
+use zmtop::model::{CgroupFigures, Container, ContainerNames, Missing, ProcessSample, Replaced, Snapshot};
 use zmtop::units::Units;
 
 use super::{bytes, groups, placed, program};
@@ -19,7 +19,16 @@ fn machine() -> Snapshot {
         let sample = program(pid, 1, "postgres", "/usr/lib/postgres");
         let mut sample = placed(sample, "bob", "/system.slice/db.service", |f| {
             f.unit = Some(bytes("db.service"));
-            f.container = Some(bytes("system.slice"));
+            let names = ContainerNames {
+                name: (*b"system.slice").into(),
+                pod: Some((*b"web").into()),
+                namespace: Some((*b"shop").into()),
+                image: None,
+            };
+            f.container = Some(Arc::new(Container {
+                id: (*b"system.slice").into(),
+                names: Ok(names),
+            }));
             f.replaced = (pid == 9).then_some(Replaced::Updated);
         });
         sample.walk = Ok(walk(pss * MIB, swap * MIB));
@@ -110,12 +119,13 @@ fn figures_are_the_sums() {
 #[test]
 fn a_word_is_said_where_the_grouping_is_by_it() {
     let snap = machine();
-    let words = ["comm", "user", "unit", "container", "cgroup"];
+    let words = ["comm", "user", "unit", "container", "pod", "cgroup"];
     let names = [
         "postgres",
         "bob",
         "db.service",
         "system.slice",
+        "shop/web",
         "/system.slice/db.service",
     ];
     for (by, (column, name)) in GroupBy::OF_PROCESSES.into_iter().zip(words.into_iter().zip(names)) {

@@ -21,7 +21,9 @@ fn of(pid: u32, ppid: u32, arguments: &str) -> ProcessSample {
 }
 
 fn in_container(sample: ProcessSample, id: &str) -> ProcessSample {
-    with_facts(sample, |facts| facts.container = Some(bytes(id)))
+    with_facts(sample, |facts| {
+        facts.container = Some(zmtop::model::Container::named(id.as_bytes()));
+    })
 }
 
 /// Checks the family of each process, rows in any order.

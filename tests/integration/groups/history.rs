@@ -48,7 +48,7 @@ fn every_group_of_every_kind_has_a_history() {
     let rows = |pss| {
         let one = placed(nginx(7, pss), "alice", "/a.slice/x.service", |f| {
             f.unit = Some(bytes("x.service"));
-            f.container = Some(bytes("web"));
+            f.container = Some(zmtop::model::Container::of_pod(b"shop/web"));
         });
         vec![one, placed(nginx(8, 1), "bob", "/b", |_| {})]
     };
@@ -67,7 +67,7 @@ fn every_group_of_every_kind_has_a_history() {
         }
     }
     // Each is a family of one, which has no history of its own.
-    assert_eq!(history.groups(), 1 + 2 + 2 + 2 + 2);
+    assert_eq!(history.groups(), 1 + 2 + 2 + 2 + 2 + 2);
     assert!(history.group(&key(GroupBy::User, "carol")).is_none());
     assert!(history.group(&key(GroupBy::Mapping, "nginx")).is_none());
 }
@@ -164,7 +164,7 @@ fn new_facts_move_a_process_to_its_other_groups_at_once() {
         let title = format!("postgres: {place}");
         let sample = placed(program(pid, 1, place, "/bin/x"), place, &format!("/{place}"), |facts| {
             facts.unit = Some(bytes(format!("{place}.service")));
-            facts.container = Some(bytes(place));
+            facts.container = Some(zmtop::model::Container::of_pod(place.as_bytes()));
             facts.cmdline = Ok(title.into_bytes().into());
             facts.exe = Ok(bytes(format!("/usr/bin/{place}")));
         });

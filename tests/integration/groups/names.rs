@@ -148,6 +148,6 @@ fn every_way_has_a_name_of_its_own() {
         assert_eq!(by.title().to_lowercase(), by.id());
     }
     assert_eq!(GroupBy::from_id("nonsense"), None);
-    assert_eq!(GroupBy::OF_PROCESSES[..], GroupBy::ALL[..7]);
-    assert_eq!(GroupBy::OF_ONE_HOST[..], GroupBy::ALL[..6]);
+    assert_eq!(GroupBy::OF_PROCESSES[..], GroupBy::ALL[..8]);
+    assert_eq!(GroupBy::OF_ONE_HOST[..], GroupBy::ALL[..7]);
 }

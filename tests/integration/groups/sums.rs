@@ -25,7 +25,7 @@ fn any_process(pid: u32) -> impl Strategy<Value = ProcessSample> {
             let cgroup = format!("/system.slice/{unit}.service");
             let mut sample = placed(sample, &format!("user{user}"), &cgroup, |f| {
                 f.unit = (unit > 0).then(|| bytes(format!("{unit}.service")));
-                f.container = (unit > 2).then(|| bytes("0123456789ab"));
+                f.container = (unit > 2).then(|| zmtop::model::Container::of_pod(b"shop/0123456789ab"));
                 f.replaced = match replaced {
                     7 => Some(Replaced::Updated),
                     8 => Some(Replaced::Deleted),
@@ -63,7 +63,8 @@ fn plainly(rows: &[ProcessSample], row: &ProcessSample, by: GroupBy) -> Option<V
         GroupBy::User => Some(facts.user.as_ref().unwrap().to_vec()),
         GroupBy::Host => facts.host.as_ref().map(|host| host.to_vec()),
         GroupBy::Unit => facts.unit.as_ref().map(|u| u.to_vec()),
-        GroupBy::Container => facts.container.as_ref().map(|c| c.to_vec()),
+        GroupBy::Container => facts.container.as_ref().map(|c| c.name().to_vec()),
+        GroupBy::Pod => facts.container.as_ref().map(|_| b"shop/0123456789ab".to_vec()),
         GroupBy::Cgroup => Some(facts.cgroup.as_ref().unwrap().to_vec()),
         GroupBy::Family => {
             // Nothing here starts other programs but pid 1.

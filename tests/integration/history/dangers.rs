@@ -306,3 +306,61 @@ fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
     };
     assert_eq!((part.id, danger.place.as_deref()), ("shmem", Some(&b"/mnt"[..])));
 }
+
+#[test]
+fn a_limit_more_than_a_minute_away_is_told_within_15_seconds() {
+    let growing = |second: u64| second.saturating_sub(60);
+    let cgroups = |second| vec![("/night", 100, 4 + growing(second))];
+    assert_eq!(
+        limits_after(75, |second| 4000 - growing(second), cgroups),
+        [cgroup("/night")]
+    );
+}
+
+#[test]
+fn a_kill_below_a_limit_is_no_danger_of_the_machine() {
+    // Its memory is uncharged in the second in which it is killed, and free a second later.
+    let used = |second: u64| if second < 90 { 3 * second.saturating_sub(60) } else { 0 };
+    let cgroups = |second| vec![("/shop", 100, 4 + used(second))];
+    let left = |second: u64| 300 - used(second.saturating_sub(1));
+    for seconds in 90..100 {
+        let found = limits_after(seconds, left, cgroups);
+        assert!(!found.contains(&Limit::Machine), "{seconds}");
+        assert_eq!(found.is_empty(), seconds > 90, "{seconds}");
+    }
+    // The cgroup is gone with its process.
+    let gone = |second| if second < 90 { cgroups(second) } else { Vec::new() };
+    for seconds in 91..100 {
+        assert_eq!(limits_after(seconds, left, gone), []);
+    }
+}
+
+#[test]
+fn one_that_takes_more_than_ever_is_told_even_if_the_machine_had_less_before() {
+    // Others had taken 250 of 400 MiB a while ago.
+    let mut history = History::new(Duration::from_secs(10));
+    let grows = |second: u64| 20 * second.saturating_sub(100);
+    for second in 0..=104_u64 {
+        let before = if second < 60 { 4 * second.min(50) } else { 0 };
+        let rows = vec![
+            holding(10, "before", "/", 50 + before),
+            holding(11, "hog", "/", 10 + grows(second)),
+        ];
+        let mut snap = machine(second, 400 - before - grows(second), rows);
+        snap.cgroups = Arc::default();
+        history.push(&snap);
+    }
+    let [danger] = history.dangers() else {
+        panic!("{:?}", history.dangers())
+    };
+    assert_eq!((&danger.limit, pid(danger)), (&Limit::Machine, Some(11)));
+    // A collector that takes no more than before.
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0..=220_u64 {
+        let used = 15 * (second % 20);
+        let mut snap = machine(second, 600 - used, vec![holding(10, "java", "/", 10 + used)]);
+        snap.cgroups = Arc::default();
+        history.push(&snap);
+        assert!(second < 40 || history.dangers().is_empty(), "{second}");
+    }
+}

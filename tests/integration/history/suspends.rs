@@ -45,6 +45,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
         suspects: &found,
         dangers: &[],
         stalls: &[],
+        kills: Vec::new(),
         grown: &HashMap::new(),
         more: 0,
         shortfall: *history.shortfall(),

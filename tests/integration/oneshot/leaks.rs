@@ -4,18 +4,22 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot};
+use crate::support::rows::{MIB, process, snapshot, with_facts};
 
 use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingGrowth, Presence};
+use zmtop::history::stalls::{Stall, StallKind};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
+use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
-use zmtop::model::{Facts, Identity};
+use zmtop::model::{Facts, Identity, Missing};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
 use zmtop::trend::{Judgement, Metric, Reasons, Verdict};
@@ -115,6 +119,28 @@ fn written_with(suspects: &[Suspect], shortfall: Shortfall, format: Format, widt
     written_of(suspects, &[], shortfall, format, width)
 }
 
+/// Of the machine and of a cgroup.
+fn stalls() -> [Stall; 2] {
+    let one = one(1, "init").0;
+    let id = one.process().expect("it is one");
+    let thrash = Stall {
+        cgroup: None,
+        kind: StallKind::Thrash,
+        share: 0.58,
+        since: NOW,
+        waiter: Some((id, 4e7)),
+        taker: Some((id, 2e6)),
+    };
+    let throttled = Stall {
+        cgroup: Some(b"/a\nb"[..].into()),
+        kind: StallKind::Throttled,
+        waiter: None,
+        taker: None,
+        ..thrash.clone()
+    };
+    [thrash, throttled]
+}
+
 fn written_of(
     suspects: &[Suspect],
     dangers: &[Danger],
@@ -138,6 +164,7 @@ fn written_of(
         .map(|first| (first.key.clone(), heap))
         .into_iter()
         .collect();
+    let (kills, stalls) = (kills(), stalls());
     let report = LeaksReport {
         snapshot: &snap,
         suspends: &Suspends::default(),
@@ -145,7 +172,8 @@ fn written_of(
         by: None,
         suspects,
         dangers,
-        stalls: &[],
+        stalls: stalls.get(..2 * dangers.len().min(1)).unwrap_or_default(),
+        kills: kills.iter().filter(|_| !dangers.is_empty()).collect(),
         grown: &grown,
         more: 2,
         shortfall,
@@ -159,8 +187,43 @@ fn written_of(
     String::from_utf8(out).unwrap()
 }
 
+/// A kill of which all is known, and one of which nothing is.
+fn kills() -> [Kill; 2] {
+    let seen = with_facts(process(9137, 1, "/srv/importer --all\x1b[31m"), |facts| {
+        facts.container = Some(zmtop::model::Container::named(&b"3f4ab2c8e9d0"[..]));
+    });
+    let whole = Kill {
+        event: killed(NOW.as_secs() - 14, 5, 9137, "importer", 148, Some("/sh\x1bop")),
+        at: NOW.saturating_sub(Duration::from_secs(14)),
+        known: Some(KnownVictim {
+            id: seen.id,
+            facts: seen.facts,
+            footprint: 147 * MIB,
+        }),
+        grower: Some(Grower {
+            key: one(12, "python3").0,
+            name: (*b"python3").into(),
+            bytes: 300 * MIB,
+            over: Duration::from_secs(120),
+        }),
+        is_seen: false,
+    };
+    let unknown = Kill {
+        event: OomKill {
+            record: None,
+            victim: Err(Missing::Denied),
+            ..whole.event.clone()
+        },
+        known: None,
+        grower: None,
+        ..whole.clone()
+    };
+    [whole, unknown]
+}
+
 fn dangers() -> [Danger; 3] {
     let forecast = Forecast {
+        is_tooth: false,
         left: 16 << 30,
         pace: 1_500_000.0,
         window: Duration::from_secs(128),
@@ -345,7 +408,7 @@ fn options_that_make_no_sense_are_told() {
         (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),
         (
             &["leaks", "--by", "mapping"],
-            "possible values: command, user, unit, container, cgroup",
+            "possible values: command, user, unit, container, pod, cgroup",
         ),
         (&["leaks", "--at", "-5m"], "--from"),
         (

@@ -136,7 +136,7 @@ fn hostile_names_stay_in_their_cells() {
         .into());
         f.user = Ok(evil.into());
         f.unit = Some(evil.into());
-        f.container = Some(b"\xf0\x9f\x1b".as_slice().into());
+        f.container = Some(zmtop::model::Container::named(b"\xf0\x9f\x1b".as_slice()));
         f.cgroup = Ok([evil; 100].concat().into());
     }));
     let plain = rows.len() + 1;

@@ -1,6 +1,7 @@
 //! cgroup paths, units and containers.
 
 use zmtop::model::Missing;
+use zmtop::proc::cgroup::container::{owner, pod_uid};
 use zmtop::proc::cgroup::{CgroupPath, parse};
 
 const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -9,7 +10,11 @@ const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd
 fn read(bytes: &str) -> (String, Option<String>, Option<String>) {
     let text = |b: &[u8]| String::from_utf8(b.to_vec()).unwrap();
     let place = parse(bytes.as_bytes()).unwrap();
-    (text(place.path), place.unit.map(text), place.container.map(text))
+    let container = place.container.map(|found| match found.name {
+        Some(name) => text(&name),
+        None => found.id.iter().take(12).map(|b| char::from(*b)).collect(),
+    });
+    (text(place.path), place.unit.map(text), container)
 }
 
 #[test]
@@ -90,6 +95,33 @@ fn containers_are_known_by_their_paths() {
         ("/lxc/web/init.scope".into(), Some("web")),
         ("/lxc.payload.web/init.scope".into(), Some("web")),
         ("/lxc.payload/web".into(), Some("web")),
+        ("/lxc.payload.".into(), None),
+        (format!("/system.slice/nerdctl-{ID}.scope"), id),
+        (format!("/system.slice/web.service/libpod-payload-{ID}"), id),
+        (
+            r"/machine.slice/machine-deb\x2dtest.scope/payload".into(),
+            Some("deb-test"),
+        ),
+        (r"/machine.slice/machine-a\x2.scope".into(), Some(r"a\x2")),
+        (
+            r"/machine.slice/systemd-nspawn@deb\x2dtest.service/payload/init.scope".into(),
+            Some("deb-test"),
+        ),
+        ("/machine.slice/machine-.scope".into(), None),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/app-flatpak-org.mozilla.firefox-1234.scope".into(),
+            Some("org.mozilla.firefox"),
+        ),
+        ("/user.slice/app-flatpak-x.scope".into(), None),
+        ("/user.slice/snap.firefox.firefox-0f1e.scope".into(), Some("firefox")),
+        ("/system.slice/snap.lxd.daemon.service".into(), Some("lxd")),
+        ("/system.slice/snap.scope".into(), None),
+        (
+            "/nomad.slice/share.slice/88c00a72-09fa-4f0b-b2e7-185fcaff3b0d.api.scope".into(),
+            Some("api"),
+        ),
+        ("/nomad/é8c00a72-09fa-4f0b-b2e7-185fcaff3b0d.api".into(), None),
+        ("/garden/7ef4-b1".into(), Some("7ef4-b1")),
         (format!("/machine.slice/libpod-conmon-{ID}.scope"), None),
         ("/docker/buildkit".into(), None),
         ("/docker/0123".into(), None),
@@ -98,6 +130,43 @@ fn containers_are_known_by_their_paths() {
         (format!("/system.slice/docker-{}.scope", ID.to_uppercase()), None),
     ] {
         assert_eq!(read(&format!("0::{path}\n")).2.as_deref(), container, "{path}");
+    }
+}
+
+#[test]
+fn the_path_says_the_owner_and_the_pod() {
+    let pod = |path: &str| pod_uid(path.as_bytes()).map(|uid| String::from_utf8(uid).unwrap());
+    let uid = Some("88c00a72-09fa-4f0b-b2e7-185fcaff3b0d".to_owned());
+    let below = "88c00a72_09fa_4f0b_b2e7_185fcaff3b0d.slice/cri-containerd-0123456789ab.scope";
+    for start in [
+        "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod",
+        "/kubepods.slice/kubepods-pod",
+        "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod",
+    ] {
+        assert_eq!(pod(&format!("{start}{below}")), uid, "{start}");
+    }
+    assert_eq!(
+        pod("/kubepods/burstable/pod88c00a72-09fa-4f0b-b2e7-185fcaff3b0d/0123456789ab"),
+        uid
+    );
+    for path in [
+        "/kubepods.slice/kubepods-podx.slice",
+        "/machine.slice/libpod-0123456789ab.scope",
+        "/podcafecafe",
+        "/",
+    ] {
+        assert_eq!(pod(path), None, "{path}");
+    }
+    assert_eq!(
+        owner(b"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope"),
+        1000
+    );
+    for path in [
+        "/machine.slice/libpod-0123.scope",
+        "/user.slice/user-x.slice",
+        "/user.slice/user-99999999999.slice",
+    ] {
+        assert_eq!(owner(path.as_bytes()), 0, "{path}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use zmtop::model::cgroup::Count;
 use zmtop::model::{CgroupFigures, Missing, Snapshot};
 use zmtop::sampler::{Needs, Scanner};
 
@@ -160,4 +161,69 @@ fn a_read_that_never_returns_says_so() {
         }
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", snapshot.cgroups);
     }
+}
+
+#[test]
+fn cgroups_with_a_limit_are_watched_without_a_request() {
+    let tree = tree(V2, "0:");
+    for (file, content) in [
+        ("a.slice/memory.max", "max\n"),
+        ("a.slice/memory.current", "9000\n"),
+        ("a.slice/b.service/memory.max", "8192\n"),
+        ("a.slice/b.service/memory.high", "8000\n"),
+        ("a.slice/b.service/memory.current", "5000\n"),
+        (
+            "a.slice/b.service/memory.stat",
+            "anon 900\nactive_file 1000\ninactive_file 2000\nslab_reclaimable 30\npgmajfault 77\n",
+        ),
+        (
+            "a.slice/b.service/memory.events",
+            "low 0\nhigh 5\nmax 3\noom 2\noom_kill 1\n",
+        ),
+        (
+            "a.slice/b.service/memory.pressure",
+            "some avg10=1.00 avg60=0.50 avg300=0.10 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=700000\n",
+        ),
+    ] {
+        tree.write(&format!("sys/fs/cgroup/{file}"), content);
+    }
+    let mut scanner = Scanner::new(&tree.options());
+    // A single table needs none.
+    assert!(block_on(scanner.tick()).cgroups.is_empty());
+    let snapshot = block_on(scanner.tick());
+    let paths: Vec<_> = snapshot.cgroups.keys().map(|path| &**path).collect();
+    assert_eq!(paths, [&b"/a.slice/b.service"[..]]);
+    let found = figures(&snapshot, "/a.slice/b.service");
+    assert_eq!(found.ceiling(), Some((8000, true)));
+    assert_eq!((found.reclaimable, found.major_faults), (Ok(3030), Ok(Count(77))));
+    assert_eq!(found.oom_kills, Ok(Count(1)));
+    assert_eq!(found.stalled_some, Ok(Duration::from_millis(1500)));
+    assert_eq!(found.stalled_full, Ok(Duration::from_millis(700)));
+}
+
+#[test]
+fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
+    let tree = tree(V1, "4:memory");
+    for (file, content) in [
+        ("memory.limit_in_bytes", "9223372036854771712\n"),
+        ("a.slice/memory.limit_in_bytes", "9223372036854771712\n"),
+        ("a.slice/b.service/memory.usage_in_bytes", "5000\n"),
+        ("a.slice/b.service/memory.limit_in_bytes", "8192\n"),
+        (
+            "a.slice/b.service/memory.stat",
+            "active_file 1\ntotal_active_file 1000\ntotal_inactive_file 2000\ntotal_pgmajfault 7\n",
+        ),
+        (
+            "a.slice/b.service/memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n",
+        ),
+    ] {
+        tree.write(&format!("sys/fs/cgroup/memory/{file}"), content);
+    }
+    let mut scanner = Scanner::new(&tree.options());
+    block_on(scanner.tick());
+    let found = figures(&block_on(scanner.tick()), "/a.slice/b.service");
+    assert_eq!((found.ceiling(), found.reclaimable), (Some((8192, false)), Ok(3000)));
+    assert_eq!((found.major_faults, found.oom_kills), (Ok(Count(7)), Ok(Count(4))));
+    assert_eq!(found.stalled_full, Err(Missing::Unsupported));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
-use zmtop::model::snapshot::OomKill;
+use zmtop::model::kill::OomKill;
 use zmtop::model::{Missing, Snapshot};
 use zmtop::sampler::{Needs, Options, Scanner};
 
@@ -140,4 +140,93 @@ fn a_kill_that_the_log_does_not_tell_of_is_there_without_its_victim() {
     assert_eq!(block_on(scanner.full()).oom_kills.len(), 32);
     vmstat(0);
     assert_eq!(two(&mut scanner).oom_kills.len(), 32);
+}
+
+#[test]
+fn a_kill_has_its_limit_and_its_group_even_if_the_log_tells_that_later() {
+    let tree = tree();
+    let vmstat = |kills: u32| tree.system("vmstat", format!("oom_kill {kills}\n"));
+    vmstat(0);
+    tree.write("dev/kmsg", "");
+    let mut scanner = Scanner::new(&tree.options());
+    block_on(scanner.full());
+    let kill = |record: u32, pid: u32, comm: &str| {
+        let figures = "total-vm:9kB, anon-rss:8kB, file-rss:0kB";
+        format!("3,{record},55,-;Memory cgroup out of memory: Killed process {pid} ({comm}) {figures}\n")
+    };
+    let summary = "6,1,55,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/shop,\
+                   task_memcg=/shop/web,task=web,pid=200,uid=0\n";
+    let mut log = "6,0,55,-;memory: usage 90kB, limit 100kB, failcnt 9\n".to_owned() + summary + &kill(2, 200, "web");
+    tree.write("dev/kmsg", &log);
+    vmstat(1);
+    let snapshot = two(&mut scanner);
+    let first = snapshot.oom_kills[0].victim.clone().unwrap();
+    let limit = first.limit.as_ref().unwrap();
+    assert_eq!(
+        (&*limit.cgroup, limit.size, first.group),
+        (&b"/shop"[..], Some(100 << 10), None)
+    );
+    assert_eq!(snapshot.oom_kills[0].record, Some(2));
+    log += "6,3,56,-;Tasks in /shop are going to be killed due to memory.oom.group set\n";
+    log += &(kill(4, 200, "web") + &kill(5, 201, "cron"));
+    tree.write("dev/kmsg", &log);
+    // The kernel counts the first victim twice.
+    vmstat(3);
+    let snapshot = two(&mut scanner);
+    assert_eq!(pids(&snapshot.oom_kills), [Ok(200), Ok(201)]);
+    for kill in &*snapshot.oom_kills {
+        assert_eq!(kill.victim.as_ref().unwrap().group.as_deref(), Some(&b"/shop"[..]));
+    }
+    assert_eq!((snapshot.oom_counts.cgroup, snapshot.oom_counts.unknown), (2, 0));
+}
+
+#[test]
+fn a_flood_of_kills_is_counted_by_cause() {
+    let tree = tree();
+    let vmstat = |kills: u32| tree.system("vmstat", format!("oom_kill {kills}\n"));
+    vmstat(0);
+    tree.write("dev/kmsg", "");
+    let mut scanner = Scanner::new(&tree.options());
+    block_on(scanner.full());
+    // The log is read once from its beginning; from then on it is known what is new.
+    tree.write("dev/kmsg", kill(1, 1, "a"));
+    vmstat(1);
+    two(&mut scanner);
+    let log: String = (1..=1000).map(|n| kill(n, n, "a")).collect();
+    tree.write("dev/kmsg", log);
+    vmstat(1000);
+    let snapshot = two(&mut scanner);
+    assert_eq!(snapshot.oom_kills.len(), 32);
+    assert_eq!(snapshot.oom_kills.last().unwrap().victim.as_ref().unwrap().pid, 1000);
+    let counts = snapshot.oom_counts;
+    assert_eq!((counts.machine + counts.unknown, counts.cgroup), (1000, 0));
+    assert!(counts.machine > 0);
+}
+
+#[test]
+fn a_kill_that_the_log_has_before_the_counter_is_told_once() {
+    let tree = tree();
+    let vmstat = |kills: u32| tree.system("vmstat", format!("oom_kill {kills}\n"));
+    vmstat(0);
+    tree.write("dev/kmsg", kill(1, 100, "a"));
+    let mut scanner = Scanner::new(&tree.options());
+    block_on(scanner.full());
+    vmstat(1);
+    assert_eq!(pids(&two(&mut scanner).oom_kills), [Ok(100)]);
+    let log = kill(1, 100, "a") + &kill(2, 200, "b") + &kill(3, 300, "c");
+    tree.write("dev/kmsg", log);
+    for counted in 2..=3 {
+        vmstat(counted);
+        for _ in 0..5 {
+            assert_eq!(pids(&block_on(scanner.full()).oom_kills)[1..], [Ok(200), Ok(300)]);
+        }
+    }
+    // The next one that is not logged is told again.
+    vmstat(4);
+    for _ in 0..4 {
+        block_on(scanner.full());
+    }
+    let snapshot = block_on(scanner.full());
+    assert_eq!(pids(&snapshot.oom_kills)[3..], [Err(Missing::Gone)]);
+    assert_eq!((snapshot.oom_counts.machine, snapshot.oom_counts.unknown), (3, 1));
 }

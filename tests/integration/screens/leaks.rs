@@ -117,7 +117,7 @@ fn the_page_at_every_size() {
 fn a_group_in_full() {
     let mut session = session(120, 40, CALLED);
     photograph!("group-panel-120x40", session.keys("Tab p"));
-    session.keys("p Tab Tab Tab Tab p");
+    session.keys("p Tab Tab Tab Tab Tab p");
     photograph!("group-panel-80x24", session.feed(Event::Resize(80, 24)));
 }
 

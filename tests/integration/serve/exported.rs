@@ -21,9 +21,13 @@ pub(super) struct Exported {
 
 impl Exported {
     pub(super) fn new(top: usize) -> Self {
+        Self::by(GroupBy::Command, top)
+    }
+
+    pub(super) fn by(by: GroupBy, top: usize) -> Self {
         Self {
             state: State::new(History::new(Duration::from_secs(10)), Alerts::default()),
-            exporter: Exporter::new(GroupBy::Command, top, SystemTime::UNIX_EPOCH),
+            exporter: Exporter::new(by, top, SystemTime::UNIX_EPOCH),
             second: 0,
         }
     }

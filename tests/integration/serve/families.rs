@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::{Missing, ProcessSample, RowChanges, Snapshot};
+use zmtop::group::GroupBy;
+use zmtop::model::{Container, Missing, ProcessSample, RowChanges, Snapshot};
 use zmtop::serve::Family;
 
 use super::exported::{Exported, sized};
-use crate::support::rows::{MIB, snapshot};
+use crate::support::rows::{MIB, snapshot, with_facts};
 
 /// The value of a series with this group or other label; `None` where there is none.
 fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
@@ -41,6 +42,43 @@ fn the_largest_groups_have_series_and_the_others_are_summed() {
     assert_eq!(value(&families, "zmtop_groups_shown", ""), Some(3.0));
     let series: usize = families.iter().map(|family| family.series.len()).sum();
     assert_eq!(value(&families, "zmtop_series", ""), Some(series as f64));
+}
+
+#[test]
+fn groups_of_containers_have_their_pod_and_namespace() {
+    let mut exported = Exported::by(GroupBy::Container, 3);
+    let contained = |pid, container: Arc<Container>| {
+        with_facts(sized(pid, "/bin/app", 10), |facts| {
+            facts.container = Some(container);
+            facts.cgroup = Ok(Arc::from(&b"/a"[..]));
+        })
+    };
+    let rows = vec![
+        contained(1, Container::of_pod(b"shop/checkout-7d9f")),
+        contained(2, Container::named(*b"web")),
+    ];
+    let families = exported.after(0, rows);
+    let family = families.iter().find(|family| family.name == "zmtop_pss").unwrap();
+    let mut labels: Vec<_> = family
+        .series
+        .iter()
+        .map(|series| {
+            series
+                .labels
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+                .join(",")
+        })
+        .collect();
+    labels.sort();
+    assert_eq!(
+        labels,
+        [
+            "by=container,group=shop/checkout-7d9f,namespace=shop,pod=checkout-7d9f",
+            "by=container,group=web",
+        ]
+    );
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub(crate) fn grouped(step: u64) -> Vec<ProcessSample> {
                     f.comm = program.as_bytes().into();
                     f.exe = Ok(Arc::from(format!("/usr/bin/{program}").into_bytes()));
                     f.unit = (pid < 950).then(|| Arc::from(unit.as_bytes()));
-                    f.container = (pid >= 950).then(|| Arc::from(&b"0123456789ab"[..]));
+                    f.container = (pid >= 950).then(|| zmtop::model::Container::of_pod(b"shop/checkout-7d9f"));
                     f.cgroup = Ok(Arc::from(cgroup.as_bytes()));
                 }
                 if pid == 951 {

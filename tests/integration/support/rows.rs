@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use zmtop::model::kernel::KernelTables;
+use zmtop::model::kill::OomCounts;
 use zmtop::model::system::{AccountingInputs, SystemSample};
 use zmtop::model::{
     Counted, Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
@@ -91,6 +92,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         accounting: Arc::new(AccountingInputs::missing(Missing::Unsupported)),
         kernel: KernelTables::default(),
         oom_kills: Arc::from([]),
+        oom_counts: OomCounts::default(),
         processes: Ok(processes),
         changes: None,
         cgroups: Arc::default(),

@@ -6,6 +6,8 @@ use zmtop::account::countdown::{Countdown, Forecast};
 
 const MIB: f64 = (1 << 20) as f64;
 const WITHIN: Duration = Duration::from_secs(1800);
+/// `DANGER_REACH`.
+const REACH: f64 = 4.0;
 
 /// Pushes what is left, a value a second; returns what was told at each.
 fn told(seconds: u64, left: impl Fn(f64) -> f64) -> Vec<Option<Forecast>> {
@@ -13,7 +15,7 @@ fn told(seconds: u64, left: impl Fn(f64) -> f64) -> Vec<Option<Forecast>> {
     let each = (0..seconds).map(|second| {
         let left = left(second as f64).max(0.0) as u64;
         countdown.push(Duration::from_secs(1000 + second), left);
-        countdown.forecast(WITHIN, left)
+        countdown.forecast(WITHIN, left, REACH).filter(|found| !found.is_tooth)
     });
     each.collect()
 }
@@ -161,6 +163,40 @@ fn a_kill_ends_it_at_once() {
 }
 
 #[test]
+fn a_fall_that_slows_down_stays_a_danger_while_a_minute_is_left() {
+    // Programs fill the memory fast, and then as fast as it can be swapped out.
+    let slows = |second: f64| {
+        let fast = (second - 100.0).clamp(0.0, 17.0);
+        (400.0 - 20.0 * fast - 2.0 * (second - 117.0).clamp(0.0, 25.0)) * MIB
+    };
+    let told = told(160, slows);
+    let gaps: Vec<_> = (103..140).filter(|at| told[*at].is_none()).collect();
+    assert_eq!(gaps, [0_usize; 0]);
+    assert!(told[152..].iter().all(Option::is_none));
+}
+
+#[test]
+fn a_fall_to_where_it_was_before_is_marked() {
+    let mut countdown = Countdown::default();
+    let mut found = Vec::new();
+    for second in 0..110_u64 {
+        // It fell to 200 of 400 MiB before, and was not used up.
+        let left = match second {
+            0..40 => 400 - 5 * second,
+            40..100 => 400,
+            _ => 400 - 20 * (second - 100),
+        };
+        countdown.push(Duration::from_secs(second), left << 20);
+        found.push(
+            countdown
+                .forecast(WITHIN, left << 20, REACH)
+                .map(|found| found.is_tooth),
+        );
+    }
+    assert_eq!((found[30], found[103]), (Some(false), Some(true)));
+}
+
+#[test]
 fn a_part_that_never_runs_out_is_not_counted_as_left() {
     // 900 MiB of the values belong to limits that are nearer.
     let mut countdown = Countdown::default();
@@ -168,7 +204,7 @@ fn a_part_that_never_runs_out_is_not_counted_as_left() {
     for second in 0..60 {
         let left = 300 - 5 * second;
         countdown.push(Duration::from_secs(second), (900 + left) << 20);
-        told = countdown.forecast(WITHIN, left << 20);
+        told = countdown.forecast(WITHIN, left << 20, REACH);
     }
     let told = told.expect("it is told");
     assert_eq!(told.left, 5 << 20);
@@ -237,7 +273,7 @@ fn a_gap_in_the_values_is_no_pace() {
     // Half of it went while nobody looked.
     for second in 310..316 {
         countdown.push(Duration::from_secs(second), 1 << 29);
-        assert_eq!(countdown.forecast(WITHIN, 1 << 29), None);
+        assert_eq!(countdown.forecast(WITHIN, 1 << 29, REACH), None);
     }
 }
 

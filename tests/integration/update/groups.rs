@@ -23,6 +23,7 @@ fn tab_goes_round_and_shift_tab_back() {
         Scope::Groups(GroupBy::User),
         Scope::Groups(GroupBy::Unit),
         Scope::Groups(GroupBy::Container),
+        Scope::Groups(GroupBy::Pod),
         Scope::Groups(GroupBy::Cgroup),
         Scope::Groups(GroupBy::Family),
         Scope::Processes,
@@ -306,7 +307,7 @@ fn the_sampler_is_told_what_to_read() {
     assert!(told("Tab").is_empty());
     assert!(told("Tab").is_empty());
     assert_eq!(told("Tab"), [true]);
-    assert!(told("Tab Tab").is_empty());
+    assert!(told("Tab Tab Tab").is_empty());
     assert_eq!(told("Enter"), [false], "the processes show none of it");
     assert_eq!(told("Esc"), [true]);
     assert_eq!(told("Tab"), [false]);

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
-use crate::model::{Facts, Missing, Reading, Stat};
-use crate::proc::cgroup::{Mounts, Version};
+use crate::model::{Container, Facts, Missing, Reading, Stat};
+use crate::proc::cgroup::{Mounts, Version, above};
+use crate::proc::containers::Tree;
 use crate::proc::pid;
+use crate::sampler::containers::Lookup;
 use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::facts::{self, CgroupMembership, ExeFile, FactsRequest, FactsResult};
@@ -105,14 +107,14 @@ impl FactsCache {
         }
     }
 
-    fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>) {
+    fn set_cgroup(&mut self, cgroup: Reading<CgroupMembership>, container: Option<Arc<Container>>) {
         self.is_dirty |= cgroup.as_ref().is_err_and(|why| is_passing(*why));
         if matches!(cgroup, Err(Missing::Gone)) && self.facts.cgroup.is_ok() {
             return;
         }
-        let (path, unit, container) = match cgroup {
-            Ok(found) => (Ok(found.path), found.unit, found.container),
-            Err(why) => (Err(why), None, None),
+        let (path, unit) = match cgroup {
+            Ok(found) => (Ok(found.path), found.unit),
+            Err(why) => (Err(why), None),
         };
         let known = &*self.facts;
         if known.cgroup != path || known.unit != unit || known.container != container {
@@ -241,13 +243,13 @@ impl Table {
         all.filter(move |path| last.replace(*path) != Some(*path))
     }
 
-    /// Returns the cgroups of the processes that changed in this tick, as far as they are known.
+    /// Returns the cgroups of the processes that changed in this tick, as far as they are known, and their ancestors.
     pub(crate) fn touched_cgroups(&self) -> HashSet<&[u8]> {
         let entries = self.buffers.touched.iter().filter_map(|pid| self.entries.get(pid));
         let processes = entries.filter_map(|entry| entry.process.as_deref());
-        processes
-            .filter_map(|process| process.facts.facts.cgroup.as_deref().ok())
-            .collect()
+        let paths = processes.filter_map(|process| process.facts.facts.cgroup.as_deref().ok());
+        let levels = paths.flat_map(|path| std::iter::successors(Some(path), |path| above(path)));
+        levels.collect()
     }
 
     /// Returns jobs for the facts that are due, and for user names. `mounts` are given if the lists of cgroups there
@@ -312,6 +314,7 @@ impl Table {
         let processes = self.entries.values().filter_map(|e| e.process.as_deref());
         let in_use = || processes.filter_map(|p| p.facts.facts.uid.ok()).collect();
         jobs.extend(self.users.renew(now, in_use).into_iter().map(user_job));
+        jobs.extend(self.containers.lookups(now).into_iter().map(containers_job));
         jobs
     }
 
@@ -456,6 +459,27 @@ fn user_job(uid: u32) -> Job {
     )
 }
 
+fn containers_job(mut lookup: Lookup) -> Job {
+    job(
+        JobKey::Containers(lookup.owner),
+        20 * lookup.wanted.len() as u64 + 100,
+        |context, reader| {
+            let found = Tree::open(&context.roots)
+                .map(|tree| lookup.finder.find(&tree, lookup.owner, &lookup.wanted, reader.progress));
+            (lookup, found)
+        },
+        |scanner, (lookup, found)| {
+            let (table, now) = (&mut scanner.table, scanner.now);
+            let changed = table.containers.found(lookup, found, now);
+            table.set_containers(&changed);
+            // Those that became known meanwhile.
+            scanner
+                .jobs
+                .extend(table.containers.lookups(now).into_iter().map(containers_job));
+        },
+    )
+}
+
 impl Table {
     fn set_facts(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
         let process = result.process;
@@ -474,6 +498,11 @@ impl Table {
         if let Some(Ok(found)) = &mut exe {
             self.paths.keep(&mut found.path);
         }
+        let place = cgroup.as_mut().and_then(|found| found.as_mut().ok()?.container.take());
+        let container = place.map(|place| self.containers.at(place, now));
+        if container.as_ref().is_some_and(|container| container.is_pending()) {
+            jobs.extend(self.containers.lookups(now).into_iter().map(containers_job));
+        }
         let Some(known) = self.process(&process) else { return };
         known.facts.pending = None;
         if known.exec != process.exec {
@@ -486,7 +515,7 @@ impl Table {
             jobs.extend(known.line_job(now));
         }
         if let Some(cgroup) = cgroup {
-            known.facts.set_cgroup(cgroup);
+            known.facts.set_cgroup(cgroup, container);
         }
         if let Some(exe) = exe {
             known.facts.set_exe(exe, &known.stat);
@@ -495,6 +524,26 @@ impl Table {
             }
         }
         self.share_facts(process.pid);
+    }
+
+    /// Stores containers whose names have changed in the facts of their processes.
+    pub(super) fn set_containers(&mut self, changed: &[Arc<Container>]) {
+        if changed.is_empty() {
+            return;
+        }
+        let changed: HashMap<&[u8], _> = changed.iter().map(|container| (&*container.id, container)).collect();
+        for (pid, entry) in &mut self.entries {
+            let Some(process) = entry.process.as_deref_mut() else {
+                continue;
+            };
+            let own = process.facts.facts.container.as_ref();
+            let Some(news) = own.and_then(|own| changed.get(&*own.id)) else {
+                continue;
+            };
+            Arc::make_mut(&mut process.facts.facts).container = Some(Arc::clone(news));
+            self.shared_facts.share(&mut process.facts.facts);
+            entry.touch(*pid, &mut self.buffers.touched);
+        }
     }
 
     pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {

@@ -40,6 +40,10 @@ impl Table {
         for uid in self.users.time_out(|uid| running.is_late(JobKey::User(uid))) {
             self.set_user(uid, &Err(Missing::TimedOut));
         }
+        let late = self
+            .containers
+            .time_out(|owner| running.is_late(JobKey::Containers(owner)));
+        self.set_containers(&late);
         let first = self.first_of_shared();
         self.touch_awaited();
         let (mut rows, stale, last) = self.take_buffer();

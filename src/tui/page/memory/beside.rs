@@ -7,8 +7,6 @@
 //!  the rest               36M
 //! ```
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -24,7 +22,7 @@ use crate::units;
 const WIDTH: u16 = 50;
 const GAP: u16 = 2;
 
-/// Maximum number of lines about file systems, and about killed processes.
+/// Maximum number of lines about file systems, and number of killed processes.
 const MAX_MOUNTS: usize = 6;
 const MAX_KILLS: usize = 3;
 /// Maximum width of the path of a file system.
@@ -235,19 +233,23 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
         section.alarm = (kills > 0).then_some(section.lines.len());
         section.push("OOM kills since boot", kills.to_string());
     }
-    for kill in snapshot.oom_kills.iter().rev().take(MAX_KILLS) {
-        let ago = match kill.monotonic_ms {
-            Ok(at) => app.engine.history.elapsed_since(Duration::from_millis(at)),
-            Err(_) => snapshot.time.duration_since(kill.time).unwrap_or_default(),
-        };
-        let (name, rss) = match &kill.victim {
-            Ok(victim) => {
-                let name = text::safe_prefix(&victim.comm, 16);
-                (format!(" {} {name}", victim.pid), bytes(app, Ok(victim.rss)))
+    let history = &app.engine.history;
+    for kill in history.kills().take(MAX_KILLS) {
+        let told = kill.text(MOUNT_WIDTH, app.screen.units);
+        let ago = units::span(history.elapsed_since(kill.at));
+        let rss = kill
+            .event
+            .victim
+            .as_ref()
+            .map_or(String::new(), |victim| bytes(app, Ok(victim.rss)));
+        section.push(format!("  killed {}", told.victim), format!("{rss} {ago} ago"));
+        section.push(format!("    {}{}", told.reason, told.limit), String::new());
+        let others = [&told.group, &told.grower].map(|text| text.trim_start_matches([',', ';', ' ']));
+        for (other, growth) in others.into_iter().zip(["", &told.growth]) {
+            if !other.is_empty() {
+                section.push(format!("    {other}{growth}"), String::new());
             }
-            Err(why) => (format!(": {why}"), String::new()),
-        };
-        section.push(format!("  killed{name}"), format!("{rss} {} ago", units::span(ago)));
+        }
     }
     section
 }

@@ -49,7 +49,8 @@ impl Shown {
             });
         }
         let by = app.query.scope.grouping();
-        let is_named = |key: &GroupKey| key.name.is_some() && matches!(key.by, GroupBy::Unit | GroupBy::Container);
+        let is_named =
+            |key: &GroupKey| key.name.is_some() && matches!(key.by, GroupBy::Unit | GroupBy::Container | GroupBy::Pod);
         let key = app
             .query
             .scope

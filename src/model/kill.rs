@@ -1,0 +1,98 @@
+//! Processes that were killed for lack of memory.
+
+use std::time::{Duration, SystemTime};
+
+use crate::model::reading::Reading;
+use crate::text::named;
+
+/// An OOM kill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OomKill {
+    /// When zmtop detected it by the wall clock, at most some ticks later. Of a kill before zmtop started, when it was.
+    pub time: SystemTime,
+    /// The same on the monotonic clock, in milliseconds. Unknown in older recordings.
+    pub monotonic_ms: Reading<u64>,
+    /// The number of its record in the kernel's log, unique in a boot. `None` in older recordings and if it is not logged.
+    pub record: Option<u64>,
+    /// The process, from the kernel's log.
+    pub victim: Reading<OomVictim>,
+}
+
+impl OomKill {
+    /// Returns when it was detected, on the monotonic clock.
+    pub fn monotonic(&self) -> Option<Duration> {
+        self.monotonic_ms.ok().map(Duration::from_millis)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OomVictim {
+    /// The pid in the initial pid namespace.
+    pub pid: u32,
+    /// Raw.
+    pub comm: Box<[u8]>,
+    /// In bytes: anonymous memory, files and shmem.
+    pub rss: u64,
+    /// The limit of its cgroup, or of one above it, was reached, not the machine's.
+    pub by_cgroup: bool,
+    /// The parts of `rss`. `None` in older recordings.
+    pub parts: Option<RssParts>,
+    /// What the allocation was constrained to. `None` if the kernel left its report out, because there were too many.
+    pub constraint: Option<Constraint>,
+    /// The limit that was reached. `None` unless `by_cgroup`, and if the kernel left its report out.
+    pub limit: Option<OomLimit>,
+    /// The path of its cgroup, raw. `None` if the kernel left its report out.
+    pub cgroup: Option<Box<[u8]>>,
+    /// The cgroup that was killed as a whole (`memory.oom.group`), by its path. `None` if the process was killed alone.
+    pub group: Option<Box<[u8]>>,
+}
+
+impl OomVictim {
+    /// Returns true if it was in the cgroup `above` or below it, or that is not known.
+    pub fn is_within(&self, above: &[u8]) -> bool {
+        let path = self.cgroup.as_ref().or(self.group.as_ref());
+        let rest = path.map(|path| path.strip_prefix(above));
+        rest.is_none_or(|rest| rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || above == b"/"))
+    }
+}
+
+/// The parts of an RSS in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RssParts {
+    pub anon: u64,
+    pub file: u64,
+    pub shmem: u64,
+}
+
+/// A cgroup's limit that was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OomLimit {
+    /// The path of the cgroup, raw.
+    pub cgroup: Box<[u8]>,
+    /// The limit and the usage in bytes, of memory or (v1) of memory and swap. `None` if the log lacks them.
+    pub size: Option<u64>,
+    pub usage: Option<u64>,
+}
+
+named! {
+    /// The memory that the allocation which led to a kill could use: `enum oom_constraint` of `include/linux/oom.h`.
+    pub enum Constraint {
+        /// All of the machine's.
+        None = "none",
+        /// Only some NUMA nodes, because of a cpuset.
+        Cpuset = "cpuset",
+        /// Only some NUMA nodes, because of a memory policy.
+        MemoryPolicy = "memory-policy",
+        /// What the limit of a cgroup permits.
+        Cgroup = "cgroup",
+    }
+}
+
+/// The number of kills since zmtop started, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OomCounts {
+    pub machine: u64,
+    pub cgroup: u64,
+    /// The log was not readable, or does not have the kill.
+    pub unknown: u64,
+}

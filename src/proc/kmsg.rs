@@ -1,0 +1,383 @@
+//! The OOM kills in the kernel's log, `/dev/kmsg`.
+//!
+//! The kernel (`mm/oom_kill.c`, `mm/memcontrol.c`) logs a kill as a report and, at its end, two lines:
+//!
+//! ```text
+//! python3 invoked oom-killer: gfp_mask=…
+//! memory: usage 61440kB, limit 61440kB, failcnt 38
+//! oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=shop,mems_allowed=0,oom_memcg=/shop,task_memcg=/shop/importer,task=python3,pid=91,uid=0
+//! Memory cgroup out of memory: Killed process 91 (python3) total-vm:63932kB, anon-rss:61204kB, file-rss:4kB, shmem-rss:1184kB, UID:0 …
+//! ```
+//!
+//! If it kills a whole cgroup, these follow. The first victim then has a second line, in any place:
+//!
+//! ```text
+//! Tasks in /shop are going to be killed due to memory.oom.group set
+//! Memory cgroup out of memory: Killed process 93 (sleep) …
+//! ```
+//!
+//! The report is rate-limited (ten in five seconds), the last line is not. Linux before 4.20 has other texts, which are
+//! not read.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::files::{self, Roots};
+use super::parse::{LineBuffer, number};
+use crate::model::Reading;
+use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts};
+
+/// Maximum number of records that are read at once: more than the largest log holds.
+const MAX_RECORDS: usize = 200_000;
+/// Maximum number of bytes kept of a line. The kernel's own lines are shorter.
+const MAX_LINE: usize = 4096;
+/// Maximum number of bytes kept of a line that continues in further records.
+const MAX_SUMMARY: usize = 16 << 10;
+/// Maximum number of kills returned by one read; the newest are kept, and the others are counted.
+const MAX_KILLS: usize = 64;
+/// The beginnings of a kill's line, and whether a cgroup's limit was reached.
+const KILLS: [(&[u8], bool); 3] = [
+    (b"Memory cgroup out of memory: Killed process ", true),
+    (b"Out of memory: Killed process ", false),
+    (b"Out of memory (oom_kill_allocating_task): Killed process ", false),
+];
+/// Maximum time between two lines of one group kill: a slow serial console delays each.
+const GROUP_GAP: Duration = Duration::from_secs(1);
+/// A limit from here on, in KiB, is none: `PAGE_COUNTER_MAX`.
+const NO_LIMIT: u64 = 1 << 52;
+
+/// A kill as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedKill {
+    /// The number of its record, which is unique in a boot.
+    pub record: u64,
+    /// The time since boot, by the clock of the log.
+    pub at: Duration,
+    pub victim: OomVictim,
+}
+
+/// The kills of one read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoggedKills {
+    /// The newest kills, in the order of the log.
+    pub kills: Vec<LoggedKill>,
+    /// The older ones, which are not in `kills`.
+    pub more: usize,
+    /// Number of lines that repeat a kill of a group. The kernel's counter counts them.
+    pub repeats: usize,
+    /// The last kill of the read before was the first of this group.
+    pub group_of_last: Option<Box<[u8]>>,
+}
+
+/// Parses the log record by record.
+#[derive(Debug, Default)]
+pub struct LogParser {
+    found: LoggedKills,
+    /// The `oom-kill:` line of the next kill.
+    summary: Vec<u8>,
+    /// The record before was a part of that line.
+    is_in_summary: bool,
+    /// The usage and the limit of the memory, and with swap (v1), of the cgroup whose limit was reached.
+    usages: [Option<(u64, u64)>; 2],
+    last: Option<LoggedKill>,
+    /// The group that is being killed.
+    group: Option<GroupKill>,
+}
+
+#[derive(Debug)]
+struct GroupKill {
+    first: OomVictim,
+    /// The time of its last kill.
+    at: Duration,
+}
+
+impl LogParser {
+    /// Adds a record, `priority,number,microseconds,flags;text`. Programs may write to the log, but not as the kernel
+    /// (facility 0).
+    pub fn feed(&mut self, line: &[u8]) {
+        // Lines of properties of the record before begin with a blank.
+        if let Some((head, text)) = split(line, b';')
+            && !line.starts_with(b" ")
+        {
+            self.record(head, text);
+        }
+    }
+
+    /// Takes the kills so far.
+    pub fn take(&mut self) -> LoggedKills {
+        std::mem::take(&mut self.found)
+    }
+
+    fn record(&mut self, head: &[u8], text: &[u8]) -> Option<()> {
+        let mut fields = head.split(|b| *b == b',');
+        let priority = number(fields.next()?)?;
+        let record = number(fields.next()?)?;
+        let at = Duration::from_micros(number(fields.next()?)?);
+        if priority >= 8 {
+            return None;
+        }
+        let is_part = fields.next().is_some_and(|flags| flags.contains(&b'c'));
+        if is_part && self.is_in_summary {
+            let room = MAX_SUMMARY - self.summary.len();
+            self.summary.extend_from_slice(&text[..text.len().min(room)]);
+            return None;
+        }
+        self.is_in_summary = false;
+        if text.starts_with(b"oom-kill:") {
+            self.summary.clear();
+            self.summary.extend_from_slice(text);
+            self.is_in_summary = true;
+        } else if let Some(usage) = text.strip_prefix(b"memory: usage ") {
+            self.usages = [self::usage(usage), None];
+        } else if let Some(usage) = text.strip_prefix(b"memory+swap: usage ") {
+            self.usages[1] = self::usage(usage);
+        } else if let Some(path) = group(text) {
+            self.start_group(path);
+        } else if find(text, b" invoked oom-killer: ").is_some() {
+            (self.summary, self.usages) = (Vec::new(), [None; 2]);
+        } else {
+            let victim = kill(text)?;
+            self.push(LoggedKill { record, at, victim });
+        }
+        None
+    }
+
+    /// The last kill was the first of this group.
+    fn start_group(&mut self, path: Box<[u8]>) {
+        let Some(mut first) = self.last.take() else { return };
+        first.victim.group = Some(path.clone());
+        self.group = Some(GroupKill {
+            first: first.victim,
+            at: first.at,
+        });
+        match self.found.kills.last_mut() {
+            Some(kill) => kill.victim.group = Some(path),
+            None => self.found.group_of_last = Some(path),
+        }
+    }
+
+    fn push(&mut self, mut kill: LoggedKill) {
+        let summary = std::mem::take(&mut self.summary);
+        let usages = std::mem::take(&mut self.usages);
+        let victim = &mut kill.victim;
+        if let Some(reason) = reason(&summary, victim) {
+            self.group = None;
+            add_reason(victim, reason, usages);
+        } else if let Some(group) = &mut self.group
+            && victim.by_cgroup
+            && kill.at.saturating_sub(group.at) <= GROUP_GAP
+        {
+            group.at = kill.at;
+            let first = &group.first;
+            if (first.pid, &first.comm) == (victim.pid, &victim.comm) {
+                self.found.repeats += 1;
+                return;
+            }
+            victim.constraint = first.constraint;
+            (victim.limit, victim.group) = (first.limit.clone(), first.group.clone());
+        } else {
+            self.group = None;
+        }
+        if self.found.kills.len() == MAX_KILLS {
+            self.found.kills.remove(0);
+            self.found.more += 1;
+        }
+        self.found.kills.push(kill.clone());
+        self.last = Some(kill);
+    }
+}
+
+/// Adds what the report says to the victim.
+fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)>; 2]) {
+    victim.constraint = Some(reason.constraint);
+    victim.cgroup = reason.cgroup;
+    let share = |(usage, limit): &(u64, u64)| *usage as f64 / (*limit).max(1) as f64;
+    // Of equal ones the last counts: that of memory alone.
+    let fullest = usages.into_iter().rev().flatten();
+    let fullest = fullest.max_by(|one, other| share(one).total_cmp(&share(other)));
+    victim.limit = reason.limit.filter(|_| victim.by_cgroup).map(|cgroup| OomLimit {
+        cgroup,
+        usage: fullest.map(|(usage, _)| usage),
+        size: fullest.map(|(_, limit)| limit),
+    });
+}
+
+/// Reads the log from its beginning, and later what was added.
+#[derive(Debug, Default)]
+pub struct KillLog {
+    /// Kept open, unless it is a file of a captured tree.
+    fd: Option<OwnedFd>,
+    /// The number of the last record.
+    last: Option<u64>,
+    parser: LogParser,
+}
+
+impl KillLog {
+    /// Returns the kills since the last read.
+    pub fn read(&mut self, roots: &Roots, buf: &mut [u8]) -> Reading<LoggedKills> {
+        let fd = match self.fd.take() {
+            Some(fd) => fd,
+            None => open(roots)?,
+        };
+        let mut lines = LineBuffer::<MAX_LINE>::default();
+        for _ in 0..MAX_RECORDS {
+            match files::read_once(&fd, buf) {
+                Ok(0) | Err(Errno::AGAIN) => break,
+                Ok(len) => lines.feed(&buf[..len], |line| self.feed(line)),
+                // Newer records have overwritten this one.
+                Err(Errno::PIPE) => {}
+                Err(errno) => return Err(files::reason(errno)),
+            }
+        }
+        self.fd = Some(fd).filter(|_| roots.is_own());
+        Ok(self.parser.take())
+    }
+
+    /// Adds a record that was not read before.
+    fn feed(&mut self, line: &[u8]) {
+        let number = line.split(|b| *b == b',').nth(1).and_then(number);
+        if number.is_some() && number > self.last {
+            self.last = number;
+            self.parser.feed(line);
+        }
+    }
+}
+
+fn open(roots: &Roots) -> Reading<OwnedFd> {
+    let path = if roots.is_own() {
+        "/dev/kmsg".into()
+    } else {
+        roots.proc.join("../dev/kmsg")
+    };
+    // Without NONBLOCK, the last read would wait for a new record.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    openat(CWD, &path, flags, Mode::empty()).map_err(files::optional_reason)
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+fn find_last(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).rposition(|window| window == wanted)
+}
+
+fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|b| *b == at)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// Parses `61440kB, limit 61440kB, failcnt 38`: the usage and the limit in bytes, unless there is none.
+fn usage(text: &[u8]) -> Option<(u64, u64)> {
+    let (usage, rest) = split(text, b'k')?;
+    let (limit, _) = split(rest.strip_prefix(b"B, limit ")?, b'k')?;
+    let limit = number(limit).filter(|limit| *limit < NO_LIMIT)?;
+    Some((number(usage)?.checked_mul(1024)?, limit.checked_mul(1024)?))
+}
+
+/// Returns the path of the cgroup whose processes are all killed.
+fn group(text: &[u8]) -> Option<Box<[u8]>> {
+    let rest = text.strip_prefix(b"Tasks in ")?;
+    let path = rest.strip_suffix(b" are going to be killed due to memory.oom.group set")?;
+    Some(unescape(path).into())
+}
+
+struct Reason {
+    constraint: Constraint,
+    /// The cgroup whose limit was reached.
+    limit: Option<Box<[u8]>>,
+    /// The victim's.
+    cgroup: Option<Box<[u8]>>,
+}
+
+/// Parses the line `oom-kill:…` of this victim. Names in it may hold anything, commas too. It is therefore parsed from
+/// its ends: the victim's name and pid are known.
+fn reason(summary: &[u8], victim: &OomVictim) -> Option<Reason> {
+    let text = unescape(summary);
+    let rest = text.strip_prefix(b"oom-kill:constraint=")?;
+    let (constraint, _) = split(rest, b',')?;
+    let constraint = match constraint {
+        b"CONSTRAINT_NONE" => Constraint::None,
+        b"CONSTRAINT_CPUSET" => Constraint::Cpuset,
+        b"CONSTRAINT_MEMORY_POLICY" => Constraint::MemoryPolicy,
+        b"CONSTRAINT_MEMCG" => Constraint::Cgroup,
+        _ => return None,
+    };
+    let end = [b",task=", &*victim.comm, format!(",pid={},uid=", victim.pid).as_bytes()].concat();
+    let head = &rest[..find_last(rest, &end)?];
+    let limit = find(head, b",oom_memcg=").map(|at| &head[at + b",oom_memcg=".len()..]);
+    let task = b",task_memcg=";
+    let of_task = |text: &[u8]| find(text, task).map(|at| Box::from(&text[at + task.len()..]));
+    let Some(limit) = limit else {
+        let cgroup = of_task(head);
+        return Some(Reason {
+            constraint,
+            limit: None,
+            cgroup,
+        });
+    };
+    // The victim's cgroup is that cgroup, or below it.
+    let mut ends = (0..limit.len()).filter(|at| limit[*at..].starts_with(task));
+    let is_below = |at: &usize| limit[at + task.len()..].starts_with(&limit[..*at]);
+    let at = ends.clone().find(is_below).or_else(|| ends.next());
+    Some(Reason {
+        constraint,
+        limit: at.map(|at| limit[..at].into()),
+        cgroup: at.map(|at| limit[at + task.len()..].into()),
+    })
+}
+
+/// Parses `Out of memory: Killed process 7 (name) total-vm:8kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, …`. The name
+/// may hold anything.
+fn kill(text: &[u8]) -> Option<OomVictim> {
+    let (rest, by_cgroup) = KILLS
+        .iter()
+        .find_map(|(words, by_cgroup)| Some((text.strip_prefix(*words)?, *by_cgroup)))?;
+    let (pid, rest) = split(rest, b' ')?;
+    let pid = u32::try_from(number(pid)?).ok()?;
+    let rest = rest.strip_prefix(b"(")?;
+    let end = b") total-vm:";
+    let close = find_last(rest, end)?;
+    let figures = &rest[close + end.len()..];
+    let kib = |name: &[u8]| {
+        let digits = &figures[find(figures, name)? + name.len()..];
+        number(split(digits, b'k')?.0)?.checked_mul(1024)
+    };
+    let parts = RssParts {
+        anon: kib(b"anon-rss:").unwrap_or(0),
+        file: kib(b"file-rss:").unwrap_or(0),
+        shmem: kib(b"shmem-rss:").unwrap_or(0),
+    };
+    Some(OomVictim {
+        pid,
+        comm: unescape(&rest[..close]).into(),
+        rss: parts.anon.saturating_add(parts.file).saturating_add(parts.shmem),
+        by_cgroup,
+        parts: Some(parts),
+        constraint: None,
+        limit: None,
+        cgroup: None,
+        group: None,
+    })
+}
+
+/// Decodes text in which the kernel wrote unprintable bytes and backslashes as `\x` and two digits.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let digit = |b: u8| (b as char).to_digit(16);
+        let decoded = match after {
+            [b'x', a, b, after @ ..] if *first == b'\\' => digit(*a).zip(digit(*b)).map(|pair| (pair, after)),
+            _ => None,
+        };
+        let byte = |((a, b), after): ((u32, u32), _)| ((a << 4 | b) as u8, after);
+        let (next, after) = decoded.map_or((*first, after), byte);
+        out.push(next);
+        rest = after;
+    }
+    out
+}

@@ -1,0 +1,35 @@
+//! Made OOM kills.
+
+use std::time::{Duration, SystemTime};
+
+use zmtop::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
+
+use crate::support::rows::MIB;
+
+/// A kill in that second: its record, its pid and name, its MiB, and the cgroup whose limit of 150 MiB was reached.
+pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, limit: Option<&str>) -> OomKill {
+    let at = Duration::from_secs(second);
+    OomKill {
+        time: SystemTime::UNIX_EPOCH + at,
+        monotonic_ms: Ok(second * 1000),
+        record: Some(record),
+        victim: Ok(OomVictim {
+            pid,
+            comm: comm.as_bytes().into(),
+            rss: mib * MIB,
+            by_cgroup: limit.is_some(),
+            parts: Some(RssParts {
+                anon: mib * MIB,
+                ..RssParts::default()
+            }),
+            constraint: Some(limit.map_or(Constraint::None, |_| Constraint::Cgroup)),
+            limit: limit.map(|path| OomLimit {
+                cgroup: path.as_bytes().into(),
+                size: Some(150 * MIB),
+                usage: Some(150 * MIB),
+            }),
+            cgroup: Some(limit.unwrap_or("/").as_bytes().into()),
+            group: None,
+        }),
+    }
+}
