@@ -26,7 +26,8 @@ pub mod overview;
 mod parts;
 pub mod swap;
 
-pub use parts::{FILES, Growth, PARTS, PartKind, REST, SLAB};
+pub use cgroup::explained;
+pub use parts::{CACHED, FILES, Growth, PARTS, PartKind, REST, SLAB};
 
 use crate::group::Coverage;
 use crate::group::totals::Totals;
@@ -250,14 +251,20 @@ impl ProcessTotals {
     }
 
     pub fn of(snapshot: &Snapshot) -> Self {
-        let totals = Totals::of(snapshot.rows(), |_| None);
-        let coverage = Coverage::of(snapshot);
+        Self::of_those(snapshot, |_| true)
+    }
+
+    /// Returns the sums over the processes that `is_one` accepts.
+    pub fn of_those(snapshot: &Snapshot, is_one: impl Fn(&ProcessSample) -> bool) -> Self {
+        let rows = || snapshot.rows().iter().filter(|row| is_one(row));
+        let totals = Totals::of(rows(), |_| None);
+        let coverage = Coverage::of_rows(rows());
         Self {
             readable: coverage.readable,
             total: coverage.total(),
             memory: snapshot.processes.as_ref().map_err(|e| *e).and(totals.memory),
-            swap_unreadable: swap_unreadable(snapshot),
-            hidden: hidden(snapshot).next().map(|(_, why)| why),
+            swap_unreadable: swap_unreadable(rows()),
+            hidden: hidden(rows()).next().map(|(_, why)| why),
         }
     }
 
@@ -268,14 +275,13 @@ impl ProcessTotals {
 }
 
 /// Returns the processes whose memory is hidden, and why.
-fn hidden(snapshot: &Snapshot) -> impl Iterator<Item = (&ProcessSample, Missing)> {
-    let rows = snapshot.rows().iter();
+fn hidden<'a>(rows: impl Iterator<Item = &'a ProcessSample>) -> impl Iterator<Item = (&'a ProcessSample, Missing)> {
     rows.filter_map(|p| Some((p, p.walk.err().filter(|why| why.hides_memory())?)))
 }
 
 /// Sums `VmSwap` over the unreadable processes. The sum is unknown if one of them is.
-fn swap_unreadable(snapshot: &Snapshot) -> Reading<u64> {
-    hidden(snapshot).try_fold(0_u64, |sum, (process, why)| {
+fn swap_unreadable<'a>(rows: impl Iterator<Item = &'a ProcessSample>) -> Reading<u64> {
+    hidden(rows).try_fold(0_u64, |sum, (process, why)| {
         Ok(sum.saturating_add(process.counted.swap().ok_or(why)?))
     })
 }

@@ -169,20 +169,27 @@ pub fn groups<'a>(
     groups
 }
 
-/// Returns the figures of the cgroup that a group is. A unit that exists in several places, such as one that two users
-/// each run, is not a single cgroup.
+/// Returns the figures of the cgroup that a group is.
 fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Option<CgroupFigures> {
     if snapshot.cgroups.is_empty() {
         return None;
     }
+    snapshot.cgroups.get(path_of_group(key, members, snapshot)?).copied()
+}
+
+/// Returns the path of the cgroup that a group is. A unit that exists in several places, such as one that two users each
+/// run, is not a single cgroup.
+pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Snapshot) -> Option<&'a [u8]> {
     let name = key.name.as_deref()?;
-    if key.by == GroupBy::Cgroup {
-        return snapshot.cgroups.get(name).copied();
+    match key.by {
+        GroupBy::Cgroup => return Some(name),
+        GroupBy::Unit | GroupBy::Container | GroupBy::Pod => {}
+        _ => return None,
     }
     let mut last: Option<&Arc<[u8]>> = None;
     let mut common: Option<&[u8]> = None;
     for at in members {
-        let path = snapshot.rows()[*at].facts.cgroup.as_ref().ok()?;
+        let path = snapshot.rows().get(*at)?.facts.cgroup.as_ref().ok()?;
         // Most members share one allocation of the path.
         if last.is_some_and(|last| Arc::ptr_eq(last, path)) {
             continue;
@@ -203,7 +210,7 @@ fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Op
             return None;
         }
     }
-    snapshot.cgroups.get(common?).copied()
+    common
 }
 
 /// Returns the path up to and including the innermost component that names the unit or the container.

@@ -38,7 +38,7 @@
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
 //! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where tasks wait for memory, [`kills`] the OOM
 //! kills. [`kernel`] has
-//! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors. [`kept`] saves and
+//! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors, [`inspected`] the parts of one cgroup. [`kept`] saves and
 //! resumes a history.
 
 pub mod dangers;
@@ -46,6 +46,7 @@ pub mod evaluation;
 mod groups;
 mod growth;
 pub mod held;
+pub mod inspected;
 pub mod kept;
 pub mod kernel;
 pub mod kills;
@@ -70,6 +71,7 @@ use dangers::DangerWatch;
 use evaluation::EvaluationScheduler;
 use groups::GroupHistories;
 use held::{HeldHistories, HeldHistory};
+use inspected::{InspectedHistories, InspectedHistory};
 use kept::Kept;
 use kernel::{KernelHistories, PartHistories, TableHistories};
 use kills::KillWatch;
@@ -127,6 +129,7 @@ pub struct History {
     groups: GroupHistories,
     system: SystemHistory,
     parts: PartHistories,
+    inspected: InspectedHistories,
     kernel: KernelHistories,
     held: HeldHistories,
     /// The saved histories that no row has resumed yet.
@@ -175,6 +178,7 @@ impl History {
             groups: GroupHistories::default(),
             system: SystemHistory::default(),
             parts: PartHistories::default(),
+            inspected: InspectedHistories::default(),
             kernel: KernelHistories::default(),
             held: HeldHistories::default(),
             kept: None,
@@ -223,6 +227,7 @@ impl History {
             + self.groups.bytes()
             + self.system.bytes()
             + self.parts.bytes()
+            + self.inspected.bytes()
             + self.kernel.bytes()
             + self.held.bytes()
             + self.danger_watch.bytes()
@@ -352,6 +357,11 @@ impl History {
 
     pub const fn parts(&self) -> &PartHistories {
         &self.parts
+    }
+
+    /// Returns the history of a cgroup if it is the one that the user looked at last.
+    pub fn inspected(&self, path: &[u8]) -> Option<&InspectedHistory> {
+        self.inspected.of(path)
     }
 
     pub const fn slab(&self) -> &TableHistories {

@@ -148,6 +148,8 @@ pub struct Wanted {
     pub focus: Vec<Identity>,
     /// Data to read in addition to the data of every scan. Only [`Needs::ON_DEMAND`] counts.
     pub needs: Needs,
+    /// The path of a cgroup to read beside the machine.
+    pub inspected: Option<Arc<[u8]>>,
     /// A counter, incremented to request a snapshot at once, even if paused. Requests that arrive together yield one
     /// snapshot.
     pub refresh: u64,
@@ -161,6 +163,7 @@ impl Wanted {
             paused: false,
             focus: Vec::new(),
             needs: Needs::NOTHING,
+            inspected: None,
             refresh: 0,
         }
     }
@@ -224,6 +227,7 @@ async fn run(options: Options, publish: watch::Sender<Option<Arc<Snapshot>>>, mu
                 }
                 scanner.set_needs(wanted.needs);
                 scanner.set_focus(wanted.focus);
+                scanner.set_inspected(wanted.inspected);
                 std::mem::replace(&mut refresh, wanted.refresh) != wanted.refresh
             }
             _ = ticker.tick(), if !paused => true,

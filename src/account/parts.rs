@@ -47,6 +47,8 @@ impl Growth {
 pub const SLAB: &str = "slab_unreclaimable";
 /// The id of the page cache.
 pub const FILES: &str = "files";
+/// The id of a cgroup's page cache that no process maps.
+pub const CACHED: &str = "files_cached";
 /// The id of the memory that is not accounted for.
 pub const REST: &str = "unattributed";
 
@@ -301,6 +303,39 @@ pub static PARTS: &[PartKind] = &[
         )
         .label("free memory of processors")
         .not_judged("it is free"),
+    PartKind::new("processes", "its processes, charged to it")
+        .in_cgroup(
+            "The PSS of the processes in it, as far as it is charged to it. Formula: the lesser of Σ Pss_Anon and anon of \
+             memory.stat + the lesser of the rest of Σ Pss and file_mapped. v1 calls these rss and mapped_file.",
+        )
+        .label("memory of its processes")
+        .of_processes("each process is judged by itself"),
+    PartKind::new("processes_pss", "sum of their PSS").in_cgroup("Kernel: Σ Pss of smaps_rollup."),
+    PartKind::new("processes_elsewhere", "charged to other cgroups").in_cgroup(
+        "Shared libraries, files and memory that another cgroup used first, or that they had before they were moved here: not \
+         in this cgroup. At the least. Formula: Σ Pss − what is charged to it.",
+    ),
+    PartKind::new("mapped_elsewhere", "of processes that are not in it")
+        .in_cgroup(
+            "Mapped memory charged to it that no process in it accounts for: processes of other cgroups share it, or they left and \
+             took it along. Formula: anon + file_mapped of memory.stat − the memory of its processes.",
+        )
+        .label("memory of processes outside")
+        .of_processes("each process is judged by itself"),
+    PartKind::new(CACHED, "file cache that nobody maps")
+        .in_cgroup(
+            "Files that were read or written, given back when memory is needed once they are written. Formula: file − \
+             swapcached − shmem of memory.stat − their part of file_mapped.",
+        )
+        .label("file cache")
+        .reclaimed("it grows as files are read, and the kernel drops it when memory is needed"),
+    PartKind::new("shmem_kept", "tmpfs, shared: nobody maps it")
+        .in_cgroup(
+            "Files in tmpfs, memfd and System V segments that no process maps now. Formula: shmem of memory.stat − its part of \
+             file_mapped, which is Σ Pss_Shmem, and what is too much for the file cache.",
+        )
+        .label("unmapped shared memory and tmpfs")
+        .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
     PartKind::new(REST, "not accounted for")
         .help(
             "Pages that no counter of the kernel shows: taken by drivers, firmware or a balloon; and what changed \

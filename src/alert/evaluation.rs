@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::account::SLAB;
+use crate::account::headroom::machine_headroom;
 use crate::alert::event::{AlertEvent, Details, ResolveReason, Rule, Target, TargetKind, Transition};
 use crate::columns::Row;
 use crate::columns::part::PartRow;
@@ -169,7 +170,7 @@ impl Alerts {
         let (Some(_), Some(account)) = (rules.peek(), parts.account()) else {
             return;
         };
-        let mut rows = PartRow::of_account(account, parts, snapshot, SeriesView::SLOPE_SPAN);
+        let mut rows = PartRow::of_account(account, parts, machine_headroom(snapshot), SeriesView::SLOPE_SPAN);
         let cache = history.slab().grower().map(|(name, _)| name);
         for row in rows.iter_mut().filter(|row| row.id == SLAB) {
             row.cache = cache;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::account::headroom::machine_headroom;
 use crate::account::{Account, Bound, Growth, Part, PartKind, REST};
 use crate::columns::kernel_table::{change_of, chart_of};
 use crate::columns::{Column, Label, Priority, TableKind, Unit, Value};
@@ -11,7 +10,7 @@ use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
 use crate::history::kernel::PartHistories;
-use crate::model::{Missing, Reading, Snapshot};
+use crate::model::{Missing, Reading};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Parts {}
@@ -36,17 +35,13 @@ pub struct PartRow<'a> {
     pub span: Duration,
     /// The raw name of the slab cache that grows in it.
     pub cache: Option<&'a [u8]>,
-    pub snapshot: &'a Snapshot,
+    /// The memory that growth may still take.
+    pub room: Option<u64>,
 }
 
 impl<'a> PartRow<'a> {
     /// Returns the rows of an account: each part followed by its own parts, and the unaccounted rest last.
-    pub fn of_account(
-        account: &Account,
-        histories: &'a PartHistories,
-        snapshot: &'a Snapshot,
-        span: Duration,
-    ) -> Vec<Self> {
+    pub fn of_account(account: &Account, histories: &'a PartHistories, room: Option<u64>, span: Duration) -> Vec<Self> {
         let row = |id, title, help, bytes| Self {
             id,
             title,
@@ -58,7 +53,7 @@ impl<'a> PartRow<'a> {
             history: histories.get(id),
             span,
             cache: None,
-            snapshot,
+            room,
         };
         let of_part = |part: &Part, is_within| Self {
             bound: part.bound,
@@ -100,7 +95,7 @@ impl<'a> PartRow<'a> {
     pub fn eta(&self) -> Option<f64> {
         let may = matches!(Growth::of(self.id), Growth::Leak | Growth::Processes);
         let history = self.history.filter(|_| may && !self.is_within)?;
-        history.trend().eta(machine_headroom(self.snapshot))
+        history.trend().eta(self.room)
     }
 
     /// Returns a value of the history; blank if the part is not judged.

@@ -83,7 +83,8 @@ named! {
         NextGroups = "next-groups",
         /// Groups by the previous attribute.
         PreviousGroups = "previous-groups",
-        /// Shows the processes of the selected group, or opens or closes the panel of the selected process.
+        /// Shows the processes of the selected group, or opens or closes the panel of the selected process. In the panel of a
+        /// cgroup, unit or container, shows where its memory went.
         Open = "open",
         /// Opens or closes the panel of the selected process or group.
         Panel = "panel",
@@ -109,7 +110,7 @@ named! {
         CursorRightFast = "cursor-right-fast",
         /// Shows the processes.
         ProcessesPage = "processes",
-        /// Shows where the memory of the machine went.
+        /// Shows where the memory of the machine, or of the selected cgroup, unit or container, went.
         MemoryPage = "memory",
         /// Shows the kernel's own memory.
         KernelPage = "kernel",

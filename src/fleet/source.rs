@@ -295,6 +295,7 @@ impl FleetSource {
     pub(super) fn snapshot_at(&self, now: Duration, processes: Vec<ProcessSample>, interval: Duration) -> Snapshot {
         let theirs = self.clocks.chief(now).map_or(now, |clock| clock.theirs(now));
         Snapshot {
+            inspected: None,
             time: UNIX_EPOCH.checked_add(theirs).unwrap_or(UNIX_EPOCH),
             monotonic: now,
             tick: 0,

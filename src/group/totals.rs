@@ -300,12 +300,12 @@ impl Coverage {
         let oldest = walks.map(|walk| snapshot.monotonic.saturating_sub(walk.at)).max();
         Self {
             oldest,
-            ..Self::of_rows(snapshot.rows())
+            ..Self::of_rows(snapshot.rows().iter())
         }
     }
 
     /// Counts processes, without the age of the oldest walk.
-    pub fn of_rows(rows: &[ProcessSample]) -> Self {
+    pub fn of_rows<'a>(rows: impl Iterator<Item = &'a ProcessSample>) -> Self {
         let mut coverage = Self::default();
         for row in rows {
             match row.walk {

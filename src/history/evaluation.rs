@@ -42,6 +42,8 @@ pub const POINTS_PER_SECOND: usize = 150_000;
 pub(super) enum RowNumber {
     /// A part of the RAM.
     Part(u32),
+    /// A part of the inspected cgroup.
+    Inspected(u32),
     /// A slab cache.
     Slab(u32),
     /// An allocation site.

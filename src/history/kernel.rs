@@ -298,20 +298,7 @@ impl PartHistories {
         );
         // These few rows always have room, whatever the processes need.
         let tick = Tick { has_room: true, ..tick };
-        for part in &account.parts {
-            let reclaimed = part
-                .within
-                .iter()
-                .filter(|inner| Growth::of(inner.id) == Growth::Reclaimed);
-            let reclaimed = reclaimed
-                .filter_map(|inner| inner.bytes.ok())
-                .fold(0, u64::saturating_add);
-            let bytes = part.bytes.ok();
-            self.push_part(part.id, bytes, reclaimed, tick);
-            for Part { id, bytes, .. } in &part.within {
-                self.push_part(id, bytes.ok(), 0, tick);
-            }
-        }
+        self.push_parts(&account, tick);
         // Some inputs are read rarely. The rest is only computed when they were read together with the others.
         let is_read = self
             .inputs
@@ -332,8 +319,25 @@ impl PartHistories {
         self.account = Some(account);
     }
 
+    pub(super) fn push_parts(&mut self, account: &Account, tick: Tick) {
+        for part in &account.parts {
+            let reclaimed = part
+                .within
+                .iter()
+                .filter(|inner| Growth::of(inner.id) == Growth::Reclaimed);
+            let reclaimed = reclaimed
+                .filter_map(|inner| inner.bytes.ok())
+                .fold(0, u64::saturating_add);
+            let bytes = part.bytes.ok();
+            self.push_part(part.id, bytes, reclaimed, tick);
+            for Part { id, bytes, .. } in &part.within {
+                self.push_part(id, bytes.ok(), 0, tick);
+            }
+        }
+    }
+
     /// Pushes the size of a part, and how much of it is reclaimable.
-    fn push_part(&mut self, id: &'static str, bytes: Option<u64>, reclaimable: u64, tick: Tick) {
+    pub(super) fn push_part(&mut self, id: &'static str, bytes: Option<u64>, reclaimable: u64, tick: Tick) {
         let sample = bytes.map(|bytes| MemorySample {
             held: if reclaimable > 0 {
                 bytes.saturating_sub(reclaimable)
@@ -361,10 +365,21 @@ impl PartHistories {
     }
 
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler) {
+        self.queue_as(scheduler, RowNumber::Part);
+    }
+
+    pub(super) fn queue_as(&mut self, scheduler: &mut EvaluationScheduler, row: fn(u32) -> RowNumber) {
         for (number, part) in (0..).zip(&mut self.parts) {
             if part.growth.is_judged() {
-                part.row.queue(scheduler, RowNumber::Part(number));
+                part.row.queue(scheduler, row(number));
             }
+        }
+    }
+
+    /// Judges one part by itself.
+    pub(super) fn judge_alone(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
+        if let Some(part) = self.parts.get_mut(number as usize) {
+            judge_kernel(&mut part.row, scheduler, part.growth == Growth::Leak);
         }
     }
 

@@ -344,6 +344,7 @@ impl History {
         let tick = self.start_tick(snapshot);
         self.system.push(snapshot, tick);
         self.parts.push(snapshot, tick);
+        self.inspected.push(snapshot, tick);
         self.kernel.push(snapshot, tick);
         let Ok(processes) = &snapshot.processes else {
             return Push(None);
@@ -415,6 +416,7 @@ impl History {
         self.held.finish(pass.tick, &self.groups, about, &mut self.scheduler);
         self.wakeups.clock = pass.tick.into();
         self.parts.queue(&mut self.scheduler);
+        self.inspected.queue(&mut self.scheduler);
         self.kernel.queue(&mut self.scheduler);
         pass.queue = Some(self.scheduler.take_queue());
     }
@@ -456,6 +458,7 @@ impl History {
         let scheduler = &mut self.scheduler;
         match row {
             RowNumber::Part(number) => self.parts.judge(number, scheduler, &self.kernel.slab),
+            RowNumber::Inspected(number) => self.inspected.judge(number, scheduler),
             RowNumber::Slab(number) => self.kernel.slab.judge(number, scheduler, self.parts.resident()),
             RowNumber::Site(number) => self.kernel.sites.judge(number, scheduler, None),
             RowNumber::Group(number) => self.groups.judge(number, scheduler),

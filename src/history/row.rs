@@ -684,6 +684,7 @@ impl RowHistory {
         if evaluation.due == 0 {
             let stagger = match row {
                 RowNumber::Part(number)
+                | RowNumber::Inspected(number)
                 | RowNumber::Slab(number)
                 | RowNumber::Site(number)
                 | RowNumber::Group(number)

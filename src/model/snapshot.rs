@@ -79,6 +79,8 @@ pub struct Snapshot {
     pub changes: Option<RowChanges>,
     /// The cgroups of these processes and their ancestors, by path; empty until requested.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
+    /// The cgroup that the user looks at. Not recorded.
+    pub inspected: Option<Arc<InspectedCgroup>>,
     /// The heaps of Java virtual machines.
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
     /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
@@ -121,6 +123,16 @@ impl Snapshot {
     pub fn changes_since(&self, tick: u64) -> Option<&RowChanges> {
         self.changes.as_ref().filter(|_| self.tick == tick + 1)
     }
+}
+
+/// A cgroup beside the machine.
+#[derive(Clone, Debug)]
+pub struct InspectedCgroup {
+    /// Raw: foreign bytes.
+    pub path: Arc<[u8]>,
+    /// Its figures in place of the machine's, and its [scope](SystemSample::scope); or why it cannot be read.
+    pub system: Reading<SystemSample>,
+    pub accounting: AccountingInputs,
 }
 
 /// The part of a snapshot that only a fleet has.

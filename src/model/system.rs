@@ -188,17 +188,86 @@ macro_rules! define_scope {
             /// Raw: foreign bytes.
             pub path: Arc<[u8]>,
             $($(#[$doc])* pub $figure: Reading<$type>,)*
+            /// The cgroup and its ancestors that have a limit, innermost first. Not recorded.
+            pub levels: Vec<ScopeLevel>,
+            /// Not recorded.
+            pub events: ScopeEvents,
         }
 
         impl Scope {
             pub const fn missing(kind: ScopeKind, path: Arc<[u8]>, why: Missing) -> Self {
-                Self { kind, path, $($figure: Err(why),)* }
+                Self {
+                    kind,
+                    path,
+                    $($figure: Err(why),)*
+                    levels: Vec::new(),
+                    events: ScopeEvents::missing(why),
+                }
             }
         }
     };
 }
 
 scope_figures!(define_scope);
+
+/// The limits of a cgroup or of one of its ancestors: its own, not those above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopeLevel {
+    /// Raw: foreign bytes. `/..` for one above the root of zmtop's cgroup namespace, `/../..` for the next.
+    pub path: Arc<[u8]>,
+    pub current: Reading<u64>,
+    /// The swapped-out part.
+    pub swap: Reading<u64>,
+    /// `memory.max`, `memory.limit_in_bytes`; `None` if there is none.
+    pub limit: Reading<Option<u64>>,
+    /// `memory.high`; none in v1.
+    pub high: Reading<Option<u64>>,
+    /// `memory.swap.max`; in v1 `memory.memsw.limit_in_bytes` − `memory.limit_in_bytes`.
+    pub swap_limit: Reading<Option<u64>>,
+}
+
+/// How often something happened in a cgroup or below it since it was created: `memory.events`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopeEvents {
+    /// It was reclaimed although it was below its protection.
+    pub low: Reading<u64>,
+    /// Its tasks were throttled above `memory.high`.
+    pub high: Reading<u64>,
+    /// It was about to exceed `memory.max`. `memory.failcnt` in v1.
+    pub max: Reading<u64>,
+    /// It was at its limit, and nothing could be reclaimed.
+    pub oom: Reading<u64>,
+    /// Killed processes. In v1 without descendants.
+    pub oom_kill: Reading<u64>,
+    /// Whole cgroups killed at once.
+    pub oom_group_kill: Reading<u64>,
+}
+
+impl ScopeEvents {
+    pub const fn missing(why: Missing) -> Self {
+        let [low, high, max, oom, oom_kill, oom_group_kill] = [Err(why); 6];
+        Self {
+            low,
+            high,
+            max,
+            oom,
+            oom_kill,
+            oom_group_kill,
+        }
+    }
+
+    /// Returns the events by name, in the kernel's order.
+    pub const fn named(&self) -> [(&'static str, Reading<u64>); 6] {
+        [
+            ("low", self.low),
+            ("high", self.high),
+            ("max", self.max),
+            ("oom", self.oom),
+            ("oom_kill", self.oom_kill),
+            ("oom_group_kill", self.oom_group_kill),
+        ]
+    }
+}
 
 impl Scope {
     /// Returns the limit, or else the soft limit; `Ok(None)` if neither is below the host's RAM.

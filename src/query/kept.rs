@@ -258,7 +258,7 @@ impl Block {
         Self {
             from: rows.first().map_or(0, |row| row.id.pid),
             totals: total(source, rows, kernel_threads),
-            coverage: Coverage::of_rows(rows),
+            coverage: Coverage::of_rows(rows.iter()),
             shares: rows.iter().any(|row| row.shares_mm.is_some()),
         }
     }

@@ -203,6 +203,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
             repeats: Arc::default(),
+            inspected: None,
             fleet: None,
             changes: None,
             processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::system::{
-    FigureSource, Pressure, Scope, ScopeKind, SwapArea, SystemFigure, Zram, scope_figures, system_figures,
+    FigureSource, Pressure, Scope, ScopeEvents, ScopeKind, SwapArea, SystemFigure, Zram, scope_figures, system_figures,
 };
-use crate::model::{CgroupFigures, SystemSample};
+use crate::model::{CgroupFigures, Missing, SystemSample};
 use crate::record::cgroup::{Cgroup, Value};
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, string};
@@ -141,6 +141,8 @@ macro_rules! define_scope {
                 Self {
                     kind: ScopeKind::from_id(&record.kind).unwrap_or(ScopeKind::Chosen),
                     path: bytes(&record.path).into(),
+                    levels: Vec::new(),
+                    events: ScopeEvents::missing(Missing::NotExported),
                     $($figure: reasons.reading(stringify!($figure), record.$figure).and_then(Value::from_json),)*
                 }
             }

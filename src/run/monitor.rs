@@ -365,7 +365,9 @@ impl Screen {
             Effect::ScanMappings(number, ids) => self.mappings.scan(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
             Effect::Copy(text) => terminal::copy(&text)?,
-            Effect::ReadCache(number) => page_cache::start(self.mappings.options().clone(), number, &self.send),
+            Effect::ReadCache(number, cgroup) => {
+                page_cache::start(self.mappings.options().clone(), number, cgroup, &self.send);
+            }
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),

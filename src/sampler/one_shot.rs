@@ -142,6 +142,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         jvms: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),
+        inspected: None,
         fleet: None,
     })
 }

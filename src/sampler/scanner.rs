@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use cgroups::Cgroups;
 use close_looks::CloseLooks;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
-use machine::{Accounting, KernelReader, OomWatch, SystemFiles};
+use machine::{Accounting, Inspector, KernelReader, OomWatch, SystemFiles};
 use table::Table;
 
 use super::policy::births::{Births, Listing, Signs, may_be_reused};
@@ -48,6 +48,7 @@ pub struct Scanner {
     table: Table,
     system: SystemFiles,
     accounting: Accounting,
+    inspector: Inspector,
     kernel: KernelReader,
     oom: OomWatch,
     is_listing: bool,
@@ -102,6 +103,7 @@ impl Scanner {
             table: Table::new(has_own_pids, is_procfs, options.exe_check_interval),
             system: SystemFiles::of(options.cgroup.clone()),
             accounting: Accounting::default(),
+            inspector: Inspector::default(),
             kernel: KernelReader::default(),
             oom: OomWatch::default(),
             is_listing: false,
@@ -143,6 +145,11 @@ impl Scanner {
 
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
         self.table.focus = ids.into_iter().collect();
+    }
+
+    /// Chooses a cgroup to read beside the machine, by its path.
+    pub fn set_inspected(&mut self, path: Option<Arc<[u8]>>) {
+        self.inspector.set(path);
     }
 
     /// Takes a snapshot. Waits as long as more results keep coming, but at most 1 s, or the interval if that is less.
@@ -196,6 +203,7 @@ impl Scanner {
         self.pool.submit(self.table.facts_jobs(now, mounts.as_ref()));
         self.pool.submit(self.table.shared_mm_jobs());
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
+        self.pool.submit(self.inspector.job(now));
         self.pool.submit(self.kernel.jobs(now, self.tick == 0));
         let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
         self.pool.submit(self.table.held_jobs(now, budget));
@@ -352,6 +360,9 @@ impl Scanner {
             processes,
             changes,
             cgroups: self.cgroups.publish(&running),
+            inspected: self
+                .inspector
+                .publish(&self.system.machine.sample, &self.accounting, &running),
             jvms: Arc::clone(&self.close_looks.heaps),
             address_limits: Arc::clone(&self.close_looks.limits),
             repeats,

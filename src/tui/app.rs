@@ -18,7 +18,7 @@ use crate::columns::{COLUMNS, ColumnId, Row, layout};
 use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
-use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals};
+use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals, path_of_group};
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
 use crate::model::kernel::Callers;
@@ -229,6 +229,28 @@ impl App {
         self.group(self.tables.current().selected_row()?)
     }
 
+    /// Returns the cgroup of the selected or opened group, if the group is a cgroup, a unit, a container or a pod.
+    pub fn selected_cgroup(&self) -> Option<(&GroupKey, &[u8])> {
+        let snapshot = self.engine.snapshot.as_ref().filter(|_| self.fleet.is_none())?;
+        if let Scope::Members(key) = &self.query.scope {
+            let rows = self.tables.current().rows.iter();
+            let members = rows.flat_map(|row| match self.fold(row) {
+                Some(fold) => fold.group.members.iter(),
+                None => std::slice::from_ref(&row.index).iter(),
+            });
+            let members: Vec<_> = members.copied().collect();
+            return Some((key, path_of_group(key, &members, snapshot)?));
+        }
+        let group = self.selected_group()?;
+        Some((&group.key, path_of_group(&group.key, &group.members, snapshot)?))
+    }
+
+    /// Returns true if the panel of a group is open from which Enter goes to the memory of its cgroup.
+    pub fn panel_leads_to_cgroup(&self) -> bool {
+        let has_panel = self.shows_panel() && matches!(self.query.scope, Scope::Groups(_));
+        has_panel && self.selected_cgroup().is_some()
+    }
+
     pub fn selected_sample<'a>(&self, snapshot: &'a Snapshot) -> Option<&'a ProcessSample> {
         let row = self.tables.current().selected_row()?;
         row.key.process()?;
@@ -308,6 +330,7 @@ impl App {
             paused: self.requests.paused,
             focus: self.focus(),
             needs: self.needs(),
+            inspected: self.page().and_then(Page::inspected),
             refresh: self.requests.refresh,
         }
     }
@@ -354,19 +377,25 @@ pub struct CacheReads {
     pub number: u64,
     /// How far the read under way has come.
     pub progress: Option<Progress>,
+    /// The cgroup whose processes were looked at; `None` for all processes.
+    cgroup: Option<Arc<[u8]>>,
     /// The last result.
     pub found: Option<Reading<Arc<PageCache>>>,
 }
 
 impl CacheReads {
-    /// Starts a read, unless one is under way.
-    pub fn start(&mut self) -> Option<Effect> {
+    /// Starts a read of a cgroup or of all, unless the same one is under way.
+    pub fn start(&mut self, cgroup: Option<Arc<[u8]>>) -> Option<Effect> {
+        if self.cgroup != cgroup {
+            (self.progress, self.found) = (None, None);
+            self.cgroup.clone_from(&cgroup);
+        }
         if self.progress.is_some() {
             return None;
         }
         self.number += 1;
         self.progress = Some(Progress::Listing(0, 0, 0));
-        Some(Effect::ReadCache(self.number))
+        Some(Effect::ReadCache(self.number, cgroup))
     }
 
     pub const fn follow(&mut self, number: u64, progress: Progress) {

@@ -71,7 +71,7 @@ pub enum Effect {
     ScanMappings(u64, Vec<Identity>),
     CancelScan,
     /// Reads once which files fill the page cache, and reports under that number.
-    ReadCache(u64),
+    ReadCache(u64, Option<Arc<[u8]>>),
     /// Reads the mappings of this process repeatedly, at a bounded rate; `None` stops that.
     Inspect(Option<Inspect>),
     /// Measures repeatedly what these processes, and no others, touched since their referenced bits were cleared. Those of

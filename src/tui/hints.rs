@@ -94,6 +94,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if picks(app) => "pick",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",
+                    Action::Open if app.panel_leads_to_cgroup() => "its memory",
                     _ => label,
                 };
                 // Help and quit are left out last.

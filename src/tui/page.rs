@@ -25,7 +25,11 @@ const PAGES: &[Entry] = &[
 pub fn others(app: &App) -> impl Iterator<Item = (Action, &'static str)> {
     let open = app.pages.open();
     let first = open.map(|_| (Action::ProcessesPage, "processes"));
-    let rest = PAGES.iter().map(|(action, name, _)| (*action, *name));
+    let shows_cgroup = open.is_none() && app.selected_cgroup().is_some();
+    let rest = PAGES.iter().map(move |(action, name, _)| match action {
+        Action::MemoryPage if shows_cgroup => (*action, "its memory"),
+        _ => (*action, *name),
+    });
     first
         .into_iter()
         .chain(rest.filter(move |(action, _)| Some(*action) != open))

@@ -223,6 +223,9 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
         by => format!("by {} ", by.id()),
     };
     heading.text_right(50, by, theme.heading);
+    if app.panel_leads_to_cgroup() {
+        heading.text(40, "  ·  Enter shows what is charged to it", theme.heading);
+    }
     heading.draw(area, buf);
 
     let mut facts = vec![match &group.totals.memory {

@@ -31,7 +31,7 @@ pub fn rebuild(app: &mut App) {
     let kernel_threads = app.query.kernel_threads;
     let is_listed = |row: &&ProcessSample| kernel_threads || !row.stat.is_kernel_thread();
     app.rows.listed = snapshot.rows().iter().filter(is_listed).count();
-    app.rows.coverage = Coverage::of_rows(snapshot.rows());
+    app.rows.coverage = Coverage::of_rows(snapshot.rows().iter());
     let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
     let mut found = app.data.mappings.take_if(|_| of_mappings);
     let selection = match &mut found {

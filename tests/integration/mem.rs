@@ -4,8 +4,9 @@ mod account;
 mod accounting;
 mod available;
 mod command;
+mod inspected;
 mod real;
-mod scope;
+pub(crate) mod scope;
 
 use zmtop::account::ProcessTotals;
 use zmtop::model::{Memory, Missing, SystemSample};

@@ -429,7 +429,7 @@ fn enter_on_the_file_cache_lists_its_files() {
     let mut session = at_files();
     assert!(session.picture().contains("files"), "{}", session.picture());
     session.keys("Enter");
-    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(1)));
+    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(1, None)));
     session.feed(Event::CacheProgress(1, Progress::Listing(3, 9, 41)));
     assert!(
         session.picture().contains("41 files found, 3 of 9 listed"),
@@ -451,7 +451,7 @@ fn enter_on_the_file_cache_lists_its_files() {
     session
         .keys("Esc Esc Enter")
         .feed(Event::CacheRead(1, Ok(found().into())));
-    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(2)));
+    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(2, None)));
     session.feed(Event::CacheRead(2, Err(Missing::Unsupported)));
     assert!(
         session.picture().contains("the kernel's own /proc alone"),

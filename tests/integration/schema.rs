@@ -9,6 +9,7 @@ use crate::alerts::program::events;
 use crate::arch::sources;
 use crate::callers::report;
 use crate::formats::made;
+use crate::mem::scope::{V2, container};
 use crate::oneshot::leaks;
 use crate::sampler::held::sharers;
 use crate::support::pty::ZMTOP;
@@ -219,6 +220,7 @@ fn documents() -> Vec<Value> {
     ] {
         all.push(tree(&holders, line));
     }
+    all.push(tree(&container(V2), "mem --cgroup /pod/app --format json"));
     let cache = format!("cache {} --format json", holders.root().display());
     all.push(tree(&holders, &cache));
     all

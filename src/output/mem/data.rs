@@ -3,7 +3,9 @@
 use std::iter;
 
 use crate::account::{Part, overview, sum};
-use crate::model::system::{HugePool, Ksm, MemoryMount, Pressure, Scope, Sockets, SwapArea, SystemSample, SysvShm};
+use crate::model::system::{
+    HugePool, Ksm, MemoryMount, Pressure, Scope, ScopeEvents, ScopeLevel, Sockets, SwapArea, SystemSample, SysvShm,
+};
 use crate::output::data::{Node, Object, described_object};
 use crate::output::mem::MemReport;
 use crate::record;
@@ -109,6 +111,40 @@ described_object! {
         "host_total": bytes().unread() => scope.host_total,
         /// Memory available on the host.
         "host_available": bytes().unread() => scope.host_available,
+        /// The limits of the cgroup and of its parents that have one, innermost first. Empty in a recording.
+        "levels": list(object(level_fields())) => scope.levels.iter().map(level).collect::<Vec<_>>(),
+        /// How often something happened since the cgroup was created (`memory.events`).
+        "events": object(events_fields()) => events(scope.events),
+    }
+
+    fn level, level_fields<'a>(level: &'a ScopeLevel) -> Object<'a> {
+        /// The path of the cgroup; `/..` for one above the cgroup namespace.
+        "path": foreign() => Node::bytes(&level.path),
+        /// Memory charged to it and its children.
+        "current": bytes().unread() => level.current,
+        /// The swapped-out part.
+        "swap": bytes().unread() => level.swap,
+        /// Its own `memory.max`.
+        "limit": bytes().null("no limit, or unknown; then `unread` has the reason") => level.limit,
+        /// Its own `memory.high`.
+        "high": bytes().null("no limit, or unknown; then `unread` has the reason") => level.high,
+        /// Its own `memory.swap.max`.
+        "swap_limit": bytes().null("no limit, or unknown; then `unread` has the reason") => level.swap_limit,
+    }
+
+    fn events, events_fields(events: ScopeEvents) -> Object<'static> {
+        /// It was reclaimed although it was below its protection.
+        "low": count().unread() => events.low,
+        /// Its tasks were throttled above `memory.high`.
+        "high": count().unread() => events.high,
+        /// It was about to exceed `memory.max`. `memory.failcnt` in v1.
+        "max": count().unread() => events.max,
+        /// It was at its limit, and nothing could be reclaimed.
+        "oom": count().unread() => events.oom,
+        /// Killed processes. In v1 without descendants.
+        "oom_kill": count().unread() => events.oom_kill,
+        /// Cgroups killed as a whole.
+        "oom_group_kill": count().unread() => events.oom_group_kill,
     }
 
     fn line, line_fields(line: &overview::OverviewRow) -> Object<'static> {

@@ -264,6 +264,8 @@ fn account(mem: &MemReport<'_>) -> (TextTable, Vec<&'static str>) {
 /// Returns the tables below the account. Each row is a name, a figure and its meaning.
 fn details(mem: &MemReport<'_>) -> impl Iterator<Item = TextTable> {
     let tables = [
+        limits(mem),
+        events(mem),
         Some(processes(mem)),
         shared(mem),
         huge_pools(mem),
@@ -273,6 +275,51 @@ fn details(mem: &MemReport<'_>) -> impl Iterator<Item = TextTable> {
         Some(others(mem)),
     ];
     tables.into_iter().flatten()
+}
+
+/// Returns the limits of a cgroup and of its parents that have one, or `None` for a machine.
+fn limits(mem: &MemReport<'_>) -> Option<TextTable> {
+    let scope = mem.snapshot.system.scope.as_deref()?;
+    let figures = ["CHARGED", "MAX", "HIGH", "SWAP", "SWAP MAX"];
+    let mut table = TextTable::titled(titles("LIMITS", figures));
+    for level in &scope.levels {
+        let limit = |limit: Reading<Option<u64>>| match limit {
+            Ok(None) => word("max"),
+            Ok(Some(limit)) => mem.bytes(Ok(limit)),
+            Err(why) => mem.bytes(Err(why)),
+        };
+        table.push(&[
+            word(safe(&level.path)),
+            mem.bytes(level.current),
+            limit(level.limit),
+            limit(level.high),
+            mem.bytes(level.swap),
+            limit(level.swap_limit),
+        ]);
+    }
+    (!scope.levels.is_empty()).then_some(table)
+}
+
+/// Returns the events of a cgroup that its kernel counts, or `None` for a machine.
+fn events(mem: &MemReport<'_>) -> Option<TextTable> {
+    let scope = mem.snapshot.system.scope.as_deref()?;
+    let mut figures = Figures::new("EVENTS");
+    let meanings = [
+        "reclaimed below its protection",
+        "throttled above the soft limit",
+        "the limit was reached",
+        "nothing more to reclaim",
+        "processes killed",
+        "killed as a whole",
+    ];
+    let mut is_any = false;
+    for ((name, count), meaning) in scope.events.named().into_iter().zip(meanings) {
+        if let Ok(count) = count {
+            is_any = true;
+            figures.push(name, word(count.to_string()), meaning);
+        }
+    }
+    is_any.then_some(figures.0)
 }
 
 struct Figures(TextTable);

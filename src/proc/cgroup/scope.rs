@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::figures::{self, MAX_STAT, open_directory, read_opened, slurp, value};
 use super::{Mounts, Version, above, charged, is_below};
 use crate::account::headroom::swap_adds;
-use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeKind};
+use crate::model::system::{AccountingInputs, Pressure, Scope, ScopeEvents, ScopeKind, ScopeLevel};
 use crate::model::{CgroupFigures, Missing, Reading, SystemSample};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::{number, words};
@@ -35,11 +35,12 @@ pub struct ScopeReading {
     kernel_total: Reading<u64>,
     pressure: Reading<Pressure>,
     stalled: Reading<[Duration; 2]>,
-    oom_kill: Reading<u64>,
+    events: ScopeEvents,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Level {
+    path: Arc<[u8]>,
     figures: CgroupFigures,
     reclaimable: Reading<u64>,
 }
@@ -63,13 +64,15 @@ impl Place {
                 [b"/", path].concat()
             }
         });
+        Self::at(mounts, path.into())
+    }
+
+    /// Returns the cgroup at `path`. Fails if it is not visible.
+    pub fn at(mounts: Arc<Mounts>, path: Arc<[u8]>) -> Reading<Self> {
         let directory = mounts.directory(&path).ok_or(Missing::OutOfView)?;
         open_directory(&directory)?;
-        Ok(Self {
-            kind: ScopeKind::Chosen,
-            path: path.into(),
-            mounts,
-        })
+        let kind = ScopeKind::Chosen;
+        Ok(Self { kind, path, mounts })
     }
 
     /// Returns the cgroup of the container that zmtop runs in: the innermost one that holds both zmtop and the pid
@@ -123,17 +126,31 @@ impl Place {
         let stat = Stat::read(version, &dir);
         let mut buf = [0; 1024];
         let mut file = |name: &[u8]| slurp(dir.as_ref().map_err(|why| *why)?, name, &mut buf).map(<[u8]>::to_vec);
+        let number = |text: Reading<Vec<u8>>| text.and_then(|text| figures::figure(text.trim_ascii()));
         let (kernel_total, events) = match version {
             Version::V1 => {
-                let kernel = file(b"memory.kmem.usage_in_bytes");
-                (
-                    kernel.and_then(|text| figures::figure(text.trim_ascii())),
-                    &b"memory.oom_control"[..],
-                )
+                let oom_kill = file(b"memory.oom_control").and_then(|text| value(&text, b"oom_kill"));
+                let events = ScopeEvents {
+                    max: number(file(b"memory.failcnt")),
+                    oom_kill,
+                    ..ScopeEvents::missing(Missing::Unsupported)
+                };
+                (number(file(b"memory.kmem.usage_in_bytes")), events)
             }
-            Version::V2 => (stat.get(b"kernel"), &b"memory.events"[..]),
+            Version::V2 => {
+                let text = file(b"memory.events");
+                let get = |name: &[u8]| value(text.as_deref().map_err(|why| *why)?, name);
+                let events = ScopeEvents {
+                    low: get(b"low"),
+                    high: get(b"high"),
+                    max: get(b"max"),
+                    oom: get(b"oom"),
+                    oom_kill: get(b"oom_kill"),
+                    oom_group_kill: get(b"oom_group_kill"),
+                };
+                (stat.get(b"kernel"), events)
+            }
         };
-        let oom_kill = file(events).and_then(|text| value(&text, b"oom_kill"));
         let waits = file(b"memory.pressure");
         let stalled = waits.as_deref().map_err(|why| *why).and_then(figures::stalls);
         let pressure = waits.and_then(|text| system::pressure(&text));
@@ -147,6 +164,7 @@ impl Place {
                 .iter()
                 .any(|limit| !matches!(limit, Ok(None) | Err(Missing::Unsupported)));
             (at == 0 || is_limited).then(|| Level {
+                path: self.ancestor(at),
                 figures,
                 reclaimable: match at {
                     0 => stat.reclaimable(),
@@ -165,7 +183,17 @@ impl Place {
             kernel_total,
             pressure,
             stalled,
-            oom_kill,
+            events,
+        }
+    }
+
+    /// Returns the path of the cgroup so many levels above this one.
+    fn ancestor(&self, levels: usize) -> Arc<[u8]> {
+        let mut paths = std::iter::successors(Some(&self.path[..]), |path| above(path)).skip(levels);
+        let depth = std::iter::successors(Some(&self.path[..]), |path| above(path)).count();
+        match paths.next() {
+            Some(path) => path.into(),
+            None => b"/..".repeat(levels + 1 - depth).into(),
         }
     }
 }
@@ -284,6 +312,17 @@ impl Level {
         less(self.figures.current, self.reclaimable)
     }
 
+    fn limits(&self) -> ScopeLevel {
+        ScopeLevel {
+            path: Arc::clone(&self.path),
+            current: self.figures.current,
+            swap: self.figures.swap,
+            limit: self.figures.limit,
+            high: self.figures.high,
+            swap_limit: self.figures.swap_limit,
+        }
+    }
+
     /// Returns `bound − amount`, or `None` if there is no bound.
     fn beside(bound: Reading<Option<u64>>, amount: Reading<u64>) -> Reading<Option<u64>> {
         match bound? {
@@ -308,7 +347,7 @@ impl ScopeReading {
             kernel_total: Err(Missing::TimedOut),
             pressure: Err(Missing::TimedOut),
             stalled: Err(Missing::TimedOut),
-            oom_kill: Err(Missing::TimedOut),
+            events: ScopeEvents::missing(Missing::TimedOut),
         }
     }
 
@@ -362,6 +401,8 @@ impl ScopeReading {
             kernel: self.other_kernel(),
             host_total: host.mem_total,
             host_available: host.available(),
+            levels: levels().map(Level::limits).collect(),
+            events: self.events,
         }
     }
 
@@ -466,7 +507,7 @@ impl ScopeReading {
             refault_anon: stat.pages(b"workingset_refault_anon"),
             refault_file: stat.pages(b"workingset_refault_file"),
             zswap_written: stat.pages(b"zswpwb"),
-            oom_kill: self.oom_kill,
+            oom_kill: self.events.oom_kill,
             psi: self.pressure.map(system::psi),
             stalled: self.stalled,
             uptime: host.uptime,

@@ -10,8 +10,10 @@ use super::{Input, tell};
 use crate::model::Missing;
 use crate::model::page_cache::CachedFile;
 use crate::order;
+use crate::proc::cgroup::figures;
+use crate::proc::cgroup::scope::Place;
 use crate::sampler::Options;
-use crate::sampler::page_cache::read;
+use crate::sampler::page_cache::{Named, read};
 use crate::tui::Event;
 
 /// Minimum time between progress reports.
@@ -19,18 +21,21 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of files looked at: a fraction of a second.
 const MAX_FILES: usize = 20_000;
 
-/// Starts a read, and sends its progress and its result, with the most cached files first.
-pub(super) fn start(options: Options, number: u64, send: &SyncSender<Input>) {
+/// Starts a read of a cgroup or of all processes, and sends its progress and its result, with the most cached files first.
+pub(super) fn start(options: Options, number: u64, cgroup: Option<Arc<[u8]>>, send: &SyncSender<Input>) {
     let to = send.clone();
     let started = std::thread::Builder::new().name("zmtop-cache".into()).spawn(move || {
         let mut reported = Instant::now();
-        let found = read(&options, &[], MAX_FILES, |progress| {
+        let progress = |progress| {
             if reported.elapsed() >= PROGRESS_INTERVAL {
                 reported = Instant::now();
                 tell(&to, Event::CacheProgress(number, progress));
             }
             ControlFlow::Continue(())
-        });
+        };
+        let place = |path| Place::at(Arc::new(figures::mounts(&options.roots())?), path).map(Named::Cgroup);
+        let named = cgroup.map(place).transpose();
+        let found = named.and_then(|named| read(&options, named.as_slice(), MAX_FILES, progress));
         let found = found.map(|mut found| {
             let cached = |file: &CachedFile| file.figures.map_or(0, |figures| figures.cached);
             order::sort_by_key(&mut found.files, |file| Reverse(cached(file)));

@@ -19,6 +19,7 @@ pub(super) enum JobKey {
     List,
     System(SystemFile),
     Scope,
+    Inspected,
     Accounting(AccountingFile),
     MemoryMounts,
     MemoryMount(u64),

@@ -8,9 +8,11 @@ use std::time::{Duration, SystemTime};
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::model::kernel::KernelTables;
 use crate::model::kill::{OomCounts, OomKill};
+use crate::model::snapshot::InspectedCgroup;
 use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::accounting::{self, AccountingFile, MemoryFs};
+use crate::proc::cgroup::figures;
 use crate::proc::cgroup::scope::{Place, ScopeReading};
 use crate::proc::clock;
 use crate::proc::kmsg::{KillLog, LoggedKill, LoggedKills};
@@ -183,6 +185,75 @@ impl SystemFiles {
             .as_ref()
             .and_then(|scope| scope.narrow(host, &accounting.inputs));
         narrow.unwrap_or_else(|| host.clone())
+    }
+}
+
+/// The cgroup that the user looks at, beside the machine.
+#[derive(Default)]
+pub(super) struct Inspector {
+    path: Option<Arc<[u8]>>,
+    reading: Option<Reading<ScopeReading>>,
+    turns: Turns,
+}
+
+impl Inspector {
+    /// Chooses the cgroup. The next tick reads another one.
+    pub(super) fn set(&mut self, path: Option<Arc<[u8]>>) {
+        if self.path != path {
+            self.reading = None;
+            self.turns.asked_at = None;
+            self.path = path;
+        }
+    }
+
+    /// Returns the job to read the cgroup if that is due.
+    pub(super) fn job(&mut self, now: Duration) -> Option<Job> {
+        let path = Arc::clone(self.path.as_ref()?);
+        self.turns.starts(now, OFTEN).then(|| {
+            job(
+                JobKey::Inspected,
+                200,
+                |context, _| {
+                    let mounts = figures::mounts(&context.roots).map(Arc::new);
+                    let place = mounts.and_then(|mounts| Place::at(mounts, Arc::clone(&path)));
+                    (path, place.map(|place| place.read()))
+                },
+                |scanner, (path, reading)| {
+                    let inspector = &mut scanner.inspector;
+                    inspector.turns.is_reading = false;
+                    if inspector.path.as_ref() == Some(&path) {
+                        inspector.reading = Some(reading);
+                    }
+                },
+            )
+        })
+    }
+
+    /// Returns the figures as last read.
+    pub(super) fn publish(
+        &self,
+        host: &SystemSample,
+        accounting: &Accounting,
+        running: &RunningReads,
+    ) -> Option<Arc<InspectedCgroup>> {
+        let path = Arc::clone(self.path.as_ref()?);
+        let reading = match &self.reading {
+            _ if self.turns.is_reading && running.is_late(JobKey::Inspected) => Err(Missing::TimedOut),
+            None => Err(Missing::Pending),
+            Some(reading) => reading.as_ref().map_err(|why| *why),
+        };
+        let system = reading.and_then(|read| {
+            let system = read.narrow(host, &accounting.inputs).ok_or(Missing::OutOfView)?;
+            // The directory of a cgroup without the controller exists.
+            system.scope.as_ref().ok_or(Missing::OutOfView)?.current?;
+            Ok(system)
+        });
+        let missing = || AccountingInputs::missing(Missing::Unsupported);
+        Some(Arc::new(InspectedCgroup {
+            path,
+            system,
+            accounting: reading.map_or_else(|_| missing(), ScopeReading::accounting),
+        }))
     }
 }
 

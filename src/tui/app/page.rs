@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -75,6 +76,9 @@ pub trait Page: Any {
         false
     }
 
+    /// Handles the action that opened it, from another page or while it was open; `None` is the first page.
+    fn opened(&mut self, _app: &mut App, _from: Option<Action>) {}
+
     /// Goes back one step; returns false if there is none, so that Esc leaves the page.
     fn back(&mut self, _app: &mut App) -> bool {
         false
@@ -87,6 +91,11 @@ pub trait Page: Any {
 
     /// Returns the data that must be read while it is open.
     fn needs(&self) -> Needs;
+
+    /// Returns the path of the cgroup that it shows, which must be read.
+    fn inspected(&self) -> Option<Arc<[u8]>> {
+        None
+    }
 
     /// Returns true if it shows the call sites of the kernel's allocator, so that they must be traced.
     fn traces(&self) -> bool {
@@ -365,9 +374,12 @@ impl Pages {
 impl App {
     /// Opens the page of an action; `make` creates it the first time.
     pub fn open_page(&mut self, action: Action, make: impl FnOnce() -> Box<dyn Page>) {
-        self.pages.open = Some(action);
+        let from = self.pages.open.replace(action);
         self.pages.all.entry(action).or_insert_with(make);
-        self.with_page(|page, app| page.follow(app));
+        self.with_page(|page, app| {
+            page.opened(app, from);
+            page.follow(app);
+        });
     }
 
     pub fn close_page(&mut self) {

@@ -10,6 +10,14 @@
 //!  MemTotal                        23.5G 100.0                        outside it 1.1G: kernel image, page structs, firmware
 //!  SWAP  120M of 1.0G                      WAITING FOR MEMORY, %           swap, pressure and more: below, or at the right
 //!  …                                       …                               of a wide screen
+//!
+//! Of the selected cgroup, unit or container, it shows where the charged memory went:
+//!
+//!  kubepods/pod1/app  charged 88.0M of 120M                                2 shows the machine
+//!  limit 120M of kubepods/pod1  ·  events: max 12, oom_kill 1  ·  10 s: some 7.5 %, full 3.0 %
+//!  PART                            BYTES     %                                        the parts, with what its
+//!  its processes, charged to it    30.0M  34.1 █████▎·············                    processes have
+//!  …
 //!  ─────────────────────────────────────────────────────────────────────
 //!  slab, unreclaimable: objects …                                          with Enter: the part's source and formula, why
 //!  its size over 5 min: 80M to 92M  ·  △ growing 12M/min                   it may leak, and its chart
@@ -17,15 +25,18 @@
 //! ```
 
 mod beside;
+mod cgroup;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Rect};
 use ratatui::style::Style;
 
-use crate::account::{Account, FILES, Growth, PartKind, ProcessTotals, REST, account};
+use self::cgroup::Shown;
+use crate::account::headroom::machine_headroom;
+use crate::account::{Account, CACHED, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
@@ -50,6 +61,8 @@ const MIN_ROWS: u16 = 4;
 
 pub struct MemoryPage {
     table: PageTable,
+    /// The cgroup that is shown; `None` for the machine.
+    cgroup: Option<Shown>,
     /// The sums over the processes of the last snapshot.
     totals: Option<ProcessTotals>,
     /// The user opened or closed the detail. If `None`, it is open if there is room.
@@ -62,8 +75,12 @@ impl Default for MemoryPage {
             has_own_order: true,
             ..PageTable::default()
         };
-        let (totals, detail) = (None, None);
-        Self { table, totals, detail }
+        Self {
+            table,
+            cgroup: None,
+            totals: None,
+            detail: None,
+        }
     }
 }
 
@@ -77,6 +94,7 @@ static SHOWN: LazyLock<Vec<Column<Parts>>> = LazyLock::new(|| {
 pub fn show(app: &mut App, id: &'static str) {
     super::open(app, Action::MemoryPage);
     if let Some(page) = app.page_mut::<MemoryPage>() {
+        page.cgroup = None;
         page.table.selected = Some(id.into());
         page.table.filter = FilterState::default();
         page.detail = Some(true);
@@ -85,15 +103,19 @@ pub fn show(app: &mut App, id: &'static str) {
 }
 
 impl MemoryPage {
-    /// Returns the account of the last snapshot, or `None` before the first.
+    /// Returns the account of the last snapshot, or `None` before the first and of a cgroup that cannot be read.
     fn account(&self, app: &App) -> Option<Account> {
         let snapshot = app.engine.snapshot.as_ref()?;
+        if let Some(shown) = &self.cgroup {
+            return shown.history(app)?.account.clone();
+        }
         Some(account(&snapshot.system, &snapshot.accounting, self.totals.as_ref()?))
     }
 
     /// Returns true if the file cache is selected.
     fn is_at_files(&self) -> bool {
-        self.table.selected == Some(FILES.into())
+        let selected = self.table.selected.as_deref();
+        selected.is_some_and(|id| [FILES, CACHED].iter().any(|known| known.as_bytes() == id))
     }
 
     /// Returns the rows of the account that pass the filter, in order, without parts that this machine does not have.
@@ -102,7 +124,12 @@ impl MemoryPage {
             return Vec::new();
         };
         let span = app.screen.chart.span().time;
-        let rows = PartRow::of_account(&account, app.engine.history.parts(), snapshot, span);
+        let history = self.cgroup.as_ref().and_then(|shown| shown.history(app));
+        let (parts, room) = match (history, &self.cgroup) {
+            (Some(history), Some(shown)) => (&history.parts, shown.room(snapshot)),
+            _ => (app.engine.history.parts(), machine_headroom(snapshot)),
+        };
+        let rows = PartRow::of_account(&account, parts, room, span);
         let rows: Vec<_> = rows.into_iter().filter(|row| !row.is_idle()).collect();
         self.order(&rows).into_iter().map(|at| rows[at]).collect()
     }
@@ -121,9 +148,15 @@ impl MemoryPage {
         places
     }
 
+    /// Returns the area of the lines about a cgroup, and the rest of the page.
+    fn divide(&self, app: &App) -> [Rect; 2] {
+        let lines = self.cgroup.as_ref().map_or(0, |_| cgroup::LINES);
+        Layout::vertical([Length(lines), Fill(1)]).areas(app.layout().page)
+    }
+
     /// Returns the areas of the heading and the parts, of the total, of the figures beside the account, and of the detail.
     fn arrange(&self, app: &App, rows: usize) -> [Rect; 4] {
-        let page = app.layout().page;
+        let [_, page] = self.divide(app);
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
         let left = page.height.saturating_sub(wanted);
@@ -229,7 +262,7 @@ impl Page for MemoryPage {
         let [.., detail] = self.arrange(app, self.rows(app).len());
         let is_open = detail.height > 0;
         match action {
-            Action::Open if self.is_at_files() => return popup::cache::open(app),
+            Action::Open if self.is_at_files() => return popup::cache::open(app, self.inspected()),
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 (self as &mut dyn Page).follow(app);
@@ -242,6 +275,18 @@ impl Page for MemoryPage {
 
     fn opens_rows(&self) -> bool {
         true
+    }
+
+    /// From the processes, it shows the cgroup of the selected group, or else the machine. While it is open, the same key
+    /// goes from one to the other.
+    fn opened(&mut self, app: &mut App, from: Option<Action>) {
+        self.cgroup = match from {
+            Some(Action::MemoryPage) if self.cgroup.is_some() => None,
+            None | Some(Action::MemoryPage) => Shown::selected(app),
+            Some(_) => self.cgroup.take(),
+        };
+        // Read it at once.
+        app.requests.refresh += u64::from(self.cgroup.is_some());
     }
 
     fn back(&mut self, app: &mut App) -> bool {
@@ -268,6 +313,10 @@ impl Page for MemoryPage {
         Needs::ACCOUNT
     }
 
+    fn inspected(&self) -> Option<Arc<[u8]>> {
+        self.cgroup.as_ref().map(|shown| Arc::clone(&shown.path))
+    }
+
     fn draw(&self, app: &App, area: Rect, buf: &mut Buffer) {
         let Some(snapshot) = &app.engine.snapshot else { return };
         let rows = self.rows(app);
@@ -275,14 +324,26 @@ impl Page for MemoryPage {
         let [table, total, beside, detail] = areas.map(|part| part.intersection(area));
         let cell = |column: &Column<_>, row, width| part_cell(app, column, row, width);
         self.table.draw(app, &SHOWN, rows.iter(), table, buf, cell);
-        if let (Some(account), Some(totals)) = (self.account(app), &self.totals) {
-            draw_total(app, &self.grid(app, total), &account, total, buf);
-            beside::draw(app, snapshot, totals, beside, buf);
+        let account = self.account(app);
+        if let Some(account) = &account {
+            draw_total(app, &self.grid(app, total), account, total, buf);
+        }
+        if let Some(shown) = &self.cgroup {
+            let [heading, _] = self.divide(app);
+            cgroup::draw_heading(app, snapshot, shown, heading.intersection(area), buf);
+            if let Err(why) = shown.system(snapshot) {
+                let why = format!(" {}", cgroup::unread(why));
+                draw_line(buf, line(panel::below(table, 1), 0), &why, app.config.theme.dim);
+            } else {
+                beside::draw(app, cgroup::sections(app, snapshot, shown), beside, buf);
+            }
+        } else if let Some(totals) = self.totals.as_ref().filter(|_| account.is_some()) {
+            beside::draw(app, beside::sections(app, snapshot, totals), beside, buf);
         }
         if detail.height > 0 {
             buf.set_style(line(detail, 0), app.config.theme.heading);
             if let Some(row) = rows.get(self.table.list.cursor) {
-                draw_detail(app, snapshot, row, detail, buf);
+                draw_detail(app, snapshot, row, self.cgroup.is_some(), detail, buf);
             }
         }
     }
@@ -396,7 +457,7 @@ const MIN_CHART: u16 = 4;
 /// Maximum lines of text above the chart, unless there is plenty of room.
 const MAX_TEXT: usize = 4;
 
-fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, buf: &mut Buffer) {
+fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: bool, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut heading = StatusLine::default();
     heading.text(90, format!(" {}", row.title), theme.heading_sorted);
@@ -406,13 +467,14 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
             heading.text(80, format!("  {size}"), theme.heading);
             if let Ok(total) = row.total {
                 let share = 100.0 * bytes as f64 / total.max(1) as f64;
-                heading.text(70, format!("  {share:.1} % of RAM"), theme.heading);
+                let whole = if is_of_cgroup { "what is charged" } else { "RAM" };
+                heading.text(70, format!("  {share:.1} % of {whole}"), theme.heading);
             }
         }
         Err(why) => heading.text(80, format!("  {why}"), theme.heading),
     }
     let keys = match row.id {
-        FILES => "Enter lists the files, p closes ",
+        FILES | CACHED => "Enter lists the files, p closes ",
         _ => "Enter closes ",
     };
     heading.text_right(50, keys, theme.heading);
@@ -425,6 +487,7 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, area: Rect, bu
     let judgement = history.filter(|_| is_judged(row)).map(RowHistory::trend);
     let reasons = judgement.map_or_else(Vec::new, Judgement::texts);
     let suspects = app.engine.living_suspects();
+    let suspects = suspects.filter(|_| !is_of_cgroup);
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
     if let Some(cause) = own.find_map(|suspect| suspect.cause.as_ref()) {
         texts.extend(text::wrap(&format!("It grows in {}.", cause.text()), width));

@@ -11,6 +11,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -39,10 +40,10 @@ const fn min_width(priority: Priority) -> u16 {
 
 pub struct CacheList;
 
-/// Opens the popup, and requests a read unless one is under way.
-pub fn open(app: &mut App) -> Vec<Effect> {
+/// Opens the popup, and requests a read of a cgroup or of all unless it is under way.
+pub fn open(app: &mut App, cgroup: Option<Arc<[u8]>>) -> Vec<Effect> {
     app.open_popup(CacheList);
-    app.data.cache.start().into_iter().collect()
+    app.data.cache.start(cgroup).into_iter().collect()
 }
 
 /// Returns the files listed.

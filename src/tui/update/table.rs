@@ -13,7 +13,7 @@ use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
 use crate::tui::rows::rebuild;
-use crate::tui::{act, panel, popup};
+use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
 
 /// Maximum number of columns scrolled away: enough for all columns and a command line of thousands of characters, which
@@ -85,6 +85,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             rebuild(app);
         }
         Action::Open if app.screen.picking && app.query.scope.lists_processes() => return pick(app),
+        Action::Open if app.panel_leads_to_cgroup() => {
+            page::open(app, Action::MemoryPage);
+        }
         Action::Open => navigation::open(app),
         Action::NextGroups => navigation::show_next(app, true),
         Action::PreviousGroups => navigation::show_next(app, false),

@@ -15,8 +15,8 @@ use crate::support::rows::{MIB, process, snapshot};
 use crate::support::session::{Session, busy};
 use crate::support::tree::ProcTree;
 
-const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+pub(crate) const V2: &str = "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+pub(super) const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
 
 /// A container's `memory.stat`: 40 MiB anonymous, 4 MiB of it read back from swap and mapped again, 30 MiB of files of which
 /// 2 MiB are locked, 6 MiB of shared memory, 9 MiB of the kernel's.
@@ -55,7 +55,7 @@ fn stat() -> String {
 
 /// Processes 1 and 7 of a pid namespace in `/pod/app`, 9 beside it in `/pod/side`. The pod may have 200 MiB and has 160, the
 /// app 120 MiB, from 110 on slowly, and has 88, of which 57 cannot be reclaimed.
-fn container(mountinfo: &str) -> ProcTree {
+pub(crate) fn container(mountinfo: &str) -> ProcTree {
     let tree = ProcTree::new();
     tree.process(1)
         .comm("init")

@@ -99,6 +99,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         jvms: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),
+        inspected: None,
         fleet: None,
     }
 }

@@ -44,7 +44,7 @@ impl World {
             | Effect::Suspend
             | Effect::Redraw
             | Effect::Copy(_)
-            | Effect::ReadCache(_) => {}
+            | Effect::ReadCache(..) => {}
             Effect::ScanMappings(number, ids) => {
                 self.answers.push_back(Event::ScanProgress(*number, ids.len() / 2));
                 let found = Arc::new(self.read(ids));

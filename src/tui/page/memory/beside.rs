@@ -11,6 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::account::{ProcessTotals, overview, swap};
+use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 use crate::text::{self, Align, fit};
 use crate::tui::app::App;
@@ -28,7 +29,7 @@ const MAX_KILLS: usize = 3;
 const MOUNT_WIDTH: usize = 30;
 
 /// Lines under a title: a name, and figures at the right.
-struct Section<'a> {
+pub(super) struct Section<'a> {
     app: &'a App,
     title: String,
     lines: Vec<(String, String)>,
@@ -37,7 +38,7 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn new(app: &'a App, title: impl Into<String>) -> Self {
+    pub(super) fn new(app: &'a App, title: impl Into<String>) -> Self {
         let (title, lines, alarm) = (title.into(), Vec::new(), None);
         Self {
             app,
@@ -47,16 +48,16 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn push(&mut self, name: impl Into<String>, figures: String) {
+    pub(super) fn push(&mut self, name: impl Into<String>, figures: String) {
         self.lines.push((name.into(), figures));
     }
 
-    fn bytes(&mut self, name: &str, n: Reading<u64>) {
+    pub(super) fn bytes(&mut self, name: &str, n: Reading<u64>) {
         self.push(name, bytes(self.app, n));
     }
 
     /// Adds a figure that is known and not 0.
-    fn nonzero(&mut self, name: &str, n: Reading<u64>) {
+    pub(super) fn nonzero(&mut self, name: &str, n: Reading<u64>) {
         if n.is_ok_and(|n| n > 0) {
             self.bytes(name, n);
         }
@@ -64,7 +65,7 @@ impl<'a> Section<'a> {
 }
 
 /// Draws the sections that fit, in columns from the left to the right.
-pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw<'a>(app: &App, sections: impl IntoIterator<Item = Section<'a>>, area: Rect, buf: &mut Buffer) {
     if area.height < 2 || area.width < 20 {
         return;
     }
@@ -72,7 +73,9 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area:
     let columns = ((area.width + GAP) / (WIDTH + GAP)).max(1);
     let width = (area.width + GAP) / columns - GAP;
     let mut place = Rect { width, ..area };
-    for section in sections(app, snapshot, totals) {
+    // Without lines there is nothing of the kind on this machine.
+    let sections = sections.into_iter().filter(|section| !section.lines.is_empty());
+    for section in sections {
         let height = section.lines.len() as u16 + 1;
         // A section that does not fit begins the next column; one that fits nowhere is cut.
         if place.height < height && place.y > area.y {
@@ -102,16 +105,14 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, totals: &ProcessTotals, area:
     }
 }
 
-fn sections<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> impl Iterator<Item = Section<'a>> {
-    let sections = [
+pub(super) fn sections<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> [Section<'a>; 5] {
+    [
         swap_section(app, snapshot, totals),
         compressed(app, snapshot),
-        pressure(app, snapshot),
+        pressure(app, snapshot.accounting.pressure),
         reclaim(app, snapshot),
         shared(app, snapshot),
-    ];
-    // Without lines there is nothing of the kind on this machine.
-    sections.into_iter().filter(|section| !section.lines.is_empty())
+    ]
 }
 
 fn bytes(app: &App, reading: Reading<u64>) -> String {
@@ -164,9 +165,9 @@ fn compressed<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
 }
 
 /// Returns how much of the time tasks waited for memory, if the kernel reports it.
-fn pressure<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
+pub(super) fn pressure(app: &App, pressure: Reading<Pressure>) -> Section<'_> {
     let mut section = Section::new(app, "WAITING FOR MEMORY, % of 10 s, 1 min, 5 min");
-    if let Ok(pressure) = snapshot.accounting.pressure {
+    if let Ok(pressure) = pressure {
         for (name, [a, b, c]) in [("some task", pressure.some), ("every task", pressure.full)] {
             section.push(name, format!("{a:>6.1} {b:>6.1} {c:>6.1}"));
         }
