@@ -167,7 +167,8 @@ impl Countdown {
         let falls = [first as f64 - second as f64, second as f64 - value as f64];
         let least = pace * step.as_secs_f64() * DANGER_EVENNESS;
         let is_even = pace > 0.0 && falls.iter().all(|fall| *fall >= least);
-        (is_even && left as f64 / pace <= URGENT.as_secs_f64() && self.is_since_relief(begin)).then_some(pace)
+        let goes_on = is_even && !self.rests(now, value, pace, DANGER_REST[0]);
+        (goes_on && left as f64 / pace <= URGENT.as_secs_f64() && self.is_since_relief(begin)).then_some(pace)
     }
 
     /// Returns all values, oldest first.

@@ -514,13 +514,13 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
         others => format!(", with {others} more of its group"),
     };
     line.text(62, with, theme.text);
-    line.text(65, told.grower, theme.warning);
+    line.text(77, told.grower, theme.warning);
     line.text(55, told.growth, theme.text);
     if more > 0 {
         line.text(76, format!("  {more} more"), theme.dim);
     }
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Acknowledge).next() {
-        line.labeled(70, &format!("  {key}"), theme.key, " hides it", theme.key_label);
+        line.labeled(58, &format!("  {key}"), theme.key, " hides it", theme.key_label);
     }
     line
 }
