@@ -163,7 +163,7 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
     let Some(directory) = mounts.directory(path) else {
         return CgroupFigures::missing(Missing::OutOfView);
     };
-    if !above(path).is_some_and(|parent| mounts.directory(parent).is_some()) {
+    if above(path).is_none_or(|parent| mounts.directory(parent).is_none()) {
         let levels = read_levels(mounts, path);
         let all = levels.into_iter().reduce(|own, above| own.below(&above));
         return all.unwrap_or(CgroupFigures::missing(Missing::OutOfView));

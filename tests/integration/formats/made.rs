@@ -44,6 +44,25 @@ const HEAP: JvmHeap = JvmHeap {
     old_collections: 2,
 };
 
+/// The figures of a cgroup, some of which are missing.
+fn cgroup() -> CgroupFigures {
+    CgroupFigures {
+        current: Ok(4096),
+        swap: Err(Missing::Denied),
+        limit: Ok(None),
+        swap_limit: Ok(Some(1 << 20)),
+        high: Ok(Some(1 << 30)),
+        reclaimable: Ok(1024),
+        inactive_file: Ok(512),
+        major_faults: Ok(Count(7)),
+        oom_kills: Ok(Count(2)),
+        stalled_some: Ok(Duration::from_millis(1500)),
+        stalled_full: Err(Missing::Unsupported),
+        peak: Ok(8192),
+        dying: Ok(Count(3)),
+    }
+}
+
 /// A snapshot with one of everything: for a picture.
 pub(crate) fn small() -> Snapshot {
     let init = with_facts(process(1, 0, "/sbin/init"), |f| {
@@ -125,27 +144,7 @@ pub(crate) fn small() -> Snapshot {
     };
     made.accounting = Arc::new(system_account::inputs());
     made.oom_kills = system_account::kills(made.time);
-    made.cgroups = Arc::new(
-        [(
-            Arc::from(&b"/init.scope"[..]),
-            CgroupFigures {
-                current: Ok(4096),
-                swap: Err(Missing::Denied),
-                limit: Ok(None),
-                swap_limit: Ok(Some(1 << 20)),
-                high: Ok(Some(1 << 30)),
-                reclaimable: Ok(1024),
-                inactive_file: Ok(512),
-                major_faults: Ok(Count(7)),
-                oom_kills: Ok(Count(2)),
-                stalled_some: Ok(Duration::from_millis(1500)),
-                stalled_full: Err(Missing::Unsupported),
-                peak: Ok(8192),
-                dying: Ok(Count(3)),
-            },
-        )]
-        .into(),
-    );
+    made.cgroups = Arc::new([(Arc::from(&b"/init.scope"[..]), cgroup())].into());
     let id = made.rows()[0].id;
     made.jvms = Arc::new([(id, Ok(HEAP))].into());
     made.address_limits = Arc::new([(id, 1 << 31)].into());
