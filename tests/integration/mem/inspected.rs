@@ -4,19 +4,42 @@ use std::sync::Arc;
 
 use zmtop::account::{Account, ProcessTotals, explained};
 use zmtop::columns::Needs;
+use zmtop::model::container::{Container, ContainerNames};
 use zmtop::model::snapshot::InspectedCgroup;
 use zmtop::model::system::{ScopeEvents, SystemSample};
-use zmtop::model::{Missing, Snapshot};
+use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::sampler::Scanner;
 use zmtop::tui::{Effect, Event};
 
 use super::scope::{V1, V2, container};
 use crate::support::block_on;
-use crate::support::rows::{MIB, process, snapshot, walk};
-use crate::support::session::{Session, assert_tame, grouped};
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::session::{Session, assert_tame, grouped as in_cgroups};
 use crate::support::tree::ProcTree;
 
 const KIB: u64 = 1 << 10;
+/// The cgroup of the made machine's container.
+const CONTAINER: &[u8] = b"/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// The made machine's processes, with a container whose id its cgroup has.
+fn grouped(step: u64) -> Vec<ProcessSample> {
+    let id = &CONTAINER[b"/docker/".len()..];
+    let container = Arc::new(Container {
+        id: id.into(),
+        names: Ok(ContainerNames {
+            name: b"web"[..].into(),
+            pod: None,
+            namespace: None,
+            image: None,
+        }),
+    });
+    let contained = |one: ProcessSample| {
+        with_facts(one, |facts| {
+            facts.container = facts.container.take().map(|_| Arc::clone(&container));
+        })
+    };
+    in_cgroups(step).into_iter().map(contained).collect()
+}
 
 fn inspect(tree: &ProcTree, path: &str) -> Arc<Snapshot> {
     let mut scanner = Scanner::new(&tree.options());
@@ -332,7 +355,6 @@ fn two_shows_the_selected_cgroup_and_again_the_machine() {
 
 #[test]
 fn keys_that_lead_to_a_cgroup() {
-    const CONTAINER: &[u8] = b"/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     // Groups by container, unit, cgroup, program; the container is the first group, or the last by cgroup.
     for (keys, expected) in [
         ("Tab Tab Tab Tab 2", Some(CONTAINER)),
@@ -352,7 +374,7 @@ fn keys_that_lead_to_a_cgroup() {
         for key in keys.split(' ') {
             session.keys(key);
             if session.app.query.scope.grouped_by() == Some(zmtop::group::GroupBy::Container)
-                && session.selected_group().as_deref() != Some("0123456789ab")
+                && session.selected_group().as_deref() != Some("web")
             {
                 session.keys("Down");
             }
@@ -398,9 +420,9 @@ fn it_says_why_nothing_is_shown_and_fits_everywhere() {
 }
 
 fn select_container(session: &mut Session) {
-    while session.selected_group().as_deref() != Some("0123456789ab") {
-        session.keys("Down");
-    }
+    let names = session.group_names();
+    let at = names.iter().position(|name| name == "web").unwrap();
+    session.keys(&"Down ".repeat(at));
 }
 
 #[test]
