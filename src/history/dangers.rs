@@ -130,9 +130,12 @@ impl DangerWatch {
             (None, _) => (0, false),
         };
         let machine = machine_headroom(snapshot);
-        let limit = |(path, room): (&Arc<[u8]>, &Room)| match room.is_soft {
-            false => Limit::Cgroup(Arc::clone(path)),
-            true => Limit::CgroupHigh(Arc::clone(path)),
+        let limit = |(path, room): (&Arc<[u8]>, &Room)| {
+            if room.is_soft {
+                Limit::CgroupHigh(Arc::clone(path))
+            } else {
+                Limit::Cgroup(Arc::clone(path))
+            }
         };
         self.limits.retain(|known, _| match known {
             Limit::Machine => true,
@@ -305,7 +308,7 @@ impl History {
             (process, _) => process,
         };
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
-        let part = self.growing_part(span, &pace_of).filter(|_| *limit == Limit::Machine);
+        let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);
         let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         match (most, part) {
             (Some((_, one)), Some((key, part))) if part > one * PART_FACTOR => Some((key, part)),

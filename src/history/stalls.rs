@@ -198,7 +198,7 @@ impl History {
     pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
         let mut stalls = self.stall_watch.push(snapshot, self.danger_watch.rooms());
         for stall in &mut stalls {
-            (stall.waiter, stall.taker) = self.waiter_and_taker(snapshot, stall);
+            [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, stall);
         }
         let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
         let all = stalls.clone();
@@ -217,11 +217,7 @@ impl History {
     }
 
     /// Returns the process that reads most back, or the largest one that is throttled; and the one that grows fastest.
-    fn waiter_and_taker(
-        &self,
-        snapshot: &Snapshot,
-        stall: &Stall,
-    ) -> (Option<(Identity, f64)>, Option<(Identity, f64)>) {
+    fn waiter_and_taker(&self, snapshot: &Snapshot, stall: &Stall) -> [Option<(Identity, f64)>; 2] {
         let page = rustix::param::page_size() as f64;
         // zmtop waits, too, as it reads all the others.
         let is_in = |sample: &&ProcessSample| match (&stall.cgroup, &sample.facts.cgroup) {
@@ -248,6 +244,6 @@ impl History {
             }
         };
         let growth = |row: &RowHistory| row.footprint().change_over(SPAN) / SPAN.as_secs_f64();
-        (waiter, most(&growth, MIN_GROWTH))
+        [waiter, most(&growth, MIN_GROWTH)]
     }
 }

@@ -194,7 +194,8 @@ fn hostile_words_are_escaped_and_cut() {
         for line in e.to_string().lines() {
             assert!(line.starts_with("a\\x1bb:"), "{line:?}");
             assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
-            assert!(line.len() < 800, "{}", line.len());
+            // A line may list all columns.
+            assert!(line.len() < 1000, "{}", line.len());
         }
         assert!(e.faults.len() >= 3);
     }

@@ -121,7 +121,13 @@ fn what_went_flat_has_neither_pace_nor_eta_within_two_minutes() {
                 }
                 if second >= stops + GONE {
                     let told = format!("{name}, {what}, flat for {} s: {trend:?}, {growth}", second - stops);
-                    assert!(slope == 0.0 && trend.eta(Some(LIMIT)).is_none(), "{told}");
+                    // What trembles by 4 MiB may seem to shrink a little.
+                    let trembles = name.contains("trembling") && (-70_000.0..0.0).contains(&slope);
+                    assert!(
+                        slope == 0.0 || (trembles && trend.verdict == Verdict::Shrinking),
+                        "{told}"
+                    );
+                    assert!(trend.eta(Some(LIMIT)).is_none(), "{told}");
                     // A tenth of a megabyte a minute is what its trembling may come to.
                     assert!(growth.abs() < 100_000.0, "{told}");
                 }

@@ -41,7 +41,7 @@ impl World {
 
     fn row(&self) -> ProcessSample {
         let mut sample = with_facts(process(11, 1, "reporter"), |facts| {
-            facts.cgroup = Ok(Arc::from(&b"/batch"[..]))
+            facts.cgroup = Ok(Arc::from(&b"/batch"[..]));
         });
         sample.walk = Ok(walk(self.stays * MIB, 0));
         sample.stat.majflt = self.faults;

@@ -176,6 +176,21 @@ fn a_fall_that_slows_down_stays_a_danger_while_a_minute_is_left() {
 }
 
 #[test]
+fn a_limit_of_a_cgroup_is_told_within_15_seconds() {
+    // More than a minute is left.
+    let told_at = |reach: f64| {
+        let mut countdown = Countdown::default();
+        (0..30_u64).position(|second| {
+            let left = (100 - second) << 20;
+            countdown.push(Duration::from_secs(second), left);
+            countdown.forecast(WITHIN, left, reach).is_some()
+        })
+    };
+    assert!(told_at(7.0).is_some_and(|second| second <= 15), "{:?}", told_at(7.0));
+    assert!(told_at(REACH).is_some_and(|second| second > 15), "{:?}", told_at(REACH));
+}
+
+#[test]
 fn a_fall_to_where_it_was_before_is_marked() {
     let mut countdown = Countdown::default();
     let mut found = Vec::new();
