@@ -46,11 +46,12 @@ fn what_it_touches_again_is_hot_and_the_rest_is_cold() {
     assert!(at_once < MIB, "{at_once}");
     target.tell("touch 0 0 16");
     let after = touched();
-    assert!((16 * MIB..17 * MIB).contains(&after), "{after}");
+    // The kernel itself may clear some bits meanwhile, as DAMON does.
+    assert!((15 * MIB..17 * MIB).contains(&after), "{after}");
     // What it touches later is hot too: the bits are not cleared again by looking.
     target.tell("touch 0 16 8");
     let later = touched();
-    assert!((24 * MIB..25 * MIB).contains(&later), "{later}");
+    assert!((23 * MIB..25 * MIB).contains(&later), "{later}");
     target.end();
     assert_eq!(pinned.clear_referenced(), Err(ActError::Gone));
 }

@@ -187,7 +187,7 @@ fn a_limit_of_a_cgroup_is_told_within_15_seconds() {
         })
     };
     assert!(told_at(7.0).is_some_and(|second| second <= 15), "{:?}", told_at(7.0));
-    assert!(told_at(REACH).is_some_and(|second| second > 15), "{:?}", told_at(REACH));
+    assert!(told_at(REACH).is_none_or(|second| second > 15), "{:?}", told_at(REACH));
 }
 
 #[test]
