@@ -27,7 +27,7 @@ const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// How many times as much a program must take as one process to be reported instead.
-const PROGRAM_FACTOR: f64 = 1.5;
+pub(super) const PROGRAM_FACTOR: f64 = 1.5;
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
+use crate::history::dangers::PROGRAM_FACTOR;
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, OomKill, OomVictim};
@@ -32,8 +33,6 @@ const COMMAND_WIDTH: usize = 20;
 const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
 /// Minimum growth to be told, as a share of the limit.
 const MIN_GROWTH: f64 = 0.02;
-/// How many times as much a program must have grown as one process to be told instead.
-const PROGRAM_FACTOR: f64 = 1.5;
 
 /// A kill, with what the snapshots before it tell.
 #[derive(Clone, Debug, PartialEq)]

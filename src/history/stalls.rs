@@ -92,9 +92,8 @@ impl Waiting {
 }
 
 impl Watched {
-    /// Adds the counters of one moment, and returns what they show of the last seconds, and of the newest
-    /// of them. They may be older than the snapshot:
-    /// equal ones are one reading.
+    /// Adds the counters of one moment. Returns what they show of the last seconds, and of the newest of them. Counters may be
+    /// older than the snapshot: equal ones are one reading.
     fn push(&mut self, counters: Counters) -> Option<[Waiting; 2]> {
         let (now, stalled, _) = counters;
         let decreased = |(_, last, _): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
@@ -201,15 +200,14 @@ impl History {
             [stall.waiter, stall.taker] = self.waiter_and_taker(snapshot, stall);
         }
         let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
-        let all = stalls.clone();
+        let inner: Vec<_> = stalls.iter().filter_map(|stall| stall.cgroup.clone()).collect();
         // Tasks that wait in a cgroup make the machine wait, too.
         let is_explained = |stall: &Stall| {
             let path = stall
                 .waiter
                 .filter(|_| stall.cgroup.is_none())
                 .and_then(|(id, _)| cgroup(id));
-            let inner = all.iter().filter_map(|stall| stall.cgroup.as_ref());
-            path.is_some_and(|path| inner.into_iter().any(|above| is_within(path, above)))
+            path.is_some_and(|path| inner.iter().any(|above| is_within(path, above)))
         };
         stalls.retain(|stall| !is_explained(stall));
         order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));

@@ -95,6 +95,12 @@ impl CgroupFigures {
         Ok(self.current?.saturating_sub(self.inactive_file?))
     }
 
+    /// Returns true if at least half of the lower limit is used.
+    pub fn is_near_limit(&self) -> bool {
+        let current = self.current.unwrap_or(0);
+        self.ceiling().is_some_and(|(limit, _)| current >= limit / 2)
+    }
+
     /// Returns these figures with the lower of each two limits, for a cgroup below one with the limits of
     /// `above`. If either limit is unknown, so is the result, but a known limit counts below one that is not visible. A
     /// cgroup without the controller is charged to the one above.

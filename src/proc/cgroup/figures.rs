@@ -180,23 +180,18 @@ pub fn read(mounts: &Mounts, path: &[u8], extent: Extent, before: &CgroupFigures
     let is_new = figures.ceiling().is_some() && before.current.is_err();
     if extent.usage || is_new {
         read_usage(mounts.version, &dir, &mut figures);
-        let (own, current) = (figures.ceiling(), figures.current.unwrap_or(0));
-        let is_near = own.is_some_and(|(limit, _)| current >= limit / 2);
-        let is_wanted = own.is_some() || extent.details;
+        let is_wanted = figures.ceiling().is_some() || extent.details;
         let is_unread = matches!(before.reclaimable, Err(Missing::Unlimited | Missing::Pending));
-        if is_near || (is_wanted && (is_unread || figures.current != before.current)) {
+        if figures.is_near_limit() || (is_wanted && (is_unread || figures.current != before.current)) {
             read_nearness(mounts.version, &dir, &mut figures);
         } else if !is_wanted {
-            let missing = CgroupFigures::missing(Missing::Unlimited);
-            let (current, swap) = (figures.current, figures.swap);
-            let (limit, swap_limit, high) = (figures.limit, figures.swap_limit, figures.high);
             figures = CgroupFigures {
-                current,
-                swap,
-                limit,
-                swap_limit,
-                high,
-                ..missing
+                current: figures.current,
+                swap: figures.swap,
+                limit: figures.limit,
+                swap_limit: figures.swap_limit,
+                high: figures.high,
+                ..CgroupFigures::missing(Missing::Unlimited)
             };
         }
         if extent.details {

@@ -90,9 +90,7 @@ impl Cgroup {
             self.limits_at = Some(now);
         }
         if extent.usage {
-            let current = figures.current.unwrap_or(0);
-            let is_near = figures.ceiling().is_some_and(|(limit, _)| current >= limit / 2);
-            self.is_moving = is_near || figures.current != self.figures.current;
+            self.is_moving = figures.is_near_limit() || figures.current != self.figures.current;
             self.at = Some(now);
         }
         (self.figures, self.job) = (figures, None);

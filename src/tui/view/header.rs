@@ -497,7 +497,7 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
     let Some((kill, of_group, more)) = history.shown_kill() else {
         return line;
     };
-    let told = kill.text(if width < 100 { 16 } else { 36 }, app.screen.units);
+    let told = kill.text(name_width(width), app.screen.units);
     line.text(95, " ✖ KILLED ", theme.killed);
     line.text(92, format!(" {}", told.victim), theme.text);
     line.text(50, " by the kernel", theme.dim);
@@ -532,9 +532,14 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
 //  ▲ DANGER  memory is full in 12 min at this pace: 1.1G left, falling by 90M/min  27213 python3 +80M/min  mostly [heap] +136M
 //  ▲ DANGER  /web reaches its limit of 120M in 20 s at this pace: 80.0M left, falling by 4.0M/s  27213 importer +4.0M/s
 
+/// Returns the maximum width of a name in the lines above the table.
+const fn name_width(width: u16) -> usize {
+    if width < 100 { 16 } else { 36 }
+}
+
 /// Returns the path of a cgroup, with its end if it is too long.
 fn name_of_cgroup(path: &[u8], width: u16) -> String {
-    text::truncate_start(&text::safe(path), if width < 100 { 16 } else { 36 })
+    text::truncate_start(&text::safe(path), name_width(width))
 }
 
 fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
@@ -546,7 +551,7 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let share = format!("{:.0}% of the time", stall.share * 100.0);
     let name = |id| {
         let facts = snapshot.row(id).map(|row| &*row.facts);
-        labels::process(id, facts, if width < 100 { 16 } else { 36 })
+        labels::process(id, facts, name_width(width))
     };
     let waiter = stall.waiter.map(|(id, bytes)| (name(id), bytes));
     let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(path, width));
@@ -598,7 +603,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     let Some(danger) = dangers.get(at) else {
         return line;
     };
-    let width = if area.width < 100 { 16 } else { 36 };
+    let width = name_width(area.width);
     line.text(95, " ▲ DANGER ", theme.danger);
     let forecast = &danger.forecast;
     let time = units::about(forecast.time());
