@@ -19,6 +19,7 @@ pub mod page_cache;
 pub(crate) mod parse;
 pub mod pid;
 pub mod pids;
+pub mod sent_signals;
 pub mod smaps;
 pub mod system;
 pub mod tracefs;

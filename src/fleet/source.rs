@@ -309,6 +309,7 @@ impl FleetSource {
             kernel: KernelTables::default(),
             oom_kills: Arc::from([]),
             oom_counts: OomCounts::default(),
+            killers: Arc::default(),
             processes: Ok(processes),
             changes: None,
             cgroups: Arc::default(),

@@ -3,6 +3,7 @@
 //! The kernel's log names the victim and the limit. The snapshots before the kill have the rest: its command line and its
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::history::History;
 use crate::history::dangers::PROGRAM_FACTOR;
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
-use crate::model::kill::{Constraint, OomKill, OomVictim};
+use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim};
 use crate::model::process::{Facts, Identity};
 use crate::model::snapshot::Snapshot;
 use crate::model::{Missing, Reading};
@@ -27,6 +28,8 @@ pub(super) const MAX_KILLS: usize = 32;
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and for how long.
 const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
+/// Who kills, if it is not a daemon.
+const KERNEL: &str = "the kernel";
 /// Minimum width of a command line.
 const COMMAND_WIDTH: usize = 20;
 /// The times over which growth before a kill is measured: what grew just before matters more than what grew earlier.
@@ -56,6 +59,14 @@ pub struct KnownVictim {
     pub footprint: u64,
 }
 
+impl KnownVictim {
+    /// Returns the name of the container or pod whose cgroup that is, if the victim was in it.
+    pub fn container_of_cgroup(&self, path: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let container = self.facts.container.as_deref()?;
+        container.name_of_cgroup(self.facts.cgroup.as_deref().ok()?, path)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grower {
     pub key: RowKey,
@@ -69,15 +80,17 @@ pub struct Grower {
 /// What a kill is called in a line of text, part by part. Safe to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillText {
+    /// `the kernel`, or the name of a daemon.
+    pub by: String,
     /// `9137 importer`, or `a process`.
     pub victim: String,
-    /// `/shop reached its limit`, or `memory was full`.
+    /// `/shop reached its limit`, or `memory was full`. Where its name is known, a container stands for the path.
     pub reason: String,
     /// ` of 150M`; empty if the limit is not known.
     pub limit: String,
     /// `, and it had 148M of it`.
     pub had: String,
-    /// `, killed with all of /batch`; empty if it was killed alone.
+    /// `, killed with all of /batch`; empty if it was killed alone. Of a kill by a daemon, also its cgroup: `, in /batch`.
     pub group: String,
     /// `; python3 had grown most`; empty if the victim had.
     pub grower: String,
@@ -105,9 +118,42 @@ fn cut(name: &[u8], width: usize) -> String {
     text::truncate(&text::safe_prefix(name, 4 * width), width)
 }
 
-/// Tells a kill that the log has, with the paths of cgroups in at most `width` columns. `name` is safe to print.
-fn text_of_victim(victim: &OomVictim, name: &str, width: usize, units: Units) -> KillText {
-    let path = |path: &[u8]| text::truncate_start(&text::safe(path), width);
+/// Returns the path of a cgroup, safe to print, in at most `width` columns.
+fn cut_path(path: &[u8], width: usize) -> String {
+    text::truncate_start(&text::safe(path), width)
+}
+
+/// Tells a kill by a daemon, as [`text_of_victim`] does. The victim had `held` bytes.
+fn text_of_daemon(
+    daemon: &DaemonKill,
+    victim: &OomVictim,
+    name: &str,
+    held: u64,
+    path: impl Fn(&[u8]) -> String,
+    units: Units,
+) -> KillText {
+    let cgroup = victim.group.as_ref().or(victim.cgroup.as_ref());
+    let cgroup = cgroup.filter(|cgroup| ***cgroup != *b"/").map(|cgroup| path(cgroup));
+    let group = match (daemon.others, cgroup) {
+        (0, cgroup) => cgroup.map(|cgroup| format!(", in {cgroup}")),
+        (others, None) => Some(format!(", with {others} more")),
+        (others, Some(cgroup)) => Some(format!(", with {others} more of {cgroup}")),
+    };
+    let had = format!(", and it had {} of it", units::bytes(held, units));
+    KillText {
+        by: text::safe(daemon.name.as_bytes()).into_owned(),
+        victim: format!("{} {name}", victim.pid),
+        reason: "memory was short".into(),
+        limit: String::new(),
+        had: if held > 0 { had } else { String::new() },
+        group: group.unwrap_or_default(),
+        grower: String::new(),
+        growth: String::new(),
+    }
+}
+
+/// Tells a kill that the log has; `path` names a cgroup. `name` is safe to print.
+fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String, units: Units) -> KillText {
     let (reason, limit) = match (&victim.limit, &victim.cgroup, victim.constraint) {
         (Some(limit), ..) => {
             let size = limit.size.map(|size| format!(" of {}", units::bytes(size, units)));
@@ -123,6 +169,7 @@ fn text_of_victim(victim: &OomVictim, name: &str, width: usize, units: Units) ->
     let group = victim.group.as_ref();
     let group = group.map(|group| format!(", killed with all of {}", path(group)));
     KillText {
+        by: KERNEL.into(),
         victim: format!("{} {name}", victim.pid),
         reason,
         limit,
@@ -136,13 +183,20 @@ fn text_of_victim(victim: &OomVictim, name: &str, width: usize, units: Units) ->
 /// Tells a kill of which only the log is known.
 pub fn text_of(event: &OomKill, width: usize, units: Units) -> KillText {
     match &event.victim {
-        Ok(victim) => text_of_victim(victim, &cut(&victim.comm, width), width, units),
+        Ok(victim) => {
+            let (name, path) = (cut(&victim.comm, width), |path: &[u8]| cut_path(path, width));
+            match &event.daemon {
+                Some(daemon) => text_of_daemon(daemon, victim, &name, victim.rss, path, units),
+                None => text_of_victim(victim, &name, path, units),
+            }
+        }
         Err(why) => {
             let reason = match why {
                 Missing::Gone => "the kernel's log does not tell which".to_owned(),
                 why => format!("the kernel's log cannot be read: {why}"),
             };
             KillText {
+                by: KERNEL.into(),
                 victim: "a process".into(),
                 reason,
                 limit: String::new(),
@@ -169,13 +223,23 @@ impl Kill {
     /// Tells it, with names and paths in at most `width` columns. If those are few, the victim has no command line.
     pub fn text(&self, width: usize, units: Units) -> KillText {
         let mut told = match (&self.victim(), &self.known) {
-            (Ok(victim), Some(known)) if width >= COMMAND_WIDTH => {
-                let command = known.facts.short_command();
-                let command = text::safe_prefix(&command, 4 * width);
-                let command = text::truncate(&text::without_directories(&command, width), width);
-                text_of_victim(victim, &command, width, units)
+            (Ok(victim), Some(known)) => {
+                let name = if width >= COMMAND_WIDTH {
+                    let command = known.facts.short_command();
+                    let command = text::safe_prefix(&command, 4 * width);
+                    text::truncate(&text::without_directories(&command, width), width)
+                } else {
+                    cut(&victim.comm, width)
+                };
+                let path = |path: &[u8]| match known.container_of_cgroup(path) {
+                    Some(name) => cut(&name, width),
+                    None => cut_path(path, width),
+                };
+                match &self.event.daemon {
+                    Some(daemon) => text_of_daemon(daemon, victim, &name, self.held().unwrap_or(0), path, units),
+                    None => text_of_victim(victim, &name, path, units),
+                }
             }
-            (Ok(victim), Some(_)) => text_of_victim(victim, &cut(&victim.comm, width), width, units),
             _ => text_of(&self.event, width, units),
         };
         if let Some(grower) = &self.grower {
@@ -197,12 +261,17 @@ impl Kill {
         Ok(victim)
     }
 
-    fn rss(&self) -> u64 {
-        self.event.victim.as_ref().map_or(0, |victim| victim.rss)
+    /// Returns the memory of the victim: its RSS by the log, or the footprint as the snapshot before a daemon killed it had it.
+    pub fn held(&self) -> Option<u64> {
+        let known = self.known.as_ref().filter(|_| self.event.daemon.is_some());
+        let rss = self.event.victim.as_ref().ok().map(|victim| victim.rss);
+        known.map(|known| known.footprint).or(rss)
     }
 
+    /// Returns the cgroup that the kernel killed as a whole, each process by an event of its own.
     fn group(&self) -> Option<&[u8]> {
-        self.event.victim.as_ref().ok()?.group.as_deref()
+        let victim = self.event.victim.as_ref().ok().filter(|_| self.event.daemon.is_none());
+        victim?.group.as_deref()
     }
 }
 
@@ -282,11 +351,14 @@ impl KillWatch {
 
     /// Returns what is saved.
     pub(super) fn keep(&self) -> impl ExactSizeIterator<Item = KeptKill> {
-        self.kills.iter().map(|kill| KeptKill {
+        // Those by daemons are in no log from which they could be continued.
+        let logged = self.kills.iter().filter(|kill| kill.event.daemon.is_none());
+        let kept = logged.map(|kill| KeptKill {
             at: kill.at,
             record: kill.event.record,
             is_seen: kill.is_seen,
-        })
+        });
+        kept.collect::<Vec<_>>().into_iter()
     }
 
     /// Continues saved kills. Those that are not in the log are known only by their time.
@@ -299,6 +371,7 @@ impl KillWatch {
                 time: snapshot.time.checked_sub(ago).unwrap_or(snapshot.time),
                 monotonic_ms: Ok(kill.at.as_millis() as u64),
                 record: None,
+                daemon: None,
                 victim: Err(Missing::Gone),
             };
             self.push(Kill {
@@ -315,14 +388,17 @@ impl KillWatch {
         if before.as_ref().is_some_and(|before| Arc::ptr_eq(before, all)) {
             return Vec::new();
         }
+        let daemon = |kill: &OomKill| kill.daemon.as_ref().map(|daemon| daemon.name.clone());
         let is_it = |one: &OomKill, other: &OomKill| {
             (one.time, one.record, one.victim.is_ok()) == (other.time, other.record, other.victim.is_ok())
+                && daemon(one) == daemon(other)
         };
         let last = before.as_ref().and_then(|before| before.last());
         let known = last.and_then(|last| all.iter().rposition(|kill| is_it(kill, last)));
-        // Whether a group was killed may become known only later.
+        // Whether a group was killed, and how many by a daemon, may become known only later.
+        let is_known = |one: &OomKill| one.record.is_some() || one.daemon.is_some();
         for kill in &mut self.kills {
-            if let Some(same) = all.iter().find(|one| one.record.is_some() && is_it(one, &kill.event)) {
+            if let Some(same) = all.iter().find(|one| is_known(one) && is_it(one, &kill.event)) {
                 kill.event = same.clone();
             }
         }
@@ -369,7 +445,11 @@ impl History {
             .take_while(|kill| kill.group() == Some(group))
             .collect();
         // Of equal ones the last counts, which was killed first.
-        let largest = of_group.iter().max_by_key(|kill| kill.rss()).copied().unwrap_or(newest);
+        let largest = of_group
+            .iter()
+            .max_by_key(|kill| kill.held())
+            .copied()
+            .unwrap_or(newest);
         let others = of_group.len() - 1;
         Some((largest, others, self.shown_kills().count() - 1 - others))
     }

@@ -82,6 +82,24 @@ impl Container {
         }
     }
 
+    /// Returns the name for the cgroup at `path`, if `own` is the path of a process in the container: the container's, if it is
+    /// its cgroup or below that, and the pod's, if it is right above. `None` if it is neither, or the names are unknown.
+    pub fn name_of_cgroup(&self, own: &[u8], path: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let names = self.names.as_ref().ok()?;
+        let is_id = |part: &[u8]| *part == *self.id;
+        let at = own.windows(self.id.len().max(1)).rposition(is_id)?;
+        let end = own[at..]
+            .iter()
+            .position(|b| *b == b'/')
+            .map_or(own.len(), |len| at + len);
+        let above = own[..at].iter().rposition(|b| *b == b'/')?;
+        match path.strip_prefix(&own[..end]) {
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => Some((&*names.name).into()),
+            _ if *path == own[..above] => self.pod(),
+            _ => None,
+        }
+    }
+
     /// Returns true if the id is one, and not the name of a cgroup.
     fn has_digits(&self) -> bool {
         self.id.len() >= Self::SHORT && self.id.iter().all(u8::is_ascii_hexdigit)

@@ -1,11 +1,11 @@
-//! Processes that were killed for lack of memory.
+//! Processes that were killed for lack of memory: by the kernel, or by a daemon that acts before it.
 
 use std::time::{Duration, SystemTime};
 
 use crate::model::reading::Reading;
 use crate::text::named;
 
-/// An OOM kill.
+/// A kill for lack of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OomKill {
     /// When zmtop detected it by the wall clock, at most some ticks later. Of a kill before zmtop started, when it was.
@@ -14,14 +14,68 @@ pub struct OomKill {
     pub monotonic_ms: Reading<u64>,
     /// The number of its record in the kernel's log, unique in a boot. `None` in older recordings and if it is not logged.
     pub record: Option<u64>,
-    /// The process, from the kernel's log.
+    /// `None` if the kernel killed it.
+    pub daemon: Option<DaemonKill>,
+    /// The process, from the kernel's log. If a daemon killed it, as the snapshot before had it.
     pub victim: Reading<OomVictim>,
+}
+
+/// A daemon killed the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonKill {
+    /// The name of the daemon; foreign text in a recording.
+    pub name: Box<str>,
+    /// Number of further processes that it killed within a second.
+    pub others: u64,
+}
+
+/// The daemons that kill processes when memory is short, by the names of their programs. Each SIGKILL and SIGTERM of theirs
+/// counts.
+///
+/// So there are none here that also end processes for other reasons: the kubelet, which evicts a pod by the container runtime,
+/// as it stops one; Slurm; monit. Others only ask the kernel to kill, which then logs it: low-memory-monitor.
+pub const KILLERS: [&str; 6] = [
+    // Kills all of a cgroup, for its pressure or because swap is full.
+    "systemd-oomd",
+    // Sends SIGTERM, and SIGKILL if that does not help, to the process with the highest `oom_score`.
+    "earlyoom",
+    // The same, by rules of its own. A Python script.
+    "nohang",
+    // Facebook's model of systemd-oomd, by plugins.
+    "oomd",
+    // By pressure.
+    "bustd",
+    // Android's.
+    "lmkd",
+];
+
+named! {
+    /// The reason of a kill.
+    pub enum KillCause {
+        /// The machine's memory was full.
+        Machine = "machine",
+        /// The limit of a cgroup was reached.
+        Cgroup = "cgroup",
+        /// A daemon found that memory was short.
+        Daemon = "daemon",
+        /// The log was not readable, or does not have the kill.
+        Unknown = "unknown",
+    }
 }
 
 impl OomKill {
     /// Returns when it was detected, on the monotonic clock.
     pub fn monotonic(&self) -> Option<Duration> {
         self.monotonic_ms.ok().map(Duration::from_millis)
+    }
+
+    pub fn cause(&self) -> KillCause {
+        match (&self.victim, &self.daemon) {
+            (_, Some(_)) => KillCause::Daemon,
+            (Ok(victim), None) if victim.by_cgroup => KillCause::Cgroup,
+            (Ok(_), None) => KillCause::Machine,
+            (Err(_), None) => KillCause::Unknown,
+        }
     }
 }
 
@@ -43,7 +97,8 @@ pub struct OomVictim {
     pub limit: Option<OomLimit>,
     /// The path of its cgroup, raw. `None` if the kernel left its report out.
     pub cgroup: Option<Box<[u8]>>,
-    /// The cgroup that was killed as a whole (`memory.oom.group`), by its path. `None` if the process was killed alone.
+    /// The cgroup that was killed as a whole (`memory.oom.group`, or by a daemon), by its path. `None` if the process was
+    /// killed alone.
     pub group: Option<Box<[u8]>>,
 }
 
@@ -90,9 +145,15 @@ named! {
 
 /// The number of kills since zmtop started, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OomCounts {
-    pub machine: u64,
-    pub cgroup: u64,
-    /// The log was not readable, or does not have the kill.
-    pub unknown: u64,
+pub struct OomCounts([u64; KillCause::ALL.len()]);
+
+impl OomCounts {
+    pub const fn get(&self, cause: KillCause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    pub const fn add(&mut self, cause: KillCause, kills: u64) {
+        let count = &mut self.0[cause as usize];
+        *count = count.saturating_add(kills);
+    }
 }

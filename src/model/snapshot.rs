@@ -1,5 +1,6 @@
 //! A snapshot: the raw readings of one tick, of one machine or of many hosts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -72,6 +73,8 @@ pub struct Snapshot {
     pub oom_kills: Arc<[OomKill]>,
     /// Not recorded.
     pub oom_counts: OomCounts,
+    /// The daemons that kill when memory is short, and why their signals are not seen. Not recorded.
+    pub killers: Arc<[(&'static str, Reading<()>)]>,
     /// All processes, sorted by pid, or the reason that `/proc` could not be listed. Code that removes some must clear
     /// `changes`.
     pub processes: Reading<Vec<ProcessSample>>,
@@ -107,6 +110,14 @@ impl Snapshot {
 
     pub fn row(&self, id: Identity) -> Option<&ProcessSample> {
         Some(&self.rows()[self.place(id)?])
+    }
+
+    /// Returns the name of the container or pod whose cgroup that is, raw, if it has processes and the name is known.
+    pub fn container_of_cgroup(&self, path: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.rows().iter().find_map(|row| {
+            let container = row.facts.container.as_deref()?;
+            container.name_of_cgroup(row.facts.cgroup.as_deref().ok()?, path)
+        })
     }
 
     /// Returns the figures of a fleet's row by its index.

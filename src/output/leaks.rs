@@ -30,7 +30,7 @@ use crate::history::stalls::{Stall, StallKind};
 use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
-use crate::model::kill::{OomLimit, OomVictim};
+use crate::model::kill::{KillCause, OomLimit, OomVictim};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
@@ -151,8 +151,9 @@ impl<'a> LeaksReport<'a> {
             let ago = self.suspends.elapsed(kill.at, self.snapshot.monotonic);
             writeln!(
                 out,
-                "KILLED: {} by the kernel, {} ago: {}",
+                "KILLED: {} by {}, {} ago: {}",
                 told.victim,
+                told.by,
                 units::span(ago),
                 told.why()
             )?;
@@ -166,8 +167,8 @@ impl<'a> LeaksReport<'a> {
             let forecast = &danger.forecast;
             let what = match &danger.limit {
                 Limit::Machine => "memory".into(),
-                Limit::Cgroup(path) => format!("cgroup {}", text::safe(path)),
-                Limit::CgroupHigh(path) => format!("cgroup {} up to memory.high", text::safe(path)),
+                Limit::Cgroup(path) => self.cgroup(path),
+                Limit::CgroupHigh(path) => format!("{} up to memory.high", self.cgroup(path)),
                 Limit::AddressSpace(id) => format!("the address space of {} (RLIMIT_AS)", id.pid),
             };
             let taker = match &danger.taker {
@@ -195,7 +196,7 @@ impl<'a> LeaksReport<'a> {
     fn write_stalls(&self, out: &mut dyn Write) -> io::Result<()> {
         for stall in self.stalls {
             let place = stall.cgroup.as_ref();
-            let place = place.map_or_else(|| "the machine".into(), |path| format!("cgroup {}", text::safe(path)));
+            let place = place.map_or_else(|| "the machine".into(), |path| self.cgroup(path));
             let waiter = stall.waiter.map_or_else(String::new, |(id, bytes)| {
                 let name = text::safe_prefix(self.name_of(&RowKey::Process(id)), 120).into_owned();
                 let bytes = units::bytes(bytes as u64, self.style.units);
@@ -212,6 +213,14 @@ impl<'a> LeaksReport<'a> {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns the name of the container or pod whose cgroup that is, or else its path.
+    fn cgroup(&self, path: &[u8]) -> String {
+        match self.snapshot.container_of_cgroup(path) {
+            Some(name) => format!("container {}", text::safe_prefix(&name, 120)),
+            None => format!("cgroup {}", text::safe(path)),
+        }
     }
 
     /// Returns the raw name of a process or a program.
@@ -250,6 +259,11 @@ fn limit_of(kill: &Kill) -> Option<&OomLimit> {
     victim(kill)?.limit.as_ref()
 }
 
+/// Returns the name of the container or pod whose cgroup that is.
+fn container<'s>(report: &'s LeaksReport<'_>, path: Option<&[u8]>) -> Option<DataValue<'s>> {
+    report.snapshot.container_of_cgroup(path?).map(DataValue::Text)
+}
+
 /// Returns the name of a kind of limit, and the path of a cgroup.
 fn limit(limit: &Limit) -> (&'static str, Option<&[u8]>) {
     match limit {
@@ -267,6 +281,8 @@ described_object! {
         "limit": one_of(["machine", "cgroup", "cgroup-high", "address-space"]) => limit(&danger.limit).0,
         /// The path of the cgroup.
         "cgroup": foreign().null("another limit") => limit(&danger.limit).1.map(Node::bytes),
+        /// The name of the container or pod whose cgroup that is.
+        "container": foreign().null("none, or not known") => container(report, limit(&danger.limit).1),
         /// The memory left.
         "left": bytes() => danger.forecast.left,
         /// How fast the memory left decreases.
@@ -294,6 +310,8 @@ described_object! {
     fn stall, stall_fields<'s>(report: &'s LeaksReport<'_>, stall: &'s Stall) -> Object<'s> {
         /// The path of the cgroup whose tasks wait.
         "cgroup": foreign().null("the machine") => stall.cgroup.as_deref().map(Node::bytes),
+        /// The name of the container or pod whose cgroup that is.
+        "container": foreign().null("none, or not known") => container(report, stall.cgroup.as_deref()),
         /// Why they wait: they read back what was reclaimed (thrash), or `memory.high` throttles them.
         "kind": one_of(["thrash", "throttled"]) => match stall.kind {
             StallKind::Thrash => "thrash",
@@ -320,6 +338,12 @@ described_object! {
     fn kill, kill_fields<'s>(report: &'s LeaksReport<'_>, kill: &'s Kill) -> Object<'s> {
         /// When it was detected.
         "time": time() => report.wall_clock(kill.at),
+        /// Why: the machine's memory was full, the limit of a cgroup was reached, or a daemon found that memory was short.
+        "cause": one_of(KillCause::ALL.map(KillCause::id)) => kill.event.cause().id(),
+        /// The daemon that killed it.
+        "daemon": text().null("the kernel did") => kill.event.daemon.as_ref().map(|daemon| text::safe(daemon.name.as_bytes()).into_owned()),
+        /// Number of further processes that the daemon killed at the same time.
+        "others": count().null("the kernel did") => kill.event.daemon.as_ref().map(|daemon| daemon.others),
         /// The pid of the killed process.
         "pid": id().null("not known") => victim(kill).map(|victim| u64::from(victim.pid)),
         /// When that process started, in ticks since boot.
@@ -334,7 +358,7 @@ described_object! {
         "container": foreign().null("in none, or it was not seen") => {
             kill.known.as_ref().and_then(|known| known.facts.container.as_deref()).map(|container| Node::bytes(container.name()))
         },
-        /// Its RSS when it was killed.
+        /// Its RSS when it was killed. If a daemon killed it, in the snapshot before.
         "rss": bytes().null("not known") => victim(kill).map(|victim| victim.rss),
         /// Its PSS and swap in the snapshot before.
         "footprint": bytes().null("it was not seen") => kill.known.as_ref().map(|known| known.footprint),

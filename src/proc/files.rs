@@ -46,6 +46,14 @@ pub fn has_own_pids(proc: &Path) -> bool {
     own.is_ok_and(|link| link.to_bytes() == std::process::id().to_string().as_bytes())
 }
 
+/// Returns true if zmtop is in the initial pid namespace of the machine, according to the tree at `proc`.
+pub fn is_in_first_pid_namespace(proc: &Path) -> bool {
+    /// The inode of that namespace's file, `PROC_PID_INIT_INO` of `include/linux/proc_ns.h`.
+    const FIRST: &[u8] = b"pid:[4026531836]";
+    let own = rustix::fs::readlinkat(CWD, proc.join("self/ns/pid"), Vec::new());
+    own.is_ok_and(|link| link.to_bytes() == FIRST)
+}
+
 /// Returns the reason why a process's file could not be read. ENOENT and ESRCH mean that the process is gone.
 pub const fn reason(errno: Errno) -> Missing {
     match errno {

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
+use crate::model::kill::{Constraint, DaemonKill, OomKill, OomLimit, OomVictim, RssParts};
 use crate::model::system::{
     AccountingInputs, HugePool, Ksm, MemoryMount, Pressure, Sockets, SysvShm, Zones, ZramDevice,
 };
@@ -232,12 +232,21 @@ define_record!(OomKillRecord: OomKill {
     time: SystemTime,
     /// The number of its record in the kernel's log.
     record: Option<u64> = schema::id().null("it is not in the log"),
+    /// The daemon that killed it.
+    daemon: Option<DaemonKill> = schema::object(DaemonRecord::fields()).null("the kernel did"),
 } readings {
     /// The killed process.
     victim: OomVictim,
     /// When the kill was detected, on the monotonic clock, in milliseconds.
     monotonic_ms: u64 = schema::number(),
 } main "victim");
+
+define_record!(DaemonRecord: DaemonKill {
+    /// Its name.
+    name: Box<str>,
+    /// Number of further processes that it killed within a second.
+    others: u64 = schema::count(),
+});
 
 /// The meaning of null in figures of the kernel's report on a kill.
 const NO_REPORT: &str = "the kernel left its report out";

@@ -199,6 +199,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             kernel: KernelTables::default(),
             oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
             oom_counts: OomCounts::default(),
+            killers: Arc::default(),
             cgroups: Arc::new(cgroups),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),

@@ -154,7 +154,7 @@ fn tell_kills(snapshot: &Snapshot, units: Units) {
         let told = kills::text_of(kill, 120, units);
         let ago = kill.monotonic().map(|at| snapshot.monotonic.saturating_sub(at));
         let ago = ago.map_or(String::new(), |ago| format!(", {} ago", units::span(ago)));
-        complain(&format!("KILLED: {} by the kernel{ago}: {}", told.victim, told.why()));
+        complain(&format!("KILLED: {} by {}{ago}: {}", told.victim, told.by, told.why()));
     }
 }
 

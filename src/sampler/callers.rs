@@ -160,13 +160,9 @@ impl Tracer {
 /// Returns the threads of zmtop as events name them: by their ids in the first PID namespace. In any other namespace,
 /// these ids are unknown, and the result is empty.
 fn own_threads(roots: &Roots) -> Vec<u32> {
-    // The inode of that namespace's file, `PROC_PID_INIT_INO` of `include/linux/proc_ns.h`.
-    const FIRST: &str = "pid:[4026531836]";
-    let own = roots.proc.join("self");
     let mut threads = Vec::new();
-    let is_first = std::fs::read_link(own.join("ns/pid")).is_ok_and(|link| link == Path::new(FIRST));
-    if roots.is_own() && is_first {
-        let path = own.join("task");
+    if roots.is_own() && files::is_in_first_pid_namespace(&roots.proc) {
+        let path = roots.proc.join("self/task");
         // Without the list, they count as foreign threads.
         let _ = files::numbers(CWD, path.as_os_str().as_encoded_bytes(), 4 << 10, |tid| {
             threads.push(tid);

@@ -20,6 +20,7 @@ pub(super) fn recent(kills: Vec<LoggedKill>) -> Vec<OomKill> {
             time: time.checked_sub(ago).unwrap_or(time),
             monotonic_ms: Ok(now.saturating_sub(ago).as_millis() as u64),
             record: Some(kill.record),
+            daemon: None,
             victim: Ok(kill.victim),
         })
     });

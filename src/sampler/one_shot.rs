@@ -136,6 +136,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         kernel: KernelTables::default(),
         oom_kills: kills::read_recent(&roots).into(),
         oom_counts: OomCounts::default(),
+        killers: Arc::default(),
         processes: Ok(rows),
         changes: None,
         cgroups: Arc::default(),

@@ -3,6 +3,7 @@
 mod cgroups;
 mod close_looks;
 mod job;
+mod killers;
 mod machine;
 mod table;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use cgroups::Cgroups;
 use close_looks::CloseLooks;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
+use killers::Killers;
 use machine::{Accounting, Inspector, KernelReader, OomWatch, SystemFiles};
 use table::Table;
 
@@ -51,6 +53,7 @@ pub struct Scanner {
     inspector: Inspector,
     kernel: KernelReader,
     oom: OomWatch,
+    killers: Killers,
     is_listing: bool,
     /// The lists that were not processed yet, each with the last allocated pid before it and at its time.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
@@ -106,6 +109,7 @@ impl Scanner {
             inspector: Inspector::default(),
             kernel: KernelReader::default(),
             oom: OomWatch::default(),
+            killers: Killers::default(),
             is_listing: false,
             lists: Vec::new(),
             list_fault: Some(Missing::Pending),
@@ -310,6 +314,18 @@ impl Scanner {
         self.table.walked(request, result);
     }
 
+    /// Stores the kills by daemons since the last tick.
+    fn find_sent(&mut self) {
+        let last = self.table.published();
+        let killed = self.killers.take(last, self.now, |id| !self.table.is_running(id));
+        let chosen = self.system.place();
+        for sent in killed {
+            if chosen.is_none_or(|place| sent.victim.is_within(&place.path)) {
+                self.oom.add_sent(sent.name, sent.at, sent.victim);
+            }
+        }
+    }
+
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
         let now = clock::monotonic();
@@ -320,6 +336,7 @@ impl Scanner {
         };
         let doubtful = self.table.judge_twins();
         self.table.divide_held();
+        self.find_sent();
         let (rows, changes) = self.table.rows(&running);
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
@@ -357,6 +374,7 @@ impl Scanner {
             kernel: self.kernel.publish(&running),
             oom_kills: Arc::clone(&self.oom.kills),
             oom_counts: self.oom.counts,
+            killers: Arc::clone(&self.killers.states),
             processes,
             changes,
             cgroups: self.cgroups.publish(&running),
@@ -371,6 +389,8 @@ impl Scanner {
         // These reads appear in the next snapshot.
         let close_looks = self.close_looks.follow(&snapshot);
         self.pool.submit(close_looks);
+        let killers = self.killers.follow(&snapshot);
+        self.pool.submit(killers);
         if snapshot.system.scope.is_some() {
             let (kills, is_made) = (snapshot.system.oom_kill, !self.open_files.is_procfs);
             let place = self.system.scope.as_ref().map(|scope| &scope.place);

@@ -8,6 +8,7 @@ use crate::account::overview::compressed;
 use crate::columns::system::{COLUMNS, SystemRow};
 use crate::group::Coverage;
 use crate::history::History;
+use crate::model::kill::KillCause;
 use crate::model::{Reading, Snapshot, SystemSample};
 use crate::text::safe;
 use crate::trend::Verdict;
@@ -92,17 +93,13 @@ fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
     let mut family = Family::counter(
         "zmtop_oom_kills",
         "Processes killed for lack of memory since zmtop started, by cause: the machine's memory was full, the limit of a cgroup \
-         was reached, or unknown, as the kernel's log cannot be read or does not have the kill. Kernel: oom_kill in vmstat, \
-         /dev/kmsg.",
+         was reached, a daemon such as systemd-oomd acted, or unknown, as the kernel's log cannot be read or does not have the \
+         kill. Kernel: oom_kill in vmstat, /dev/kmsg, the tracepoint signal_generate.",
     );
     if snapshot.system.oom_kill.is_ok() {
-        let counts = snapshot.oom_counts;
-        for (cause, count) in [
-            ("machine", counts.machine),
-            ("cgroup", counts.cgroup),
-            ("unknown", counts.unknown),
-        ] {
-            family.count(&label("cause", cause), Some(count as f64), Some(started));
+        for cause in KillCause::ALL {
+            let count = snapshot.oom_counts.get(cause) as f64;
+            family.count(&label("cause", cause.id()), Some(count), Some(started));
         }
     }
     family

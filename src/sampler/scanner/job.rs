@@ -26,6 +26,8 @@ pub(super) enum JobKey {
     Slab,
     AllocSites,
     OomKills,
+    /// A daemon that kills.
+    Killer(u32),
     Glances(u64),
     Walk(u64),
     Facts(u64),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::job::{Job, JobKey, RunningReads, job};
+use crate::account::headroom::{is_within, with_ancestors};
 use crate::model::kernel::KernelTables;
-use crate::model::kill::{OomCounts, OomKill};
+use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim};
 use crate::model::snapshot::InspectedCgroup;
 use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
@@ -151,6 +152,11 @@ impl SystemFiles {
             self.place = Some(reading.place.clone());
         }
         self.scope = reading;
+    }
+
+    /// Returns the cgroup that stands for the machine.
+    pub(super) const fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
     }
 
     /// Returns whether swap exists and is used; assumes that it is used if that is unknown.
@@ -446,6 +452,12 @@ const TRIES: u32 = 3;
 /// Time before the first read of the log in which kills may be in it, but not in the counter.
 const LATE: Duration = Duration::from_secs(1);
 
+/// Maximum time between two kills of one event by a daemon, in milliseconds.
+const SAME_EVENT: u64 = 1000;
+/// Time within which a process that was killed is the same one, in milliseconds: it got SIGTERM first, or the kernel killed it
+/// in between.
+const SAME_KILL: u64 = 60_000;
+
 #[derive(Default)]
 pub(super) struct OomWatch {
     /// The kernel's counter when it was last read.
@@ -527,11 +539,7 @@ impl OomWatch {
     /// Counts kills by cause.
     fn count(&mut self, kills: &[OomKill]) {
         for kill in kills {
-            match &kill.victim {
-                Ok(victim) if victim.by_cgroup => self.counts.cgroup += 1,
-                Ok(_) => self.counts.machine += 1,
-                Err(_) => self.counts.unknown += 1,
-            }
+            self.counts.add(kill.cause(), 1);
         }
     }
 
@@ -569,6 +577,7 @@ impl OomWatch {
             time,
             monotonic_ms: now,
             record,
+            daemon: None,
             victim,
         };
         let shown = unknown.min(KEPT);
@@ -577,7 +586,7 @@ impl OomWatch {
         let new: Vec<_> = std::iter::repeat_n(kill(None, Err(why)), shown).chain(known).collect();
         self.count(&new);
         let others = (unknown - shown).saturating_add(found.more);
-        self.counts.unknown = self.counts.unknown.saturating_add(others as u64);
+        self.counts.add(KillCause::Unknown, others as u64);
         self.store(new);
     }
 
@@ -589,7 +598,8 @@ impl OomWatch {
                 first.group = Some(group.clone());
             } else {
                 let mut kills = self.kills.to_vec();
-                if let Some(Ok(first)) = kills.last_mut().map(|kill| &mut kill.victim) {
+                let last = kills.iter_mut().rfind(|kill| kill.record.is_some());
+                if let Some(Ok(first)) = last.map(|kill| &mut kill.victim) {
                     first.group = Some(group.clone());
                 }
                 self.kills = kills.into();
@@ -603,10 +613,60 @@ impl OomWatch {
         self.found.more += older;
     }
 
+    /// Adds the kill of a process by a daemon. One within a second of another by the same daemon is of the same event: it may
+    /// kill all of a cgroup.
+    pub(super) fn add_sent(&mut self, name: &str, at: Duration, victim: OomVictim) {
+        let millis = at.as_millis() as u64;
+        let is_known = |kill: &OomKill| {
+            let same = kill.victim.as_ref();
+            let is_same = same.is_ok_and(|known| (known.pid, &known.comm) == (victim.pid, &victim.comm));
+            is_same && kill.monotonic_ms.is_ok_and(|known| known.abs_diff(millis) < SAME_KILL)
+        };
+        if self.kills.iter().any(is_known) {
+            return;
+        }
+        self.counts.add(KillCause::Daemon, 1);
+        let mut kills = self.kills.to_vec();
+        let of_daemon = kills.iter_mut().rev().filter_map(|kill| {
+            let daemon = kill.daemon.as_mut().filter(|daemon| *daemon.name == *name)?;
+            Some((daemon, &mut kill.victim, kill.monotonic_ms.ok()?))
+        });
+        let event = of_daemon
+            .take(1)
+            .find(|(.., first)| first.abs_diff(millis) <= SAME_EVENT);
+        if let Some((daemon, first, _)) = event {
+            daemon.others += 1;
+            if let Ok(first) = first {
+                let path = first.group.as_deref().or(first.cgroup.as_deref());
+                first.group = path
+                    .zip(victim.cgroup.as_deref())
+                    .and_then(|(a, b)| common_cgroup(a, b));
+            }
+            self.kills = kills.into();
+            return;
+        }
+        self.store(vec![OomKill {
+            time: SystemTime::now(),
+            monotonic_ms: Ok(millis),
+            record: None,
+            daemon: Some(DaemonKill {
+                name: name.into(),
+                others: 0,
+            }),
+            victim: Ok(victim),
+        }]);
+    }
+
     fn store(&mut self, new: Vec<OomKill>) {
         let mut kills = self.kills.to_vec();
         kills.extend(new);
         let older = kills.len().saturating_sub(KEPT);
         self.kills = kills.split_off(older).into();
     }
+}
+
+/// Returns the innermost cgroup that holds both, unless that is the root.
+fn common_cgroup(one: &[u8], other: &[u8]) -> Option<Box<[u8]>> {
+    let mut levels = with_ancestors(one);
+    levels.find(|above| is_within(other, above)).map(Into::into)
 }

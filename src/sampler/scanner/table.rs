@@ -121,6 +121,12 @@ impl Table {
         self.entries.len()
     }
 
+    /// Returns true if the process is in the table and has not ended.
+    pub(super) fn is_running(&self, id: Identity) -> bool {
+        let process = process_of(&self.entries, id.pid);
+        process.is_some_and(|process| process.id == id && !process.stat.is_zombie())
+    }
+
     /// Returns a process for modification, unless another one has its pid now. Touches it, because its row may change.
     fn process(&mut self, asked: &ProcessRef) -> Option<&mut Process> {
         self.touch(asked.pid);

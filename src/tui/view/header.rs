@@ -489,6 +489,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
 // The newest OOM kill, until it is acknowledged or ten minutes old.
 //
 //  ✖ KILLED  9137 importer by the kernel, 14s ago: /shop reached its limit of 150M, and it had 148M of it  2 more  a hides it
+//  ✖ KILLED  9137 importer by systemd-oomd, 14s ago: memory was short, and it had 148M of it, with 3 more of /shop  a hides it
 
 fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
     let theme = &app.config.theme;
@@ -500,7 +501,8 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
     let told = kill.text(name_width(width), app.screen.units);
     line.text(95, " ✖ KILLED ", theme.killed);
     line.text(92, format!(" {}", told.victim), theme.text);
-    line.text(50, " by the kernel", theme.dim);
+    let by = if kill.event.daemon.is_some() { 86 } else { 50 };
+    line.text(by, format!(" by {}", told.by), theme.dim);
     line.text(
         80,
         format!(", {} ago", units::span(history.elapsed_since(kill.at))),
@@ -537,9 +539,12 @@ const fn name_width(width: u16) -> usize {
     if width < 100 { 16 } else { 36 }
 }
 
-/// Returns the path of a cgroup, with its end if it is too long.
-fn name_of_cgroup(path: &[u8], width: u16) -> String {
-    text::truncate_start(&text::safe(path), name_width(width))
+/// Returns the name of the container or pod whose cgroup that is, or else its path, with its end if it is too long.
+fn name_of_cgroup(snapshot: &Snapshot, path: &[u8], width: u16) -> String {
+    match snapshot.container_of_cgroup(path) {
+        Some(name) => labels::cut(&name, name_width(width)),
+        None => text::truncate_start(&text::safe(path), name_width(width)),
+    }
 }
 
 fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
@@ -554,7 +559,7 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         labels::process(id, facts, name_width(width))
     };
     let waiter = stall.waiter.map(|(id, bytes)| (name(id), bytes));
-    let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(path, width));
+    let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(snapshot, path, width));
     match (stall.kind, cgroup) {
         (StallKind::Thrash, cgroup) => {
             let all = cgroup.map_or_else(|| "all tasks wait".into(), |name| format!("all tasks of {name} wait"));
@@ -614,7 +619,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
         });
         format!(
             "{} reaches its {limit}{size} in {time}",
-            name_of_cgroup(path, area.width)
+            name_of_cgroup(snapshot, path, area.width)
         )
     };
     let (text, note) = match &danger.limit {

@@ -93,6 +93,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         kernel: KernelTables::default(),
         oom_kills: Arc::from([]),
         oom_counts: OomCounts::default(),
+        killers: Arc::default(),
         processes: Ok(processes),
         changes: None,
         cgroups: Arc::default(),

@@ -100,6 +100,11 @@ impl Table {
         self.buffers.before = std::mem::replace(&mut self.buffers.last, snapshot.cloned());
     }
 
+    /// Returns the last snapshot.
+    pub(crate) fn published(&self) -> Option<&Snapshot> {
+        self.buffers.last.as_deref()
+    }
+
     /// Returns the rows to update, the processes touched since they were built, and the last snapshot.
     fn take_buffer(&mut self) -> (Vec<ProcessSample>, Vec<u32>, Option<Arc<Snapshot>>) {
         let buffers = &mut self.buffers;

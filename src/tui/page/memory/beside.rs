@@ -233,16 +233,23 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
         section.alarm = (kills > 0).then_some(section.lines.len());
         section.push("OOM kills since boot", kills.to_string());
     }
+    for (name, state) in &*snapshot.killers {
+        let state = match state {
+            Ok(()) => "watched".into(),
+            Err(Missing::Denied) => "not seen: only root may".into(),
+            Err(why) => format!("not seen: {why}"),
+        };
+        section.push(format!("kills by {name}"), state);
+    }
     let history = &app.engine.history;
     for kill in history.kills().take(MAX_KILLS) {
         let told = kill.text(MOUNT_WIDTH, app.screen.units);
         let ago = units::span(history.elapsed_since(kill.at));
-        let rss = kill
-            .event
-            .victim
-            .as_ref()
-            .map_or(String::new(), |victim| bytes(app, Ok(victim.rss)));
-        section.push(format!("  killed {}", told.victim), format!("{rss} {ago} ago"));
+        let held = kill.held().map_or(String::new(), |held| bytes(app, Ok(held)));
+        section.push(format!("  killed {}", told.victim), format!("{held} {ago} ago"));
+        if kill.event.daemon.is_some() {
+            section.push(format!("    by {}", told.by), String::new());
+        }
         section.push(format!("    {}{}", told.reason, told.limit), String::new());
         let others = [&told.group, &told.grower].map(|text| text.trim_start_matches([',', ';', ' ']));
         for (other, growth) in others.into_iter().zip(["", &told.growth]) {
