@@ -52,6 +52,7 @@ pub mod kernel;
 pub mod kills;
 pub mod mappings;
 pub mod marks;
+mod most;
 mod process;
 mod push;
 mod retention;

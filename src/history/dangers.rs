@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use crate::account::SLAB;
 use crate::account::countdown::{Countdown, Forecast};
-use crate::account::headroom::{Room, address_space_left, is_within, machine_headroom, rooms, with_ancestors};
-use crate::group::{GroupBy, GroupKey, RowKey};
+use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
+use crate::group::{GroupKey, RowKey};
+use crate::history::most::{is_below, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -26,8 +27,6 @@ use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
-/// How many times as much a program must take as one process to be reported instead.
-pub(super) const PROGRAM_FACTOR: f64 = 1.5;
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
@@ -265,17 +264,16 @@ impl History {
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));
         let pace = |row: &RowHistory| pace_of(row.footprint().change_over(span));
-        let greatest = |found: Option<(RowKey, f64)>, (key, pace): (RowKey, f64)| match found {
-            Some((_, most)) if most >= pace => found,
-            _ => Some((key, pace)),
-        };
         let stopping = self.danger_watch.limits.get(limit).map(|watched| &watched.stopping);
         let is_stopped =
             |path: &[u8]| stopping.is_some_and(|all| with_ancestors(path).any(|above| all.contains(above)));
-        let is_within = |sample: &ProcessSample| match (&sample.facts.cgroup, limit) {
-            (Err(_), limit) => !limit.is_cgroup(),
-            (Ok(path), Limit::Machine | Limit::AddressSpace(_)) => !is_stopped(path),
-            (Ok(path), Limit::Cgroup(above) | Limit::CgroupHigh(above)) => is_within(path, above) && !is_stopped(path),
+        let above = match limit {
+            Limit::Cgroup(above) | Limit::CgroupHigh(above) => Some(&**above),
+            Limit::Machine | Limit::AddressSpace(_) => None,
+        };
+        let is_within = |sample: &ProcessSample| {
+            let cgroup = &sample.facts.cgroup;
+            is_below(cgroup, above) && !cgroup.as_ref().is_ok_and(|path| is_stopped(path))
         };
         let processes = snapshot.rows().iter().filter_map(|sample| {
             let row = self.get(sample.id).filter(|_| is_within(sample))?;
@@ -288,25 +286,16 @@ impl History {
             };
             Some((RowKey::Process(sample.id), pace))
         });
-        let process = processes.fold(None, greatest);
         // The processes of a program may be in several cgroups.
-        let by = GroupBy::Command;
         let rows = snapshot.rows().iter();
         let elsewhere = rows.filter(|sample| sample.facts.cgroup.as_ref().is_ok_and(|path| is_stopped(path)));
         let elsewhere: HashSet<_> = elsewhere.filter_map(|sample| self.command(sample.id)).collect();
-        let is_whole =
-            |name: Option<&Arc<[u8]>>| *limit == Limit::Machine && !name.is_some_and(|name| elsewhere.contains(name));
-        let programs = self.groups_by(by).filter(|(name, _)| is_whole(*name));
-        let programs = programs.map(|(name, row)| {
-            let name = name.cloned();
-            (RowKey::Group(GroupKey { by, name }), pace(row))
-        });
-        let program = programs.fold(None, greatest);
-        let most = match (process, program) {
-            (Some((_, one)), Some((key, all))) if all > one * PROGRAM_FACTOR => Some((key, all)),
-            (None, program) => program,
-            (process, _) => process,
+        let is_whole = |key: &RowKey| match key {
+            RowKey::Group(GroupKey { name: Some(name), .. }) => !elsewhere.contains(name),
+            _ => true,
         };
+        let programs = self.programs(pace).filter(|_| *limit == Limit::Machine);
+        let most = most_of(processes, programs.filter(|(key, _)| is_whole(key)));
         let most = most.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);
         let part = self.growing_part(span, pace_of).filter(|_| *limit == Limit::Machine);
         let part = part.filter(|(_, pace)| *pace >= forecast.pace * MIN_SHARE);

@@ -4,20 +4,20 @@
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::is_within;
-use crate::group::{GroupBy, GroupKey, RowKey};
+use crate::group::RowKey;
 use crate::history::History;
-use crate::history::dangers::PROGRAM_FACTOR;
+use crate::history::most::{is_below, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
 use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim};
 use crate::model::process::{Facts, Identity};
 use crate::model::snapshot::Snapshot;
-use crate::model::{Missing, Reading};
+use crate::model::{CgroupFigures, Missing, Reading};
 use crate::text;
 use crate::units::{self, Units};
 
@@ -30,6 +30,8 @@ const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
 /// Who kills, if it is not a daemon.
 const KERNEL: &str = "the kernel";
+/// Time after a kill, and before it, in which counters and ended processes may be its own, if the log does not tell it.
+const OPEN: Duration = Duration::from_secs(3);
 /// Minimum width of a command line.
 const COMMAND_WIDTH: usize = 20;
 /// The times over which growth before a kill is measured: what grew just before matters more than what grew earlier.
@@ -45,10 +47,14 @@ pub struct Kill {
     pub at: Duration,
     /// The victim as the snapshot before had it. `None` if it was not seen.
     pub known: Option<KnownVictim>,
+    /// The cgroup that counted it (`memory.events`), if the log does not have the victim.
+    pub cgroup: Option<Arc<[u8]>>,
     /// The process or program that grew most below the same limit, if that is not the victim.
     pub grower: Option<Grower>,
     /// The user has acknowledged it.
     pub is_seen: bool,
+    /// The log does not have the victim, and counters may still show it.
+    is_open: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -215,32 +221,44 @@ impl Kill {
             event: event.clone(),
             at: event.monotonic().unwrap_or(now).min(now),
             known: None,
+            cgroup: None,
             grower: None,
             is_seen: false,
+            is_open: event.victim.is_err(),
         }
     }
 
     /// Tells it, with names and paths in at most `width` columns. If those are few, the victim has no command line.
     pub fn text(&self, width: usize, units: Units) -> KillText {
-        let mut told = match (&self.victim(), &self.known) {
-            (Ok(victim), Some(known)) => {
-                let name = if width >= COMMAND_WIDTH {
-                    let command = known.facts.short_command();
-                    let command = text::safe_prefix(&command, 4 * width);
-                    text::truncate(&text::without_directories(&command, width), width)
-                } else {
-                    cut(&victim.comm, width)
-                };
-                let path = |path: &[u8]| match known.container_of_cgroup(path) {
-                    Some(name) => cut(&name, width),
-                    None => cut_path(path, width),
-                };
-                match &self.event.daemon {
-                    Some(daemon) => text_of_daemon(daemon, victim, &name, self.held().unwrap_or(0), path, units),
-                    None => text_of_victim(victim, &name, path, units),
-                }
+        let name = |known: &KnownVictim| {
+            if width < COMMAND_WIDTH {
+                return cut(&known.facts.comm, width);
             }
-            _ => text_of(&self.event, width, units),
+            let command = known.facts.short_command();
+            let command = text::safe_prefix(&command, 4 * width);
+            text::truncate(&text::without_directories(&command, width), width)
+        };
+        let path = |path: &[u8]| match self.known.as_ref().and_then(|known| known.container_of_cgroup(path)) {
+            Some(name) => cut(&name, width),
+            None => cut_path(path, width),
+        };
+        let mut told = match (&self.victim(), &self.known) {
+            (Ok(victim), Some(known)) => match &self.event.daemon {
+                Some(daemon) => text_of_daemon(daemon, victim, &name(known), self.held().unwrap_or(0), path, units),
+                None => text_of_victim(victim, &name(known), path, units),
+            },
+            (_, known) => {
+                let mut told = text_of(&self.event, width, units);
+                if let Some(known) = known {
+                    told.victim = format!("{} {}", known.id.pid, name(known));
+                    let had = units::bytes(known.footprint, units);
+                    told.reason = format!("it had {had} and ended as a kill was counted; {}", told.reason);
+                }
+                if let Some(cgroup) = &self.cgroup {
+                    told.victim = format!("{} of {}", told.victim, path(cgroup));
+                }
+                told
+            }
         };
         if let Some(grower) = &self.grower {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
@@ -263,7 +281,8 @@ impl Kill {
 
     /// Returns the memory of the victim: its RSS by the log, or the footprint as the snapshot before a daemon killed it had it.
     pub fn held(&self) -> Option<u64> {
-        let known = self.known.as_ref().filter(|_| self.event.daemon.is_some());
+        let is_logged = self.event.daemon.is_none() && self.event.victim.is_ok();
+        let known = self.known.as_ref().filter(|_| !is_logged);
         let rss = self.event.victim.as_ref().ok().map(|victim| victim.rss);
         known.map(|known| known.footprint).or(rss)
     }
@@ -302,7 +321,11 @@ pub(super) struct KillWatch {
     ended: Vec<EndedProcess>,
     /// Saved kills that the log has not shown again.
     kept: Vec<KeptKill>,
+    /// The figures of cgroups at two earlier moments, the older first.
+    before: [(Duration, Figures); 2],
 }
+
+type Figures = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 
 impl KillWatch {
     /// Remembers a process that ended.
@@ -322,6 +345,19 @@ impl KillWatch {
                 process.facts.bytes()
             },
         });
+    }
+
+    /// Returns the processes that ended about that time in a cgroup. Without one, only those that had a good part of the
+    /// machine's memory.
+    fn ended_about(&self, at: Duration, cgroup: Option<&[u8]>, snapshot: &Snapshot) -> Vec<KnownVictim> {
+        let least = snapshot.system.mem_total.unwrap_or(u64::MAX) as f64 * MIN_GROWTH;
+        let is_it = |ended: &&EndedProcess| match (cgroup, &ended.victim.facts.cgroup) {
+            (None, _) => ended.victim.footprint as f64 >= least,
+            (Some(above), Ok(path)) => is_within(path, above),
+            (Some(_), Err(_)) => false,
+        };
+        let ended = self.ended.iter().filter(|ended| ended.at.abs_diff(at) < OPEN);
+        ended.filter(is_it).map(|ended| ended.victim.clone()).collect()
     }
 
     /// Forgets processes that ended long ago, and if there are too many, the smallest.
@@ -379,6 +415,39 @@ impl KillWatch {
                 ..Kill::new(&event, snapshot.monotonic)
             });
         }
+    }
+
+    /// Remembers the figures of cgroups, unless kills are open. If some were open before, earlier figures lack theirs.
+    fn push_figures(&mut self, snapshot: &Snapshot, were_open: bool) {
+        let now = || (snapshot.monotonic, Arc::clone(&snapshot.cgroups));
+        if self.kills.iter().any(|kill| kill.is_open) {
+            return;
+        }
+        if were_open {
+            self.before = [now(), now()];
+        } else if snapshot.monotonic.saturating_sub(self.before[1].0) >= OPEN {
+            self.before.swap(0, 1);
+            self.before[1] = now();
+        }
+    }
+
+    /// Returns how many kills each cgroup has counted since the older figures, without those of the cgroups below it.
+    fn counted_kills(&self, now: &Figures) -> Vec<(Arc<[u8]>, u64)> {
+        let before = &self.before[0].1;
+        let count = |figures: &CgroupFigures| figures.oom_kills.map_or(0, |count| count.0);
+        let rise = |(path, figures): (&Arc<[u8]>, &CgroupFigures)| {
+            let rise = count(figures).saturating_sub(before.get(path).map_or(0, count));
+            (rise > 0 && before.contains_key(path)).then(|| (Arc::clone(path), rise))
+        };
+        let mut rises: Vec<(Arc<[u8]>, u64)> = now.iter().filter_map(rise).collect();
+        // Each comes after its ancestors.
+        for at in (0..rises.len()).rev() {
+            let (inner, kills) = rises[at].clone();
+            let above = rises[..at].iter_mut().filter(|(above, _)| is_within(&inner, above));
+            above.for_each(|(_, all)| *all = all.saturating_sub(kills));
+        }
+        rises.retain(|(_, kills)| *kills > 0);
+        rises
     }
 
     /// Takes the kills of a snapshot that the one before did not have.
@@ -461,8 +530,49 @@ impl History {
         shown
     }
 
+    /// Finds the cgroups and the victims of kills that the log does not tell. A cgroup counts its kills; the processes that ended
+    /// in it at that time are the victims, if there are as many.
+    fn complete_kills(&mut self, snapshot: &Snapshot) {
+        let watch = &mut self.kill_watch;
+        let were_open = watch.kills.iter().any(|kill| kill.is_open);
+        if were_open {
+            let counted = watch.counted_kills(&snapshot.cgroups);
+            let counted = counted
+                .into_iter()
+                .flat_map(|(path, kills)| std::iter::repeat_n(path, kills.min(MAX_KILLS as u64) as usize));
+            let mut open = watch.kills.iter_mut().filter(|kill| kill.is_open);
+            for (kill, path) in open.by_ref().zip(counted) {
+                kill.cgroup = Some(path);
+            }
+        }
+        let is_due = |kill: &Kill| kill.is_open && snapshot.monotonic.saturating_sub(kill.at) >= OPEN;
+        while let Some(first) = self.kill_watch.kills.iter().position(is_due) {
+            let (at, cgroup) = (
+                self.kill_watch.kills[first].at,
+                self.kill_watch.kills[first].cgroup.clone(),
+            );
+            let mut victims = self.kill_watch.ended_about(at, cgroup.as_deref(), snapshot);
+            let kills = self.kill_watch.kills.iter_mut();
+            let same: Vec<&mut Kill> = kills
+                .filter(|kill| kill.is_open && kill.cgroup == cgroup && kill.at.abs_diff(at) < OPEN)
+                .collect();
+            let is_known = victims.len() == same.len();
+            victims.sort_by_key(|victim| victim.footprint);
+            for kill in same {
+                kill.is_open = false;
+                kill.known = victims.pop().filter(|_| is_known);
+            }
+        }
+        self.kill_watch.push_figures(snapshot, were_open);
+    }
+
     /// Adds the kills of a snapshot, whose processes are already pushed.
     pub(super) fn find_kills(&mut self, snapshot: &Snapshot) {
+        self.add_kills(snapshot);
+        self.complete_kills(snapshot);
+    }
+
+    fn add_kills(&mut self, snapshot: &Snapshot) {
         self.kill_watch.forget_ended(snapshot.monotonic);
         for event in self.kill_watch.new_kills(snapshot) {
             let mut kill = Kill::new(&event, snapshot.monotonic);
@@ -527,43 +637,31 @@ impl History {
             .map(|limit| &*limit.cgroup)
             .or(own_cgroup)
             .filter(|_| victim.by_cgroup);
-        let is_below = |cgroup: &Reading<Arc<[u8]>>| match above {
-            None => !victim.by_cgroup,
-            Some(above) => cgroup.as_ref().is_ok_and(|path| is_within(path, above)),
-        };
+        let is_below = |facts: &Facts| (above.is_some() || !victim.by_cgroup) && is_below(&facts.cgroup, above);
         let is_victim = |id: Identity| known.map_or(id.pid == victim.pid, |known| known.id == id);
-        let living = snapshot.rows().iter().filter(|row| is_below(&row.facts.cgroup));
-        let living = living.map(|row| {
-            (
-                row.id,
-                &row.facts.comm,
-                self.growth_of(row.id, snapshot.monotonic)[span],
-            )
-        });
-        let ended = self
-            .kill_watch
-            .ended
-            .iter()
-            .filter(|ended| is_below(&ended.victim.facts.cgroup));
-        let ended = ended.map(|ended| (ended.victim.id, &ended.victim.facts.comm, ended.growth[span]));
-        let others = living.chain(ended).filter(|(id, ..)| !is_victim(*id));
-        let process = others.max_by(|one, other| one.2.total_cmp(&other.2));
+        let living = snapshot.rows().iter().filter(|row| is_below(&row.facts));
+        let living = living.map(|row| (row.id, self.growth_of(row.id, snapshot.monotonic)[span]));
+        let ended = || {
+            self.kill_watch
+                .ended
+                .iter()
+                .filter(|ended| is_below(&ended.victim.facts))
+        };
+        let of_ended = ended().map(|ended| (ended.victim.id, ended.growth[span]));
+        let others = living.chain(of_ended).filter(|(id, ..)| !is_victim(*id));
+        let others = others.map(|(id, bytes)| (RowKey::Process(id), bytes));
         // The processes of a program may be in several cgroups.
-        let by = GroupBy::Command;
-        let programs = self.groups_by(by).filter(|_| !victim.by_cgroup);
-        let programs = programs.map(|(name, row)| (name, row.footprint().change_over(GROWTH_SPANS[span])));
-        let program = programs.max_by(|one, other| one.1.total_cmp(&other.1));
-        let of_process = process.as_ref().map_or(0.0, |(.., bytes)| *bytes);
-        let (key, name, bytes) = match (program, process) {
-            (Some((Some(name), bytes)), _) if bytes > of_process * PROGRAM_FACTOR => {
-                let key = GroupKey {
-                    by,
-                    name: Some(Arc::clone(name)),
-                };
-                (RowKey::Group(key), Box::from(&**name), bytes)
-            }
-            (_, Some((id, comm, bytes))) => (RowKey::Process(id), comm.clone(), bytes),
-            (_, None) => return None,
+        let programs = self.programs(|row| row.footprint().change_over(GROWTH_SPANS[span]));
+        let programs =
+            programs.filter(|(key, _)| !victim.by_cgroup && !matches!(key, RowKey::Group(key) if key.name.is_none()));
+        let (key, bytes) = most_of(others, programs)?;
+        let name: Box<[u8]> = match &key {
+            RowKey::Process(id) => match snapshot.row(*id) {
+                Some(row) => row.facts.comm.clone(),
+                None => ended().find(|ended| ended.victim.id == *id)?.victim.facts.comm.clone(),
+            },
+            RowKey::Group(key) => key.label().into(),
+            RowKey::Part(_) => return None,
         };
         let size = limit.and_then(|limit| limit.size).or(snapshot.system.mem_total.ok());
         let least = size.unwrap_or(0) as f64 * MIN_GROWTH;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{Room, is_within};
+use crate::history::most::{is_below, most};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
@@ -32,6 +33,9 @@ const MIN_FAULTS: f64 = 50.0;
 const MIN_GROWTH: f64 = (1 << 20) as f64;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
+
+/// Maximum number of stalls whose beginning is remembered.
+const MAX_BEGUN: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallKind {
@@ -125,6 +129,8 @@ impl Watched {
 pub(super) struct StallWatch {
     watched: BTreeMap<Option<Arc<[u8]>>, Watched>,
     stalls: Vec<Stall>,
+    /// When the last stalls began, the newest last.
+    begun: VecDeque<Duration>,
 }
 
 impl StallWatch {
@@ -193,6 +199,11 @@ impl History {
         &self.stall_watch.stalls
     }
 
+    /// Returns when the last stalls began, on the monotonic clock.
+    pub fn stalls_begun(&self) -> impl Iterator<Item = Duration> {
+        self.stall_watch.begun.iter().copied()
+    }
+
     /// Updates the stalls from a snapshot.
     pub(super) fn find_stalls(&mut self, snapshot: &Snapshot) {
         let mut stalls = self.stall_watch.push(snapshot, self.danger_watch.rooms());
@@ -211,6 +222,14 @@ impl History {
         };
         stalls.retain(|stall| !is_explained(stall));
         order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));
+        // Those of several cgroups that follow each other are one.
+        if let Some(stall) = stalls.first().filter(|_| self.stall_watch.stalls.is_empty()) {
+            let begun = &mut self.stall_watch.begun;
+            if begun.len() == MAX_BEGUN {
+                begun.pop_front();
+            }
+            begun.push_back(stall.since);
+        }
         self.stall_watch.stalls = stalls;
     }
 
@@ -218,19 +237,15 @@ impl History {
     fn waiter_and_taker(&self, snapshot: &Snapshot, stall: &Stall) -> [Option<(Identity, f64)>; 2] {
         let page = rustix::param::page_size() as f64;
         // zmtop waits, too, as it reads all the others.
-        let is_in = |sample: &&ProcessSample| match (&stall.cgroup, &sample.facts.cgroup) {
-            _ if self.config.own_pid == Some(sample.id.pid) => false,
-            (None, _) => true,
-            (Some(above), Ok(path)) => is_within(path, above),
-            (Some(_), Err(_)) => false,
+        let is_in = |sample: &&ProcessSample| {
+            self.config.own_pid != Some(sample.id.pid) && is_below(&sample.facts.cgroup, stall.cgroup.as_deref())
         };
         let rows = snapshot.rows().iter().filter(is_in);
         let rows: Vec<_> = rows
             .filter_map(|sample| Some((sample.id, self.get(sample.id)?)))
             .collect();
         let most = |rate: &dyn Fn(&RowHistory) -> f64, least: f64| {
-            let rates = rows.iter().map(|(id, row)| (*id, rate(row)));
-            let most = rates.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            let most = most(rows.iter().map(|(id, row)| (*id, rate(row))));
             most.filter(|(_, rate)| *rate >= least)
         };
         let read_back = |row: &RowHistory| row.change().majflt.unwrap_or(0.0) * page;

@@ -192,6 +192,8 @@ pub struct KernelTables {
     /// Only root may read it, and `sites`.
     pub slab: Reading<Arc<SlabCaches>>,
     pub sites: Reading<Arc<AllocSites>>,
+    /// Removed cgroups that still hold memory. `nr_dying_descendants` of the outermost cgroup; none in v1.
+    pub dying_cgroups: Reading<u64>,
 }
 
 impl Default for KernelTables {
@@ -199,6 +201,7 @@ impl Default for KernelTables {
         Self {
             slab: Err(Missing::Pending),
             sites: Err(Missing::Pending),
+            dying_cgroups: Err(Missing::Pending),
         }
     }
 }

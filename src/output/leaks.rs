@@ -345,11 +345,17 @@ described_object! {
         /// Number of further processes that the daemon killed at the same time.
         "others": count().null("the kernel did") => kill.event.daemon.as_ref().map(|daemon| daemon.others),
         /// The pid of the killed process.
-        "pid": id().null("not known") => victim(kill).map(|victim| u64::from(victim.pid)),
+        "pid": id().null("not known") => {
+            let known = kill.known.as_ref().map(|known| known.id.pid);
+            victim(kill).map(|victim| victim.pid).or(known).map(u64::from)
+        },
         /// When that process started, in ticks since boot.
         "starttime": id().null("it was not seen") => kill.known.as_ref().map(|known| known.id.starttime),
         /// Its short name.
-        "comm": foreign().null("not known") => victim(kill).map(|victim| Node::bytes(&victim.comm)),
+        "comm": foreign().null("not known") => {
+            let known = kill.known.as_ref().map(|known| &known.facts.comm);
+            victim(kill).map(|victim| &victim.comm).or(known).map(|comm| Node::bytes(comm))
+        },
         /// Its command line.
         "command": foreign().null("it was not seen") => {
             kill.known.as_ref().map(|known| DataValue::Text(known.facts.command()))
@@ -364,8 +370,10 @@ described_object! {
         "footprint": bytes().null("it was not seen") => kill.known.as_ref().map(|known| known.footprint),
         /// The limit of a cgroup was reached, not the machine's.
         "by_cgroup": switch().null("not known") => victim(kill).map(|victim| victim.by_cgroup),
-        /// The path of its cgroup.
-        "cgroup": foreign().null("not known") => victim(kill).and_then(|victim| victim.cgroup.as_deref()).map(Node::bytes),
+        /// The path of its cgroup, or of the one above it that counted the kill.
+        "cgroup": foreign().null("not known") => {
+            victim(kill).and_then(|victim| victim.cgroup.as_deref()).or(kill.cgroup.as_deref()).map(Node::bytes)
+        },
         /// The path of the cgroup whose limit was reached.
         "limit_cgroup": foreign().null("the machine's memory was full, or it is not known") => {
             limit_of(kill).map(|limit| Node::bytes(&limit.cgroup))

@@ -208,7 +208,8 @@ impl Scanner {
         self.pool.submit(self.table.shared_mm_jobs());
         self.pool.submit(self.accounting.jobs(now, self.tick == 0));
         self.pool.submit(self.inspector.job(now));
-        self.pool.submit(self.kernel.jobs(now, self.tick == 0));
+        self.pool
+            .submit(self.kernel.jobs(now, self.tick == 0, self.cgroups.mounts()));
         let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
         self.pool.submit(self.table.held_jobs(now, budget));
         // A single table needs neither lists of cgroups nor their limits.

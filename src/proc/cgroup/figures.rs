@@ -1,5 +1,6 @@
 //! Reads the memory controller's figures of a cgroup.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -107,20 +108,36 @@ fn read_usage(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     }
 }
 
+/// Returns the name in `memory.stat` of what v2 calls `name`. v1 includes descendants only in the `total_` fields.
+pub(super) fn stat_name(version: Version, name: &[u8]) -> Cow<'_, [u8]> {
+    let name: &[u8] = match (version, name) {
+        (Version::V2, name) | (Version::V1, name @ b"hierarchical_memory_limit") => return name.into(),
+        (Version::V1, b"anon") => b"rss",
+        (Version::V1, b"anon_thp") => b"rss_huge",
+        (Version::V1, b"file") => b"cache",
+        (Version::V1, b"file_mapped") => b"mapped_file",
+        (Version::V1, b"file_dirty") => b"dirty",
+        (Version::V1, b"file_writeback") => b"writeback",
+        (Version::V1, other) => other,
+    };
+    [b"total_", name].concat().into()
+}
+
+/// Returns the memory that reclaim frees first, by the fields of `memory.stat`: file pages on the reclaim lists, with lazily
+/// freed memory, and reclaimable slab, which v1 does not have.
+pub(super) fn reclaimable(get: impl Fn(&[u8]) -> Reading<u64>) -> Reading<u64> {
+    let lists = get(b"active_file")?.saturating_add(get(b"inactive_file")?);
+    Ok(lists.saturating_add(get(b"slab_reclaimable").unwrap_or(0)))
+}
+
 /// Reads how much of the cgroup's memory can be reclaimed, its events and its pressure.
 fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     let mut buf = vec![0; MAX_STAT];
     let stat = slurp(dir, b"memory.stat", &mut buf);
-    // v1 includes descendants only in the `total_` fields.
-    let names: [&[u8]; 4] = match version {
-        Version::V1 => [b"total_active_file", b"total_inactive_file", b"", b"total_pgmajfault"],
-        Version::V2 => [b"active_file", b"inactive_file", b"slab_reclaimable", b"pgmajfault"],
-    };
-    let get = |at: usize| value(stat?, names[at]);
-    let lists = get(0).and_then(|active| Ok(active.saturating_add(get(1)?)));
-    figures.reclaimable = lists.map(|lists| lists.saturating_add(get(2).unwrap_or(0)));
-    figures.inactive_file = get(1);
-    figures.major_faults = get(3).map(Count);
+    let get = |name: &[u8]| value(stat?, &stat_name(version, name));
+    figures.reclaimable = reclaimable(get);
+    figures.inactive_file = get(b"inactive_file");
+    figures.major_faults = get(b"pgmajfault").map(Count);
     let events: &[u8] = match version {
         Version::V1 => b"memory.oom_control",
         Version::V2 => b"memory.events",
@@ -139,10 +156,19 @@ fn read_details(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
         Version::V2 => b"memory.peak",
     };
     figures.peak = read_file(dir, peak, figure);
-    // In v1 removed cgroups are not counted.
+    figures.dying = read_dying(dir).map(Count);
+}
+
+/// In v1 removed cgroups are not counted.
+fn read_dying(dir: &OwnedFd) -> Reading<u64> {
     let mut buf = [0; 2048];
-    let dying = slurp(dir, b"cgroup.stat", &mut buf).and_then(|text| value(text, b"nr_dying_descendants"));
-    figures.dying = dying.map(Count);
+    slurp(dir, b"cgroup.stat", &mut buf).and_then(|text| value(text, b"nr_dying_descendants"))
+}
+
+/// Reads how many cgroups of the whole hierarchy were removed and still hold memory.
+pub fn dying(mounts: &Mounts) -> Reading<u64> {
+    let root = mounts.directory(b"/").ok_or(Missing::OutOfView)?;
+    read_dying(&open_directory(&root)?)
 }
 
 /// Parses the `total` of `some` and of `full` in a `pressure/memory`: how long tasks have waited for memory.

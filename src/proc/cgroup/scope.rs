@@ -167,8 +167,11 @@ impl Place {
                 path: self.ancestor(at),
                 figures,
                 reclaimable: match at {
-                    0 => stat.reclaimable(),
-                    _ => Stat::read(version, &dir).reclaimable(),
+                    0 => figures::reclaimable(|name| stat.get(name)),
+                    _ => {
+                        let stat = Stat::read(version, &dir);
+                        figures::reclaimable(|name| stat.get(name))
+                    }
                 },
             })
         };
@@ -240,34 +243,12 @@ impl Stat {
     /// Returns the value that v2 calls `name`.
     fn get(&self, name: &[u8]) -> Reading<u64> {
         let values = self.values.as_ref().map_err(|why| *why)?;
-        let name = match (self.version, name) {
-            (Version::V2, name) | (Version::V1, name @ b"hierarchical_memory_limit") => name.to_vec(),
-            (Version::V1, name) => {
-                let name: &[u8] = match name {
-                    b"anon" => b"rss",
-                    b"anon_thp" => b"rss_huge",
-                    b"file" => b"cache",
-                    b"file_mapped" => b"mapped_file",
-                    b"file_dirty" => b"dirty",
-                    b"file_writeback" => b"writeback",
-                    other => other,
-                };
-                // v1 includes descendants only in the `total_` fields.
-                [b"total_", name].concat()
-            }
-        };
+        let name = figures::stat_name(self.version, name);
         values.get(&name[..]).copied().ok_or(Missing::Unsupported)
     }
 
     fn pages(&self, name: &[u8]) -> Reading<u64> {
         Ok(self.get(name)?.saturating_mul(rustix::param::page_size() as u64))
-    }
-
-    /// Returns the memory that reclaim takes first.
-    fn reclaimable(&self) -> Reading<u64> {
-        let lists = self.get(b"active_file")?.saturating_add(self.get(b"inactive_file")?);
-        // v1 does not distinguish kinds of slab.
-        Ok(lists.saturating_add(self.get(b"slab_reclaimable").unwrap_or(0)))
     }
 
     /// Returns the file pages, without the swap cache, which the kernel counts among them.

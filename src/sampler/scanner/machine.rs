@@ -13,8 +13,8 @@ use crate::model::snapshot::InspectedCgroup;
 use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
 use crate::proc::accounting::{self, AccountingFile, MemoryFs};
-use crate::proc::cgroup::figures;
 use crate::proc::cgroup::scope::{Place, ScopeReading};
+use crate::proc::cgroup::{Mounts, figures};
 use crate::proc::clock;
 use crate::proc::kmsg::{KillLog, LoggedKill, LoggedKills};
 use crate::proc::system::{Machine, MachineUpdate, SystemFile};
@@ -402,7 +402,7 @@ pub(super) struct KernelReader {
 
 impl KernelReader {
     /// Returns the jobs that are due. The first tick may serve a single table, so it reads only what is shown.
-    pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
+    pub(super) fn jobs(&mut self, now: Duration, is_first: bool, cgroups: Option<Arc<Mounts>>) -> Vec<Job> {
         // If the file is missing or not readable now, that will not change.
         let may_read = matches!(self.tables.slab, Ok(_) | Err(Missing::Pending | Missing::TimedOut));
         let mut jobs = Vec::new();
@@ -412,11 +412,15 @@ impl KernelReader {
             jobs.push(job(
                 JobKey::Slab,
                 TABLE_MICROS,
-                move |context, _| (read_slabinfo(&context.roots, &mut kinds), kinds),
-                |scanner, (found, kinds)| {
+                move |context, _| {
+                    let dying = cgroups.as_deref().map_or(Err(Missing::Pending), figures::dying);
+                    (read_slabinfo(&context.roots, &mut kinds), kinds, dying)
+                },
+                |scanner, (found, kinds, dying)| {
                     let kernel = &mut scanner.kernel;
                     (kernel.slab.is_reading, kernel.kinds) = (false, kinds);
                     kernel.tables.slab = found.map(Arc::new);
+                    kernel.tables.dying_cgroups = dying;
                 },
             ));
         }

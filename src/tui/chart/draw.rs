@@ -273,7 +273,7 @@ impl ChartEvent {
     }
 }
 
-/// Returns the events on all charts: the user's mark, OOM kills, alerts that fired, and suspends, which take no room.
+/// Returns the events on all charts: the user's mark, OOM kills, stalls, alerts that fired, and suspends, which take no room.
 pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
     let theme = &app.config.theme;
     let mark = app.data.marks.current();
@@ -298,8 +298,11 @@ pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
         };
         ChartEvent::new(kill.at, "✖", name, theme.killed)
     });
+    let stalls = app.engine.history.stalls_begun();
+    let stalls = stalls.map(|at| ChartEvent::new(at, "▲", "stalled", theme.danger));
     // Of two in one column the last is visible.
-    mark.into_iter().chain(alerts).chain(suspends).chain(kills).collect()
+    let events = mark.into_iter().chain(alerts).chain(suspends);
+    events.chain(stalls).chain(kills).collect()
 }
 
 /// Draws the axis in the lowest line of an area, and lines for the events in free cells above it.

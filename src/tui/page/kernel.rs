@@ -35,6 +35,8 @@ use crate::units::counted;
 /// Minimum height of the page for its sums, and for a note below them.
 const MIN_TOTAL: u16 = 4;
 const MIN_NOTE: u16 = 6;
+/// Number of dying cgroups from which on they are noted: each holds at least some 10 KiB of the kernel's own data.
+const MANY_DYING: u64 = 500;
 /// Maximum number of lines of the note.
 const MAX_NOTE: usize = 3;
 
@@ -387,7 +389,11 @@ impl Source for Slab {
     fn notes(app: &App) -> Vec<String> {
         let snapshot = app.engine.snapshot.as_ref();
         let sums = snapshot.and_then(|snapshot| sums(&snapshot.system, caches(app), app.screen.units));
-        sums.into_iter().collect()
+        let dying = snapshot.and_then(|snapshot| snapshot.kernel.dying_cgroups.ok());
+        let dying = dying.filter(|dying| *dying >= MANY_DYING).map(|dying| {
+            format!("{dying} dying cgroups hold memory: they were removed, but pages or slab objects are still charged to them")
+        });
+        sums.into_iter().chain(dying).collect()
     }
 }
 
