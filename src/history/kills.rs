@@ -54,7 +54,7 @@ pub struct Kill {
     /// The user has acknowledged it.
     pub is_seen: bool,
     /// The log does not have the victim, and counters may still show it.
-    is_open: bool,
+    pub is_open: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -252,7 +252,9 @@ impl Kill {
                 if let Some(known) = known {
                     told.victim = format!("{} {}", known.id.pid, name(known));
                     let had = units::bytes(known.footprint, units);
-                    told.reason = format!("it had {had} and ended as a kill was counted; {}", told.reason);
+                    told.group = format!("; {}", told.reason);
+                    told.reason = "it ended as a kill was counted".into();
+                    told.had = format!(", and it had {had}");
                 }
                 if let Some(cgroup) = &self.cgroup {
                     told.victim = format!("{} of {}", told.victim, path(cgroup));

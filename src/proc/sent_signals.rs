@@ -84,8 +84,32 @@ impl SignalFormat {
         Self::parse(&buf[..len]).map_err(|_| Missing::Malformed)
     }
 
+    /// Parses the records of a ring buffer: a head of 8 bytes with kind and size; of a sample, the time and the size of its data,
+    /// then the data.
+    pub fn signals(self, mut bytes: &[u8]) -> Vec<SentSignal> {
+        let mut found = Vec::new();
+        while let Some((head, rest)) = bytes.split_first_chunk::<8>() {
+            let [kind @ .., _, _, low, high] = *head;
+            let size = usize::from(u16::from_le_bytes([low, high]));
+            let Some((record, next)) = size.checked_sub(8).and_then(|size| rest.split_at_checked(size)) else {
+                break;
+            };
+            bytes = next;
+            if u32::from_le_bytes(kind) != PERF_RECORD_SAMPLE {
+                continue;
+            }
+            let sample = record.split_first_chunk::<8>();
+            let sample = sample.and_then(|(time, rest)| Some((time, rest.split_first_chunk::<4>()?.1)));
+            found.extend(sample.and_then(|(time, data)| {
+                let at = Duration::from_nanos(u64::from_le_bytes(*time));
+                self.decode(at, data)
+            }));
+        }
+        found
+    }
+
     /// Returns the signal in the data of an event; `None` if it ends no process, the kernel sends it, or it had no effect.
-    pub fn decode(&self, at: Duration, data: &[u8]) -> Option<SentSignal> {
+    fn decode(self, at: Duration, data: &[u8]) -> Option<SentSignal> {
         let number = |field: Field| Some(field.get(data)? as u32 as i32);
         let is_final = match number(self.sig)? {
             libc::SIGKILL => true,
@@ -226,7 +250,7 @@ impl SignalRing {
             tail.store(head, Ordering::Release);
             bytes
         };
-        signals(self.format, &bytes)
+        self.format.signals(&bytes)
     }
 }
 
@@ -236,28 +260,4 @@ impl Drop for SignalRing {
         // SAFETY: nothing refers to the mapping any more.
         let _ = unsafe { rustix::mm::munmap(self.area.as_ptr().cast(), self.len) };
     }
-}
-
-/// Parses the records of a ring buffer: a head of 8 bytes with kind and size; of a sample, the time and the size of its data,
-/// then the data.
-fn signals(format: SignalFormat, mut bytes: &[u8]) -> Vec<SentSignal> {
-    let mut found = Vec::new();
-    while let Some((head, rest)) = bytes.split_first_chunk::<8>() {
-        let [kind @ .., _, _, low, high] = *head;
-        let size = usize::from(u16::from_le_bytes([low, high]));
-        let Some((record, next)) = size.checked_sub(8).and_then(|size| rest.split_at_checked(size)) else {
-            break;
-        };
-        bytes = next;
-        if u32::from_le_bytes(kind) != PERF_RECORD_SAMPLE {
-            continue;
-        }
-        let sample = record.split_first_chunk::<8>();
-        let sample = sample.and_then(|(time, rest)| Some((time, rest.split_first_chunk::<4>()?.1)));
-        found.extend(sample.and_then(|(time, data)| {
-            let at = Duration::from_nanos(u64::from_le_bytes(*time));
-            format.decode(at, data)
-        }));
-    }
-    found
 }

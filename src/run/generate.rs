@@ -309,6 +309,17 @@ const FILES: &[(&str, &str)] = &[
         "Data kept between runs: the file history holds the past of processes, groups and the system, without names and \
          command lines, unless history.keep is false. It may be removed at any time.",
     ),
+    (
+        "/dev/kmsg",
+        "The kernel's log, which has the victims of OOM kills. Without access (kernel.dmesg_restrict), the counters of \
+         cgroups show where a process was killed, and which one if no other ended there at that time.",
+    ),
+    (
+        "/sys/kernel/tracing",
+        "The tracepoint signal_generate shows what earlyoom, systemd-oomd, nohang, oomd, bustd and lmkd kill, while zmtop \
+         runs. It needs root; page 2 says if it is denied. Evictions by the kubelet are not shown: it stops pods as for any \
+         other reason.",
+    ),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[

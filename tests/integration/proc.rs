@@ -10,6 +10,7 @@ mod limits;
 mod mounts;
 mod objects;
 mod privilege;
+mod sent_signals;
 mod smaps;
 mod stat;
 mod statm;

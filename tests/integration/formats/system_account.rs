@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use zmtop::model::Missing;
-use zmtop::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
+use zmtop::model::kill::{Constraint, DaemonKill, OomKill, OomLimit, OomVictim, RssParts};
 use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
 
 /// Inputs of every kind, some of them missing.
@@ -52,12 +52,13 @@ pub(super) fn inputs() -> AccountingInputs {
     }
 }
 
-/// A kill of which the log has everything, one of an older recording, and one whose victim is not known.
+/// A kill of which the log has everything, one by a daemon, one of an older recording, and one whose victim is not known.
 pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
     let kill = |record, victim| OomKill {
         time,
         monotonic_ms: Ok(1234),
         record,
+        daemon: None,
         victim,
     };
     let old = OomVictim {
@@ -89,6 +90,13 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
     };
     [
         kill(Some(812), Ok(whole)),
+        OomKill {
+            daemon: Some(DaemonKill {
+                name: "systemd-oomd".into(),
+                others: 3,
+            }),
+            ..kill(None, Ok(old.clone()))
+        },
         kill(None, Ok(old)),
         kill(None, Err(Missing::Denied)),
     ]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::group::GroupBy;
-use zmtop::model::{CgroupFigures, Facts, Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Container, ContainerNames, Facts, Missing, ProcessSample, Snapshot};
 
 use super::{bytes, groups, placed};
 use crate::support::rows::{MIB, process, snapshot};
@@ -34,7 +34,7 @@ fn taken(by: GroupBy, path: &str, name: &str) -> Option<usize> {
     let name = bytes(name);
     let sample = placed(process(1, 0, "a"), "root", path, |f: &mut Facts| match by {
         GroupBy::Unit => f.unit = Some(name),
-        _ => f.container = Some(zmtop::model::Container::named(&*name)),
+        _ => f.container = Some(Container::named(&*name)),
     });
     let made = groups(&machine(vec![sample]), by);
     let current = made[0].cgroup?.current.unwrap();
@@ -108,4 +108,40 @@ fn by_cgroup_it_is_the_path_itself_and_else_there_is_none() {
     // Where nobody asked there is none either.
     let unasked = groups(&snapshot(Duration::ZERO, rows), GroupBy::Cgroup);
     assert!(unasked.iter().all(|g| g.cgroup.is_none()));
+}
+
+#[test]
+fn the_cgroup_of_a_container_has_its_name() {
+    const ID: &str = "3f4ab2c8e9d03f4ab2c8e9d03f4ab2c8e9d03f4ab2c8e9d03f4ab2c8e9d0abcd";
+    let names = |name: &[u8], pod: Option<&[u8]>| ContainerNames {
+        name: name.into(),
+        pod: pod.map(Into::into),
+        namespace: pod.map(|_| (*b"shop").into()),
+        image: None,
+    };
+    let container = |names| Container {
+        id: ID.as_bytes().into(),
+        names,
+    };
+    let name = |container: &Container, own: &str, path: &str| {
+        let name = container.name_of_cgroup(own.as_bytes(), path.as_bytes());
+        name.map(|name| String::from_utf8(name.into_owned()).unwrap())
+    };
+    let web = container(Ok(names(b"web", None)));
+    let scope = format!("/system.slice/docker-{ID}.scope");
+    let inner = format!("{scope}/init/worker");
+    assert_eq!(name(&web, &inner, &scope).as_deref(), Some("web"));
+    assert_eq!(name(&web, &inner, &format!("{scope}/other")).as_deref(), Some("web"));
+    assert_eq!(name(&web, &inner, "/system.slice"), None);
+    assert_eq!(name(&web, &inner, &format!("{scope}x")), None);
+    assert_eq!(name(&web, "/elsewhere", "/elsewhere"), None);
+    let app = container(Ok(names(b"shop/checkout/app", Some(b"checkout"))));
+    let pod = "/kubepods.slice/kubepods-pod7d9f.slice";
+    let own = format!("{pod}/cri-containerd-{ID}.scope");
+    assert_eq!(name(&app, &own, &own).as_deref(), Some("shop/checkout/app"));
+    assert_eq!(name(&app, &own, pod).as_deref(), Some("shop/checkout"));
+    assert_eq!(name(&app, &own, "/kubepods.slice"), None);
+    assert_eq!(name(&container(Err(Missing::Denied)), &own, &own), None);
+    let lxc = Container::named(*b"");
+    assert_eq!(name(&lxc, "/a", "/a"), None);
 }

@@ -7,11 +7,12 @@ use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::{Kept, pack};
 use zmtop::history::kills::Kill;
+use zmtop::model::cgroup::Count;
 use zmtop::model::kill::OomKill;
-use zmtop::model::{Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
-use crate::support::kills::killed;
+use crate::support::kills::{killed, killed_by_daemon};
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 const HERE: &str = "here";
@@ -244,4 +245,108 @@ fn kills_are_kept_over_a_restart() {
         .map(|kill| (kill.event.record, kill.at.as_secs(), kill.is_seen))
         .collect();
     assert_eq!(told, [(Some(2), 11, false), (Some(1), 10, true), (None, 12, false)]);
+}
+
+#[test]
+fn a_daemon_that_kills_is_named_with_all_that_it_killed() {
+    let rows = |_| vec![holding(7, "/srv/importer --all", "/shop/web", 140)];
+    let mut history = after_kill(rows, &killed_by_daemon(60, 7, "importer", 148, 0));
+    let told = newest(&history).text(40, Units::Auto);
+    assert_eq!((&*told.by, &*told.victim), ("systemd-oomd", "7 importer --all"));
+    // What it cost, and not its RSS.
+    assert_eq!(told.why(), "memory was short, and it had 140M of it, in /shop/web");
+    // The others of its cgroup die within the second.
+    history.push(&machine(61, Vec::new(), &[killed_by_daemon(60, 7, "importer", 148, 3)]));
+    assert_eq!(
+        why(&history),
+        "memory was short, and it had 140M of it, with 3 more of /shop"
+    );
+    assert_eq!(history.kills().len(), 1);
+    // A process that was never seen.
+    let unseen = after_kill(|_| Vec::new(), &killed_by_daemon(60, 7, "importer", 0, 1));
+    assert_eq!(why(&unseen), "memory was short, with 1 more of /shop");
+    // It is in no log from which it could be continued.
+    let last = machine(62, Vec::new(), &[]);
+    history.push(&last);
+    let mut next = History::new(Duration::from_secs(10));
+    next.resume(
+        Kept::read(&pack(&history.keep(&last, HERE).unwrap()), HERE)
+            .unwrap()
+            .unwrap(),
+    );
+    next.push(&machine(70, Vec::new(), &[]));
+    assert_eq!(next.kills().len(), 0);
+}
+
+/// Pushes ten seconds of these processes, then five without those of them that are `gone`. In second 10 the kernel killed
+/// `kills` processes, which its log does not tell, and the cgroups counted so many.
+fn unlogged(rows: &[ProcessSample], gone: &[u32], kills: usize, counts: &[(&str, u64)]) -> History {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut kill = killed(10, 0, 0, "", 0, None);
+    (kill.record, kill.victim) = (None, Err(Missing::Denied));
+    let kills = vec![kill; kills];
+    for second in 0..15 {
+        let is_over = second >= 10;
+        let rows = rows.iter().filter(|row| !(is_over && gone.contains(&row.id.pid)));
+        let mut snap = machine(second, rows.cloned().collect(), if is_over { &kills } else { &[] });
+        let figures = counts.iter().map(|(path, count)| {
+            let mut figures = CgroupFigures::missing(Missing::Unsupported);
+            // The counter is read a moment later.
+            figures.oom_kills = Ok(Count(if second >= 11 { 2 + count } else { 2 }));
+            (Arc::from(path.as_bytes()), figures)
+        });
+        snap.cgroups = Arc::new(figures.collect());
+        history.push(&snap);
+    }
+    history
+}
+
+#[test]
+fn without_the_log_the_counters_of_cgroups_tell_the_victim() {
+    let shop = || {
+        vec![
+            holding(7, "importer", "/shop/web", 140),
+            holding(8, "helper", "/shop/web", 1),
+            holding(9, "other", "/far", 1),
+        ]
+    };
+    let told = |history: &History| -> Vec<String> {
+        let kills = history.kills().map(|kill| {
+            let told = kill.text(40, Units::Auto);
+            format!("{}: {}", told.victim, told.why())
+        });
+        kills.collect()
+    };
+    let log = "the kernel's log cannot be read: permission denied";
+    let all = [("/far", 0), ("/shop", 1), ("/shop/web", 1)];
+    // One process of that cgroup ended, and one elsewhere.
+    assert_eq!(
+        told(&unlogged(&shop(), &[7, 9], 1, &all)),
+        [format!(
+            "7 importer of /shop/web: it ended as a kill was counted, and it had 140M; {log}"
+        )]
+    );
+    // Two ended: which was killed is not known.
+    let of_web = [format!("a process of /shop/web: {log}")];
+    assert_eq!(told(&unlogged(&shop(), &[7, 8], 1, &all)), of_web);
+    assert_eq!(told(&unlogged(&shop(), &[], 1, &all)), of_web);
+    // All of a group.
+    let both = told(&unlogged(&shop(), &[7, 8], 2, &[("/shop", 2), ("/shop/web", 2)]));
+    assert!(
+        both[0].starts_with("8 helper of /shop/web: it ended as a kill was counted, and it had 1.0M"),
+        "{both:?}"
+    );
+    assert!(
+        both[1].starts_with("7 importer of /shop/web: it ended as a kill was counted, and it had 140M"),
+        "{both:?}"
+    );
+    // No cgroup counted it: one that had a good part of the memory is the victim.
+    let machine = told(&unlogged(&shop(), &[7, 9], 1, &[("/shop", 0)]));
+    assert_eq!(
+        machine,
+        [format!(
+            "7 importer: it ended as a kill was counted, and it had 140M; {log}"
+        )]
+    );
+    assert_eq!(told(&unlogged(&shop(), &[9], 1, &[])), [format!("a process: {log}")]);
 }

@@ -134,3 +134,15 @@ fn tasks_that_are_throttled_at_a_soft_limit_are_told_instead_of_the_machine() {
     world.pass(Second::default());
     assert_eq!(world.told(), []);
 }
+
+#[test]
+fn the_beginning_of_each_stall_is_remembered() {
+    let mut world = World::new(10);
+    for _ in 0..2 {
+        (0..10).for_each(|_| world.pass(Second::default()));
+        (0..10).for_each(|_| world.pass(THRASH));
+    }
+    (0..10).for_each(|_| world.pass(Second::default()));
+    let begun: Vec<_> = world.history.stalls_begun().map(|at| at.as_secs()).collect();
+    assert_eq!(begun, [112, 132]);
+}

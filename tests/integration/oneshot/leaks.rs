@@ -206,7 +206,9 @@ fn kills() -> [Kill; 2] {
             bytes: 300 * MIB,
             over: Duration::from_secs(120),
         }),
+        cgroup: None,
         is_seen: false,
+        is_open: false,
     };
     let unknown = Kill {
         event: OomKill {

@@ -254,6 +254,24 @@ fn each_view_is_read_while_it_is_shown_and_tracing_ends_with_its_view() {
 }
 
 #[test]
+fn many_dying_cgroups_are_noted() {
+    let mut session = Session::new(120, 40);
+    session.keys("3");
+    for (dying, is_noted) in [(Ok(499), false), (Ok(12_345), true), (Err(Missing::Unsupported), false)] {
+        session.tick_with(5, busy(0), |snap| {
+            tables(snap, 0);
+            snap.kernel.dying_cgroups = dying;
+        });
+        let picture = session.picture();
+        assert_eq!(
+            picture.contains("12345 dying cgroups hold memory"),
+            is_noted,
+            "{picture}"
+        );
+    }
+}
+
+#[test]
 fn what_is_missing_says_so_and_what_grants_it() {
     let mut session = Session::new(80, 24);
     session.keys("3");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use zmtop::model::Missing;
 use zmtop::model::kill::OomKill;
 
-use crate::support::kills::killed;
+use crate::support::kills::{killed, killed_by_daemon};
 use crate::support::rows::{MIB, process, walk, with_facts};
 use crate::support::session::{Session, busy};
 
@@ -108,4 +108,30 @@ fn names_are_safe_and_the_line_fits() {
         assert!(!line.contains('\x1b'), "{line}");
         assert!(width < 80 || line.contains("/end reached its limit"), "{line}");
     }
+}
+
+#[test]
+fn a_kill_by_a_daemon_names_it() {
+    let kill = killed_by_daemon(1061, 9137, "importer", 110, 2);
+    let mut session = session(120, 40, &[kill]);
+    let line = session.line(" ✖ KILLED");
+    let expected = "9137 importer --all by systemd-oomd, 14s ago: memory was short";
+    assert!(line.contains(expected), "{line}");
+    session.keys("2");
+    let picture = session.picture();
+    for text in ["by systemd-oomd", "with 2 more of /shop"] {
+        assert!(picture.contains(text), "{text}: {picture}");
+    }
+}
+
+#[test]
+fn page_two_says_which_daemons_cannot_be_watched() {
+    let mut session = Session::new(120, 40);
+    session.tick_with(1, busy(0), |snap| {
+        snap.killers = [("earlyoom", Err(Missing::Denied)), ("systemd-oomd", Ok(()))].into();
+    });
+    session.keys("2");
+    let line = session.line("kills by earlyoom");
+    assert!(line.contains("not seen: only root may"), "{line}");
+    assert!(session.line("kills by systemd-oomd").contains("watched"));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use zmtop::model::kill::{Constraint, OomKill, OomLimit, OomVictim, RssParts};
+use zmtop::model::kill::{Constraint, DaemonKill, OomKill, OomLimit, OomVictim, RssParts};
 
 use crate::support::rows::MIB;
 
@@ -13,6 +13,7 @@ pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, l
         time: SystemTime::UNIX_EPOCH + at,
         monotonic_ms: Ok(second * 1000),
         record: Some(record),
+        daemon: None,
         victim: Ok(OomVictim {
             pid,
             comm: comm.as_bytes().into(),
@@ -32,4 +33,20 @@ pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, l
             group: None,
         }),
     }
+}
+
+/// A kill by `systemd-oomd` in that second, of a process of `/shop` and so many others of it.
+pub(crate) fn killed_by_daemon(second: u64, pid: u32, comm: &str, mib: u64, others: u64) -> OomKill {
+    let mut kill = killed(second, 0, pid, comm, mib, None);
+    kill.record = None;
+    kill.daemon = Some(DaemonKill {
+        name: "systemd-oomd".into(),
+        others,
+    });
+    if let Ok(victim) = &mut kill.victim {
+        (victim.parts, victim.constraint) = (None, None);
+        victim.cgroup = Some((*b"/shop/web").into());
+        victim.group = (others > 0).then(|| (*b"/shop").into());
+    }
+    kill
 }
