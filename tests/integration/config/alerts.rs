@@ -38,7 +38,13 @@ fn the_shipped_example_is_sound_and_says_what_is_the_default() {
         bell: false,
         ..AlertSettings::default()
     };
-    assert_eq!(Settings::default().alerts, [shipped, kills]);
+    let stalls = AlertSettings {
+        name: "tasks wait for memory".into(),
+        when: "stalled>0".into(),
+        hold: Duration::from_secs(5),
+        ..kills.clone()
+    };
+    assert_eq!(Settings::default().alerts, [shipped, kills, stalls]);
     let alerts = parse(example()).alerts;
     let default = AlertSettings {
         name: "big".into(),
