@@ -100,7 +100,7 @@ pub struct KillText {
     pub group: String,
     /// `; python3 had grown most`; empty if the victim had.
     pub grower: String,
-    /// `, +300M in 2m`.
+    /// `, +300M in 2m`; if the log does not have the victim, why.
     pub growth: String,
 }
 
@@ -252,7 +252,7 @@ impl Kill {
                 if let Some(known) = known {
                     told.victim = format!("{} {}", known.id.pid, name(known));
                     let had = units::bytes(known.footprint, units);
-                    told.group = format!("; {}", told.reason);
+                    told.growth = format!("; {}", told.reason);
                     told.reason = "it ended as a kill was counted".into();
                     told.had = format!(", and it had {had}");
                 }

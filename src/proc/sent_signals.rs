@@ -110,7 +110,7 @@ impl SignalFormat {
 
     /// Returns the signal in the data of an event; `None` if it ends no process, the kernel sends it, or it had no effect.
     fn decode(self, at: Duration, data: &[u8]) -> Option<SentSignal> {
-        let number = |field: Field| Some(field.get(data)? as u32 as i32);
+        let number = |field: Field| Some((field.get(data)? as u32).cast_signed());
         let is_final = match number(self.sig)? {
             libc::SIGKILL => true,
             libc::SIGTERM => false,

@@ -166,12 +166,11 @@ impl Place {
             (at == 0 || is_limited).then(|| Level {
                 path: self.ancestor(at),
                 figures,
-                reclaimable: match at {
-                    0 => figures::reclaimable(|name| stat.get(name)),
-                    _ => {
-                        let stat = Stat::read(version, &dir);
-                        figures::reclaimable(|name| stat.get(name))
-                    }
+                reclaimable: if at == 0 {
+                    figures::reclaimable(|name| stat.get(name))
+                } else {
+                    let stat = Stat::read(version, &dir);
+                    figures::reclaimable(|name| stat.get(name))
                 },
             })
         };

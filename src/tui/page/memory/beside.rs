@@ -251,10 +251,10 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
             section.push(format!("    by {}", told.by), String::new());
         }
         section.push(format!("    {}{}", told.reason, told.limit), String::new());
-        let others = [&told.group, &told.grower].map(|text| text.trim_start_matches([',', ';', ' ']));
-        for (other, growth) in others.into_iter().zip(["", &told.growth]) {
-            if !other.is_empty() {
-                section.push(format!("    {other}{growth}"), String::new());
+        for text in [told.group, format!("{}{}", told.grower, told.growth)] {
+            let text = text.trim_start_matches([',', ';', ' ']);
+            if !text.is_empty() {
+                section.push(format!("    {text}"), String::new());
             }
         }
     }
