@@ -6,7 +6,7 @@ use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::held::HeldHistory;
 use crate::history::mappings::{Coldness, ColdnessTable};
 use crate::history::marks::Mark;
-use crate::history::{RowHistory, SeriesView};
+use crate::history::{Population, RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
 
@@ -32,6 +32,8 @@ pub struct Row<'a> {
     pub trend: Option<&'a Judgement>,
     /// The history of memory held through descriptors, if any was ever held.
     pub held: Option<&'a RowHistory>,
+    /// The number of processes of a program or a family, and whether it grows.
+    pub population: Option<Population>,
     /// In a tree, the sums of the process and its descendants; else the sums of a group or total.
     pub totals: Option<&'a Totals>,
     pub group: Option<&'a Group>,
@@ -55,6 +57,7 @@ impl<'a> Row<'a> {
             footprint: history.map(RowHistory::footprint),
             trend: history.map(RowHistory::trend),
             held: None,
+            population: None,
             totals: None,
             group: None,
             mark: None,
@@ -89,6 +92,7 @@ impl<'a> Row<'a> {
             footprint: None,
             trend: None,
             held: None,
+            population: None,
             totals: Some(totals),
             group: None,
             mark: None,
@@ -102,6 +106,13 @@ impl<'a> Row<'a> {
     pub fn with_held(mut self, held: Option<&'a HeldHistory>) -> Self {
         let is_whole = self.group.is_none_or(|group| group.whole);
         self.held = held.filter(|_| is_whole).map(HeldHistory::row);
+        self
+    }
+
+    /// Sets how many processes a group has. It is ignored for a group that a filter excludes processes from.
+    #[must_use]
+    pub fn with_population(mut self, population: Option<Population>) -> Self {
+        self.population = population.filter(|_| self.group.is_none_or(|group| group.whole));
         self
     }
 

@@ -81,10 +81,12 @@ pub enum Metric {
     Rss,
     /// Memory held through descriptors, which is in no PSS.
     Descriptors,
+    /// The number of the processes of a program or a family. The slope is in processes a second.
+    Processes,
 }
 
 impl Metric {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Footprint,
         Self::Held,
         Self::File,
@@ -92,6 +94,7 @@ impl Metric {
         Self::Heap,
         Self::Rss,
         Self::Descriptors,
+        Self::Processes,
     ];
 
     /// Returns its name in JSON.
@@ -104,6 +107,7 @@ impl Metric {
             Self::Heap => "heap",
             Self::Rss => "rss",
             Self::Descriptors => "descriptors",
+            Self::Processes => "processes",
         }
     }
 }
@@ -321,8 +325,9 @@ impl Judgement {
     /// Returns the seconds until growth at this pace uses `headroom` bytes; `None` if no limit is known, if it does not
     /// continue, or if it is only pages of files, which are reclaimable, or a heap, which has its own limit.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows =
-            self.verdict >= Verdict::Growing && self.slope > 0.0 && !matches!(self.metric, Metric::File | Metric::Heap);
+        let grows = self.verdict >= Verdict::Growing
+            && self.slope > 0.0
+            && !matches!(self.metric, Metric::File | Metric::Heap | Metric::Processes);
         Some(headroom? as f64 / self.slope).filter(|_| grows)
     }
 }
