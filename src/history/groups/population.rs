@@ -21,6 +21,8 @@ const MIN_ORPHANS: u32 = 10;
 const ORPHAN_SHARE: u32 = 4;
 /// Minimum time of growth. Builds and test runs start and end processes within it.
 const MIN_TIME: Duration = Duration::from_secs(300);
+/// The same while their parents live. Servers start processes in the rhythm of their load.
+const MIN_TIME_OF_CHILDREN: Duration = Duration::from_secs(3600);
 /// Number of processes gained that is growth although their parents live, before it outlasted a fill or a load.
 const FLOOD: u64 = 500;
 /// The growth that a pause would have had, in processes, to be a pause: single processes come unevenly.
@@ -42,10 +44,12 @@ pub struct Population {
 impl Population {
     /// Returns the judgement to report at the time `now`: growth or a leak, or steady.
     ///
-    /// Growth is reported once 10 processes were gained in 5 minutes or more, if there are 50 processes, or 10 whose parent
-    /// is gone. If the parents of most live, the growth must also have outlasted what a pool, a build or a load explains, as a
-    /// leak of memory must, or have gained 500 processes. It is a leak if it outlasted that, and the parent of each fourth is
-    /// gone.
+    /// Growth is reported once 10 processes were gained, if there are 50, or 10 whose parent is gone:
+    /// - after 5 minutes, if the parent of each fourth is gone, or if 500 were gained;
+    /// - after an hour, if the parents of most live and the number outlasted what a pool, a build or a load explains, as a leak
+    ///   of memory must.
+    ///
+    /// It is a leak if it outlasted that, and the parent of each fourth is gone.
     pub fn judgement(&self, now: Duration) -> Judgement {
         let mut judgement = self.judgement;
         let lasted = judgement
@@ -53,8 +57,10 @@ impl Population {
             .map_or(Duration::ZERO, |since| now.saturating_sub(since));
         let matters = self.gained >= MIN_GAINED && (self.living >= MIN_LIVING || self.orphans >= MIN_ORPHANS);
         let is_reported = match judgement.verdict {
-            Verdict::Leaking => true,
-            Verdict::Growing => lasted >= MIN_TIME && (self.has_orphans() || self.gained >= FLOOD),
+            Verdict::Leaking if self.has_orphans() || lasted >= MIN_TIME_OF_CHILDREN => true,
+            Verdict::Leaking => self.gained >= FLOOD,
+            // Growth since the first snapshot, which may be a fill, is warming. What is left behind fills nothing.
+            Verdict::Warming | Verdict::Growing => lasted >= MIN_TIME && (self.has_orphans() || self.gained >= FLOOD),
             _ => false,
         };
         if !(matters && is_reported) {
@@ -68,6 +74,7 @@ impl Population {
         if !self.has_orphans() {
             judgement.call_growing();
         }
+        judgement.verdict = judgement.verdict.max(Verdict::Growing);
         judgement
     }
 
