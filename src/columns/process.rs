@@ -584,7 +584,7 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "How many processes a program or a family gains per hour, if their number grows in a way that no pool, build or \
-         load explains, or leaves orphans; else 0. Filter: count_pace>10.",
+         load explains, or leaves orphans; else 0. Filter: count_pace>10. Formula: Δ N ÷ time since it began.",
     )
     .needs(OVER_TIME)
     .priority(Priority::Low),

@@ -35,6 +35,9 @@ const NEVER: f64 = 3_650.0 * 86_400.0;
 /// Maximum width of a host's name, in columns.
 const MAX_HOST: usize = 40;
 
+/// Minimum width of a program's name beside how many of its processes have lost their parent.
+const MIN_NAME: usize = 16;
+
 /// Written if a suspect lacks the value.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
@@ -137,7 +140,13 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     };
     if suspect.orphans > 0 {
         let count = units::counted(suspect.count as u64, "process");
-        after = format!(" ({count}, {} whose parent is gone)", suspect.orphans);
+        let long = format!(" ({count}, {} whose parent is gone)", suspect.orphans);
+        // The program's name matters more than the words.
+        after = if text::width(&long) + name.len().min(MIN_NAME) <= room {
+            long
+        } else {
+            format!(" ({}, {} left)", suspect.count, suspect.orphans)
+        };
     }
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());

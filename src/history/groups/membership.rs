@@ -110,8 +110,6 @@ pub(in crate::history) struct Membership {
     pub(in crate::history) is_found: bool,
     /// Its parent in the last snapshot; 0 if unknown.
     ppid: u32,
-    /// Its session in the last snapshot.
-    session: u32,
     /// It has not ended: it is no zombie.
     pub(in crate::history) is_living: bool,
     /// Its parent is gone: see [`Self::follow_parent`].
@@ -138,7 +136,6 @@ impl Membership {
         Self {
             is_found: false,
             ppid: 0,
-            session: 0,
             is_living: true,
             is_orphan: false,
             depends_on_parent: false,
@@ -184,10 +181,10 @@ impl Membership {
             return;
         }
         let is_moved = self.ppid != 0 && self.ppid != stat.ppid;
-        if self.ppid != 0 && !is_moved && self.session == stat.session {
+        // Without another parent, its session only changes to one that it leads.
+        if self.ppid != 0 && !is_moved {
             return;
         }
-        self.session = stat.session;
         let is_leader = stat.session == sample.id.pid;
         let is_young = started_at.is_none_or(|started| now.saturating_sub(started) < DAEMONIZING);
         let parent = names.find(stat.ppid).filter(|parent| !parent.stat.is_kernel_thread());

@@ -29,7 +29,7 @@ const FLOOD: u64 = 500;
 const PAUSE: f64 = 4.0;
 
 /// The number of processes of a group, and whether it grows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Population {
     /// The number of processes, without zombies.
     pub living: u32,
@@ -87,11 +87,16 @@ const fn has_orphans(living: u32, orphans: u32) -> bool {
     orphans > 0 && orphans.saturating_mul(ORPHAN_SHARE) >= living
 }
 
+/// A number of processes that is not known yet. An `Option` would take more memory per group.
+const UNKNOWN: u32 = u32::MAX;
+
 /// The number of processes of a group over time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Number {
-    /// The newest number, and the time since when it is known.
-    newest: Option<(u32, Duration)>,
+    /// The newest number; [`UNKNOWN`] before it is known.
+    living: u32,
+    /// The second since when it is known, as long as it never changed.
+    since: u32,
     /// Allocated with the first change.
     past: Option<Box<Past>>,
 }
@@ -118,28 +123,39 @@ impl Past {
     }
 }
 
+impl Default for Number {
+    fn default() -> Self {
+        Self {
+            living: UNKNOWN,
+            since: 0,
+            past: None,
+        }
+    }
+}
+
 impl Number {
     pub(super) fn resumed(numbers: MemberCounts) -> Self {
         Self {
-            newest: None,
             past: Some(Past::new(numbers)),
+            ..Self::default()
         }
     }
 
     /// Adds the number at `now`. Until `before`, the snapshot before, it did not change.
     pub(super) fn push(&mut self, now: Duration, before: Duration, living: u32, retention: Retention) {
-        let newest = self.newest.replace((living, now));
-        let Some((was, since)) = newest else {
+        let was = std::mem::replace(&mut self.living, living);
+        if was == UNKNOWN {
+            self.since = now.as_secs() as u32;
             if let Some(past) = &mut self.past {
                 past.numbers.push(now, living, retention);
             }
             return;
-        };
+        }
         let is_changed = was != living;
         if self.past.is_none() && !is_changed {
-            self.newest = newest;
             return;
         }
+        let since = Duration::from_secs(self.since.into());
         let past = self.past.get_or_insert_with(|| {
             let mut numbers = MemberCounts::default();
             numbers.push(since, was, retention);
@@ -231,7 +247,7 @@ impl Number {
     /// Returns the numbers up to `now`, if they ever changed.
     pub(super) fn rested(&self, now: Duration) -> Option<&MemberCounts> {
         let past = self.past.as_ref()?;
-        if self.newest.is_some_and(|(living, _)| living > 0) {
+        if !matches!(self.living, 0 | UNKNOWN) {
             past.numbers.0.rest_until(now);
         }
         Some(&past.numbers)
@@ -242,16 +258,16 @@ impl Number {
     }
 
     pub(super) fn put_before(&mut self, earlier: &Self, retention: Retention) {
-        let mut numbers = MemberCounts::default();
-        match (&mut self.past, &earlier.past, self.newest) {
-            (Some(past), Some(before), _) => return past.numbers.0.put_before(&before.numbers.0, retention),
-            (None, Some(before), Some((living, since))) => {
-                numbers.push(since, living, retention);
-                numbers.0.put_before(&before.numbers.0, retention);
+        let Some(before) = &earlier.past else { return };
+        let living = self.living;
+        let past = self.past.get_or_insert_with(|| {
+            let mut numbers = MemberCounts::default();
+            if living != UNKNOWN {
+                numbers.push(Duration::from_secs(self.since.into()), living, retention);
             }
-            _ => return,
-        }
-        self.past = Some(Past::new(numbers));
+            Past::new(numbers)
+        });
+        past.numbers.0.put_before(&before.numbers.0, retention);
     }
 
     pub(super) fn bytes(&self) -> usize {

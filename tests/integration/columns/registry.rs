@@ -15,7 +15,7 @@ use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
 use zmtop::history::mappings::{Coldness, ColdnessTable};
-use zmtop::history::{History, Mark, RowHistory};
+use zmtop::history::{History, Mark, Population, RowHistory};
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
@@ -87,6 +87,8 @@ fn what_is_over_time_needs_a_history() {
                 let over_time = ["since", "eta", "cpu", "confidence"].contains(&column.id);
                 assert!(needs_it || !over_time, "{}", column.id);
             }
+            // A parent is gone if another one was seen before.
+            Unit::Count if ["orphans", "count_pace"].contains(&column.id) => assert!(needs_it),
             Unit::Bytes | Unit::Count | Unit::Text => assert!(!needs_it, "{}", column.id),
         }
     }
@@ -260,6 +262,7 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let coldness = touched(&sample);
     let row = Row {
         held: Some(&series),
+        population: Some(Population::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let row = row.with_mark(Some(&mark)).with_coldness(Some(&coldness));
@@ -360,6 +363,7 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let coldness = touched(&sample);
     let subject = Row {
         held: Some(&series),
+        population: Some(Population::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let subject = subject.with_mark(Some(&mark)).with_coldness(Some(&coldness));
