@@ -39,6 +39,8 @@ pub struct Population {
     judgement: Judgement,
     /// The number of processes gained since the growth began.
     gained: u64,
+    /// The parents of many of them are gone.
+    has_orphans: bool,
 }
 
 impl Population {
@@ -57,10 +59,10 @@ impl Population {
             .map_or(Duration::ZERO, |since| now.saturating_sub(since));
         let matters = self.gained >= MIN_GAINED && (self.living >= MIN_LIVING || self.orphans >= MIN_ORPHANS);
         let is_reported = match judgement.verdict {
-            Verdict::Leaking if self.has_orphans() || lasted >= MIN_TIME_OF_CHILDREN => true,
+            Verdict::Leaking if self.has_orphans || lasted >= MIN_TIME_OF_CHILDREN => true,
             Verdict::Leaking => self.gained >= FLOOD,
             // Growth since the first snapshot, which may be a fill, is warming. What is left behind fills nothing.
-            Verdict::Warming | Verdict::Growing => lasted >= MIN_TIME && (self.has_orphans() || self.gained >= FLOOD),
+            Verdict::Warming | Verdict::Growing => lasted >= MIN_TIME && (self.has_orphans || self.gained >= FLOOD),
             _ => false,
         };
         if !(matters && is_reported) {
@@ -71,20 +73,12 @@ impl Population {
                 ..Judgement::NONE
             };
         }
-        if !self.has_orphans() {
+        if !self.has_orphans {
             judgement.call_growing();
         }
         judgement.verdict = judgement.verdict.max(Verdict::Growing);
         judgement
     }
-
-    const fn has_orphans(&self) -> bool {
-        has_orphans(self.living, self.orphans)
-    }
-}
-
-const fn has_orphans(living: u32, orphans: u32) -> bool {
-    orphans > 0 && orphans.saturating_mul(ORPHAN_SHARE) >= living
 }
 
 /// A number of processes that is not known yet. An `Option` would take more memory per group.
@@ -108,6 +102,9 @@ struct Past {
     judged: Judgement,
     /// The number of processes when the growth began.
     base: u64,
+    /// The parent of each fourth was gone at some time of the growth, and those of some still are. Others of the same name that
+    /// come for a while change nothing.
+    has_orphans: bool,
     /// The second of the next judgement, or [`NEVER`] until the number changes.
     due: u32,
 }
@@ -118,6 +115,7 @@ impl Past {
             numbers,
             judged: Judgement::NONE,
             base: 0,
+            has_orphans: false,
             due: NEVER,
         })
     }
@@ -199,8 +197,9 @@ impl Number {
             return;
         }
         past.numbers.0.rest_until(now);
-        let has_orphans = has_orphans(living, orphans);
-        (past.judged, past.base) = scheduler.judge_number(&past.numbers, started_at, has_orphans, &past.judged);
+        let was_growing = past.has_orphans && past.judged.verdict.is_growth();
+        past.has_orphans = orphans >= MIN_ORPHANS && (was_growing || orphans.saturating_mul(ORPHAN_SHARE) >= living);
+        (past.judged, past.base) = scheduler.judge_number(&past.numbers, started_at, past.has_orphans, &past.judged);
         let is_recent = past.judged.verdict >= Verdict::Warming;
         past.due = scheduler.now + if is_recent { INTERVAL } else { LONG_INTERVAL };
         // A number at rest is not judged again: half of its past would have to leave it before that changed anything.
@@ -212,23 +211,27 @@ impl Number {
     }
 
     pub(super) fn population(&self, living: u32, orphans: u32) -> Population {
-        let (mut judgement, base) = match &self.past {
-            Some(past) => (past.judged, past.base),
-            None => (Judgement::NONE, 0),
+        let (mut judgement, base, has_orphans) = match &self.past {
+            Some(past) => (past.judged, past.base, past.has_orphans),
+            None => (Judgement::NONE, 0, false),
         };
         let gained = u64::from(living).saturating_sub(base);
+        judgement.slope /= MEMBER as f64;
         if let Some(since) = judgement.since {
-            // Theil's slope of a staircase of single processes is coarse.
-            let lasted = judgement.standing.at.saturating_sub(since).as_secs_f64();
-            let slope = gained as f64 / lasted.max(1.0);
+            // The slope of a staircase of single processes is 0 on a step; the mean counts others that came for a while.
+            let until = judgement.standing.at;
+            let mean = gained as f64 / until.saturating_sub(since).as_secs_f64().max(1.0);
             let paused = judgement
                 .flat_since
-                .map(|flat| judgement.standing.at.saturating_sub(flat).as_secs_f64());
-            if paused.is_none_or(|paused| paused * slope < PAUSE) {
+                .map(|flat| until.saturating_sub(flat).as_secs_f64());
+            if paused.is_none_or(|paused| paused * mean < PAUSE) {
+                let slope = if judgement.slope > 0.0 {
+                    judgement.slope.min(mean)
+                } else {
+                    mean
+                };
                 (judgement.flat_since, judgement.slope) = (None, slope);
             }
-        } else {
-            judgement.slope /= MEMBER as f64;
         }
         judgement.metric = Metric::Processes;
         Population {
@@ -236,6 +239,7 @@ impl Number {
             orphans,
             judgement,
             gained,
+            has_orphans,
         }
     }
 

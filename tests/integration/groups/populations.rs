@@ -291,3 +291,20 @@ fn a_family_is_listed_if_no_program_explains_it() {
         assert!((25.0..35.0).contains(&pace), "{pace}");
     }
 }
+
+#[test]
+fn a_crowd_of_the_same_name_does_not_hide_a_leak() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in (0..21 * 60).step_by(INTERVAL as usize) {
+        let left = (0..10 + second as u32 / 15).map(|at| copy(1000 + at, Began::Left));
+        let crowd = if second < 20 * 60 { 0 } else { 500 };
+        let crowd = (0..crowd).map(|at| copy(2000 + at, Began::Children));
+        history.push(&at(second, others().into_iter().chain(left).chain(crowd).collect()));
+        let judged = population(&history).judgement(Duration::from_secs(BEGAN + second));
+        if second > 18 * 60 {
+            assert_eq!(judged.verdict, Verdict::Leaking, "{second}");
+            let pace = judged.slope * 60.0;
+            assert!((3.5..4.5).contains(&pace), "{second}: {pace}");
+        }
+    }
+}
