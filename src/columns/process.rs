@@ -576,11 +576,7 @@ pub static COLUMNS: &[Entry] = &[
     .needs(OVER_TIME)
     .priority(Priority::Low),
     Entry::figure("count_pace", "N/H", Unit::Count, 5, |r| {
-        r.population.map_or(Value::Blank, |number| {
-            let judged = number.judgement(r.now());
-            let gains = judged.verdict.is_growth() && judged.flat_since.is_none();
-            Value::Count(if gains { (judged.slope * 3600.0).round() as u64 } else { 0 })
-        })
+        r.population.map_or(Value::Blank, |number| Value::Count(number.per_hour.into()))
     })
     .help(
         "How many processes a program or a family gains per hour, if their number grows in a way that no pool, build or \

@@ -12,7 +12,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use membership::{Changed, FAMILY};
+use membership::{Changed, FAMILY, Kin};
 pub(super) use membership::{Contribution, Membership};
 use population::Number;
 pub use population::Population;
@@ -218,7 +218,7 @@ impl GroupHistories {
     ) {
         membership.follow_parent(sample, names, started_at, self.now);
         self.is_starting |= !membership.update(sample, names, self);
-        let (is_living, is_orphan) = (membership.is_living, membership.is_living && membership.is_orphan);
+        let kin = membership.kin;
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
         let rates = Rates::from(row.change());
         let (mut memory_in, mut waiting_in) = (0, 0);
@@ -228,8 +228,8 @@ impl GroupHistories {
             }
             let sums = &mut self.sums[number as usize];
             sums.members += 1;
-            sums.living += u32::from(is_living);
-            sums.orphans += u32::from(is_orphan);
+            sums.living += u32::from(kin != Kin::Zombie);
+            sums.orphans += u32::from(kin == Kin::Orphan);
             sums.pushed += 1;
             if before.is_some_and(|b| b.groups[kind] == number && b.started_at == started_at)
                 && sums.started_at == started_at
@@ -271,8 +271,8 @@ impl GroupHistories {
             let sums = &mut self.sums[number as usize];
             sums.is_touched = true;
             sums.members -= 1;
-            sums.living -= u32::from(contribution.is_living);
-            sums.orphans -= u32::from(contribution.is_living && contribution.is_orphan);
+            sums.living -= u32::from(contribution.kin != Kin::Zombie);
+            sums.orphans -= u32::from(contribution.kin == Kin::Orphan);
             sums.waiting -= u32::from(contribution.waiting_in & (1 << kind) != 0);
             sums.known -= u32::from(figures.is_some());
             // The oldest remaining member may have to be found.

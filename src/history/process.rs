@@ -94,8 +94,7 @@ impl ProcessHistory {
             memory: self.row.known().copied(),
             memory_in: self.membership.memory_in,
             waiting_in: self.membership.waiting_in,
-            is_living: self.membership.is_living,
-            is_orphan: self.membership.is_orphan,
+            kin: self.membership.kin,
         })
     }
 

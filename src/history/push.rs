@@ -162,9 +162,9 @@ impl History {
         let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
         if process.exec != sample.exec {
-            let is_orphan = process.membership.is_orphan;
+            let kin = process.membership.kin;
             **process = ProcessHistory::new(sample, Some(tick.now), false);
-            process.membership.is_orphan = is_orphan;
+            process.membership.kin = kin;
             self.held.remove(sample.id);
         }
         self.held.record(sample);

@@ -96,8 +96,18 @@ pub(in crate::history) struct Contribution {
     /// A bit per kind of group: the group counts its memory, or waits for its first walk.
     pub(in crate::history) memory_in: u8,
     pub(in crate::history) waiting_in: u8,
-    pub(in crate::history) is_living: bool,
-    pub(in crate::history) is_orphan: bool,
+    pub(in crate::history) kin: Kin,
+}
+
+/// Whether the parent of a process is there. One byte, as there is one per process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::history) enum Kin {
+    #[default]
+    Child,
+    /// Its parent is gone: see [`Membership::follow_parent`].
+    Orphan,
+    /// It has ended, and waits to be reaped.
+    Zombie,
 }
 
 /// The time after its start in which a process that leads a session may leave its parent by itself, as a daemon does.
@@ -110,10 +120,7 @@ pub(in crate::history) struct Membership {
     pub(in crate::history) is_found: bool,
     /// Its parent in the last snapshot; 0 if unknown.
     ppid: u32,
-    /// It has not ended: it is no zombie.
-    pub(in crate::history) is_living: bool,
-    /// Its parent is gone: see [`Self::follow_parent`].
-    pub(in crate::history) is_orphan: bool,
+    pub(in crate::history) kin: Kin,
     /// The name of its group depends on its parent, which has the facts `parent`.
     depends_on_parent: bool,
     parent: Option<Arc<Facts>>,
@@ -136,8 +143,7 @@ impl Membership {
         Self {
             is_found: false,
             ppid: 0,
-            is_living: true,
-            is_orphan: false,
+            kin: Kin::Child,
             depends_on_parent: false,
             parent: None,
             groups: Self::NONE,
@@ -176,7 +182,10 @@ impl Membership {
         now: Duration,
     ) {
         let stat = &sample.stat;
-        self.is_living = !stat.is_zombie();
+        if stat.is_zombie() {
+            self.kin = Kin::Zombie;
+            return;
+        }
         if stat.state == Stat::UNKNOWN_STATE {
             return;
         }
@@ -192,7 +201,9 @@ impl Membership {
             && stat.session != 0
             && parent.is_some_and(|parent| parent.stat.session != stat.session)
             && !names.is_launcher(sample);
-        self.is_orphan |= is_adopted || is_moved && !(is_leader && is_young);
+        if is_adopted || is_moved && !(is_leader && is_young) {
+            self.kin = Kin::Orphan;
+        }
     }
 
     /// Looks up its groups if they may have changed. Returns false if it is of the first snapshot and a group is not known yet.

@@ -639,9 +639,10 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", units::span(elapsed(since))), pace_style);
     } else {
-        let pace = match suspect.is_population() {
-            true => format!("  +{}", units::count_pace(judgement.slope)),
-            false => format!("  {}", units::pace(judgement.slope)),
+        let pace = if suspect.is_population() {
+            format!("  +{}", units::count_pace(judgement.slope))
+        } else {
+            format!("  {}", units::pace(judgement.slope))
         };
         line.text(85, pace, pace_style);
         if let Some(since) = judgement.since {

@@ -8,14 +8,14 @@ use crate::support::rows::{process, snapshot, walk, with_facts};
 use unicode_width::UnicodeWidthStr;
 
 use zmtop::columns::{
-    COLUMNS, Column, ColumnId, Needs, Row, SortKey, TableKind, Unit, Value, find, mapping, needs_of_filter, suspect,
-    system,
+    COLUMNS, Column, ColumnId, Needs, PopulationFigures, Row, SortKey, TableKind, Unit, Value, find, mapping,
+    needs_of_filter, suspect, system,
 };
 use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
 use zmtop::group::tree::Forest;
 use zmtop::history::mappings::{Coldness, ColdnessTable};
-use zmtop::history::{History, Mark, Population, RowHistory};
+use zmtop::history::{History, Mark, RowHistory};
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
@@ -262,7 +262,7 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let coldness = touched(&sample);
     let row = Row {
         held: Some(&series),
-        population: Some(Population::default()),
+        population: Some(PopulationFigures::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let row = row.with_mark(Some(&mark)).with_coldness(Some(&coldness));
@@ -363,7 +363,7 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let coldness = touched(&sample);
     let subject = Row {
         held: Some(&series),
-        population: Some(Population::default()),
+        population: Some(PopulationFigures::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let subject = subject.with_mark(Some(&mark)).with_coldness(Some(&coldness));

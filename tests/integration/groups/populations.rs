@@ -92,10 +92,10 @@ fn noise(minutes: f64) -> f64 {
 #[test]
 fn growing_numbers_are_told_from_pools_builds_and_loads() {
     use Began::{ByInit, Children, Left};
-    type Shape = fn(f64) -> f64;
+    type Case = (&'static str, Began, u64, fn(f64) -> f64, [Option<u64>; 2]);
     let never = [None, None];
     // The shape, its length in minutes, and when it is said at the latest that it grows and that it leaks.
-    let cases: &[(&str, Began, u64, Shape, [Option<u64>; 2])] = &[
+    let cases: &[Case] = &[
         ("200 a minute", Left, 20, |t| 20.0 + 200.0 * t, [Some(6), Some(18)]),
         ("200 a minute", Children, 8, |t| 20.0 + 200.0 * t, [Some(6), None]),
         ("4 a minute", Left, 20, |t| 1.0 + 4.0 * t, [Some(6), Some(18)]),
