@@ -11,7 +11,7 @@
 //! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 5`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! `zmtop history 7`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
 //! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
 //! compression: growing and large rows come first, then those that fit.
 

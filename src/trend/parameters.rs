@@ -256,7 +256,7 @@ parameters! {
         URGENT: Duration = Duration::from_secs(60), "duration",
             "memory that is full before it is reported", "countdown::less_than_a_minute_is_told_within_three_seconds";
         /// Minimum distance of three values with two falls, for an urgent danger.
-        SURGE_STEP: Duration = Duration::from_millis(900), "duration",
+        SURGE_STEP: Duration = Duration::from_millis(750), "duration",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
         /// Maximum time of these two falls.
         SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",
