@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub use cell::{Cell, CellStyle, cell, newest, sparklines, sparklines_of, style_of_change};
 pub use process::{COLUMNS, ColumnId, Processes, find, needs_of_filter};
-pub use row::Row;
+pub use row::{PopulationFigures, Row};
 use unicode_width::UnicodeWidthStr;
 pub use value::{DataValue, OrderKey, SortKey, Value, order};
 

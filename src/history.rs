@@ -71,6 +71,7 @@ use std::time::Duration;
 use dangers::DangerWatch;
 use evaluation::EvaluationScheduler;
 use groups::GroupHistories;
+pub use groups::Population;
 use held::{HeldHistories, HeldHistory};
 use inspected::{InspectedHistories, InspectedHistory};
 use kept::Kept;
@@ -335,6 +336,21 @@ impl History {
     /// Returns the groups of one kind, with their names.
     pub fn groups_by(&self, by: GroupBy) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory)> {
         self.groups.iter(by)
+    }
+
+    /// Returns the number of living processes of a program or a family of several, and whether it grows; `None` for other
+    /// groups.
+    pub fn population(&self, key: &GroupKey) -> Option<Population> {
+        self.groups.population(key.by, key.name.as_deref())
+    }
+
+    /// Returns true if a process is in both groups.
+    fn share_member(&self, [a, b]: [&GroupKey; 2]) -> bool {
+        let [a, b] = [a, b].map(|key| self.groups.find(key.by, key.name.as_deref()));
+        let memberships = self.processes.values().map(|process| &process.membership.groups);
+        memberships
+            .into_iter()
+            .any(|groups| groups.contains(&a) && groups.contains(&b))
     }
 
     /// Returns the number of members of a group in the last snapshot; 0 for a family of one, which is not a group.

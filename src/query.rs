@@ -132,7 +132,8 @@ impl<'a> RowSource<'a> {
     pub fn group(&self, group: &'a Group) -> Row<'a> {
         let series = self.history.and_then(|history| history.of_group(group, self.snapshot));
         let held = self.history.and_then(|h| h.held_of_group(group, self.snapshot));
-        self.with_mark(Row::of_group(group, series, self.snapshot).with_held(held))
+        let row = Row::of_group(group, series, self.snapshot).with_held(held);
+        self.with_mark(row.with_population(self.history.and_then(|history| history.population(&group.key))))
     }
 
     /// Returns the row of equal siblings. Their chart is drawn from the histories of all members.

@@ -158,6 +158,24 @@ pub fn pace(per_second: f64) -> String {
     format!("{}/{unit}", auto(bytes as u64))
 }
 
+/// Formats how fast a number grows, without its sign, per minute, or per hour or day if it is slower: `200/min`, `2.4/h`.
+pub fn count_pace(per_second: f64) -> String {
+    if !per_second.is_finite() {
+        return "-".into();
+    }
+    let per = |seconds: f64| per_second.abs() * seconds;
+    let (number, unit) = [(per(60.0), "min"), (per(3600.0), "h")]
+        .into_iter()
+        .find(|(number, _)| *number >= 0.95)
+        .unwrap_or((per(86_400.0), "d"));
+    let tenths = (number * 10.0).round() as u64;
+    if number >= 9.95 || tenths.is_multiple_of(10) {
+        format!("{}/{unit}", count(number.round() as u64))
+    } else {
+        format!("{}.{}/{unit}", tenths / 10, tenths % 10)
+    }
+}
+
 /// Writes a number with its noun: `1 process`, `12 processes`.
 pub fn counted(count: u64, noun: &str) -> String {
     let plural = match count {

@@ -5,8 +5,8 @@
 //! quantity was already as low before the window, the fall may be one tooth of a sawtooth: see [`Forecast::is_tooth`].
 //!
 //! A forecast must not reach much further than its evidence: a pace is extrapolated to at most `DANGER_REACH` times
-//! the time for which this fall has been observed (for a cgroup, `CGROUP_REACH` times). So a danger is reported once a fifth of the time to the limit has
-//! passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
+//! the time for which this fall has been observed (for a cgroup, `CGROUP_REACH` times). So a danger is reported once a fifth
+//! of the time to the limit has passed, and a compiler that takes a gigabyte within half a minute and then ends is not reported as filling the
 //! machine in half an hour. A limit less than 1 minute ahead needs less evidence: 2 falls in a row within 3 seconds.
 //! Once the fall stops, or the quantity rises as after a kill, the forecast ends, whatever the pace was. If it only slows, as
 //! when memory has to be swapped out first, the forecast goes on while less than a minute is left.

@@ -152,6 +152,7 @@ impl Alerts {
             for group in list.iter().filter(|group| group.key.name.is_some()) {
                 let sums = Row::of_group(group, history.of_group(group, snapshot), snapshot);
                 let sums = sums.with_held(history.held_of_group(group, snapshot));
+                let sums = sums.with_population(history.population(&group.key));
                 let members = group.members.iter().map(|at| subject(&rows[*at]));
                 let answer = state.rule.condition.evaluate_group(&sums, members);
                 let target = || Target::Row(RowKey::Group(group.key.clone()));

@@ -610,6 +610,25 @@ pub static COLUMNS: &[Entry] = &[
     .additive(true)
     .priority(Priority::High)
     .metric("zmtop_processes"),
+    Entry::figure("orphans", "ORPHAN", Unit::Count, 6, |r| {
+        r.population.map_or(Value::Blank, |number| Value::Count(number.orphans.into()))
+    })
+    .help(
+        "How many processes of a program or a family have lost their parent: they had another one when zmtop first saw \
+         them, or are in another session than the present one and lead none. What daemonizes leads a session. Kernel: \
+         ppid and session of stat.",
+    )
+    .needs(OVER_TIME)
+    .priority(Priority::Low),
+    Entry::figure("count_pace", "N/H", Unit::Count, 5, |r| {
+        r.population.map_or(Value::Blank, |number| Value::Count(number.per_hour.into()))
+    })
+    .help(
+        "How many processes a program or a family gains per hour, if their number grows in a way that no pool, build or \
+         load explains, or leaves orphans; else 0. Filter: count_pace>10. Formula: Δ N ÷ time since it began.",
+    )
+    .needs(OVER_TIME)
+    .priority(Priority::Low),
     Entry::bytes("shared_pss", "PSHARE", |r| {
         after_pss(r, |m| Ok(m.pss.saturating_sub(m.uss())))
     })

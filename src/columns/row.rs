@@ -6,9 +6,16 @@ use crate::group::{Change, Group, GroupBy, Totals};
 use crate::history::held::HeldHistory;
 use crate::history::mappings::{Coldness, ColdnessTable};
 use crate::history::marks::Mark;
-use crate::history::{RowHistory, SeriesView};
+use crate::history::{Population, RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
+
+/// How many processes of a group have lost their parent, and how many it gains per hour; 0 if their number does not grow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PopulationFigures {
+    pub orphans: u32,
+    pub per_hour: u32,
+}
 
 /// The data from which columns derive the values of one row.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +39,8 @@ pub struct Row<'a> {
     pub trend: Option<&'a Judgement>,
     /// The history of memory held through descriptors, if any was ever held.
     pub held: Option<&'a RowHistory>,
+    /// The processes of a program or a family that have lost their parent, and whether their number grows.
+    pub population: Option<PopulationFigures>,
     /// In a tree, the sums of the process and its descendants; else the sums of a group or total.
     pub totals: Option<&'a Totals>,
     pub group: Option<&'a Group>,
@@ -55,6 +64,7 @@ impl<'a> Row<'a> {
             footprint: history.map(RowHistory::footprint),
             trend: history.map(RowHistory::trend),
             held: None,
+            population: None,
             totals: None,
             group: None,
             mark: None,
@@ -89,6 +99,7 @@ impl<'a> Row<'a> {
             footprint: None,
             trend: None,
             held: None,
+            population: None,
             totals: Some(totals),
             group: None,
             mark: None,
@@ -102,6 +113,25 @@ impl<'a> Row<'a> {
     pub fn with_held(mut self, held: Option<&'a HeldHistory>) -> Self {
         let is_whole = self.group.is_none_or(|group| group.whole);
         self.held = held.filter(|_| is_whole).map(HeldHistory::row);
+        self
+    }
+
+    /// Sets how many processes a group has. It is ignored for a group that a filter excludes processes from.
+    #[must_use]
+    pub fn with_population(mut self, population: Option<Population>) -> Self {
+        let population = population.filter(|_| self.group.is_none_or(|group| group.whole));
+        self.population = population.map(|number| {
+            let judged = number.judgement(self.now());
+            let gains = judged.verdict.is_growth() && judged.flat_since.is_none();
+            PopulationFigures {
+                orphans: number.orphans,
+                per_hour: if gains {
+                    (judged.slope * 3600.0).round() as u32
+                } else {
+                    0
+                },
+            }
+        });
         self
     }
 

@@ -35,6 +35,9 @@ const NEVER: f64 = 3_650.0 * 86_400.0;
 /// Maximum width of a host's name, in columns.
 const MAX_HOST: usize = 40;
 
+/// Minimum width of a program's name beside how many of its processes have lost their parent.
+const MIN_NAME: usize = 16;
+
 /// Written if a suspect lacks the value.
 const DASH: Value<'static> = Value::Text(Cow::Borrowed(b"-"));
 
@@ -44,9 +47,15 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("The verdict.")
     .priority(Priority::Highest),
-    Entry::figure("slope", "PACE", Unit::Growth, 9, |r| Value::Pace(r.suspect.judgement))
-        .help("The slope of the footprint.")
-        .priority(Priority::Highest),
+    Entry::figure("slope", "PACE", Unit::Growth, 9, |r| {
+        let judgement = r.suspect.judgement;
+        match judgement.flat_since {
+            None if r.suspect.is_population() => Value::Text(units::count_pace(judgement.slope).into_bytes().into()),
+            _ => Value::Pace(judgement),
+        }
+    })
+    .help("The slope of the footprint, or how many processes a program gains if their number grows.")
+    .priority(Priority::Highest),
     Entry::figure("confidence", "SURE", Unit::Share, 4, |r| match r.suspect.judgement {
         leak if leak.verdict == Verdict::Leaking => Value::Confidence(leak),
         _ => DASH,
@@ -129,6 +138,16 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
         (RowKey::Process(_), _, None, Some(ago)) => format!(" (ended {ago} ago)"),
         (RowKey::Process(_), _, None, None) | (RowKey::Part(_), ..) => String::new(),
     };
+    if suspect.orphans > 0 {
+        let count = units::counted(suspect.count as u64, "process");
+        let long = format!(" ({count}, {} whose parent is gone)", suspect.orphans);
+        // The program's name matters more than the words.
+        after = if text::width(&long) + name.len().min(MIN_NAME) <= room {
+            long
+        } else {
+            format!(" ({}, {} left)", suspect.count, suspect.orphans)
+        };
+    }
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());
     }

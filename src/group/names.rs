@@ -99,6 +99,11 @@ impl<'a> GroupNames<'a> {
         is_asked
     }
 
+    /// Returns true if the process runs a program that starts unrelated programs, other than a shell.
+    pub fn is_launcher(self, sample: &ProcessSample) -> bool {
+        has_launcher_name(&sample.facts)
+    }
+
     pub fn find(self, pid: u32) -> Option<&'a ProcessSample> {
         let at = self.0.binary_search_by_key(&pid, |p| p.id.pid).ok()?;
         Some(&self.0[at])
@@ -154,7 +159,11 @@ fn bracketed_title(facts: &Facts) -> Option<&[u8]> {
 /// Returns true for a program that starts unrelated programs. The file of a script is its interpreter, so the short name is
 /// checked too.
 fn is_launcher(facts: &Facts) -> bool {
-    is_launcher_name(&facts.comm) || file_name(facts).is_some_and(is_launcher_name) || is_interactive_shell(facts)
+    has_launcher_name(facts) || is_interactive_shell(facts)
+}
+
+fn has_launcher_name(facts: &Facts) -> bool {
+    is_launcher_name(&facts.comm) || file_name(facts).is_some_and(is_launcher_name)
 }
 
 fn is_launcher_name(name: &[u8]) -> bool {

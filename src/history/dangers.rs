@@ -27,6 +27,8 @@ use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
+/// Minimum time over which it is measured first.
+const RECENT: Duration = Duration::from_secs(3);
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
@@ -253,13 +255,27 @@ impl History {
         self.danger_watch.dangers = dangers;
     }
 
-    /// Returns the process or program that takes most memory below a limit, and how fast.
+    /// Returns the process or program that now takes most memory below a limit, and how fast.
     fn taker(&self, snapshot: &Snapshot, limit: &Limit, forecast: &Forecast) -> Option<(RowKey, f64)> {
         if let Limit::AddressSpace(id) = limit {
             return Some((RowKey::Process(*id), forecast.pace));
         }
-        let span = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
+        // Another process may have grown more since the window began, and stopped.
+        let recent = (forecast.window / 4).clamp(RECENT, TAKER_SPAN[1]);
         // Growth within seconds may show as late as a walk is old.
+        let longest = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
+        let mut spans = [recent, longest].into_iter();
+        spans.find_map(|span| self.taker_within(snapshot, limit, forecast, span))
+    }
+
+    /// Returns the process or program that took most memory below a limit within `span`, and how fast.
+    fn taker_within(
+        &self,
+        snapshot: &Snapshot,
+        limit: &Limit,
+        forecast: &Forecast,
+        span: Duration,
+    ) -> Option<(RowKey, f64)> {
         let seconds = forecast.window.min(span).as_secs_f64();
         let from = snapshot.monotonic.saturating_sub(span);
         let pace_of = |grown: f64| (grown / seconds).min(forecast.pace.max(grown / span.as_secs_f64()));

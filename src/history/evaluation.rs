@@ -49,6 +49,8 @@ pub(super) enum RowNumber {
     /// An allocation site.
     Site(u32),
     Group(u32),
+    /// The number of processes of a group.
+    Population(u32),
     /// The memory that a group holds through descriptors.
     HeldGroup(u32),
     Process(Identity),
@@ -205,6 +207,33 @@ impl EvaluationScheduler {
         judge(&self.points, marks, started_at, &self.params, previous)
     }
 
+    /// Judges a number of processes, and returns how many there were when its growth began. `has_orphans`: a load that comes
+    /// and goes with the day does not explain it.
+    pub(super) fn judge_number(
+        &mut self,
+        numbers: &MemberCounts,
+        started_at: Option<Duration>,
+        has_orphans: bool,
+        previous: &Judgement,
+    ) -> (Judgement, u64) {
+        numbers.0.collect_points(&mut self.points);
+        self.budget = self.budget.saturating_sub(self.points.len() + EVALUATION_OVERHEAD);
+        let params = Params {
+            least_bytes: MEMBER,
+            day_rate: if has_orphans { 0.0 } else { self.params.day_rate },
+            ..self.params
+        };
+        let judgement = judge(&self.points, &[], started_at, &params, previous);
+        let at = judgement
+            .since
+            .map_or(0, |since| self.points.partition_point(|point| point.from <= since));
+        let base = self
+            .points
+            .get(at.saturating_sub(1))
+            .map_or(0, |point| point.min / MEMBER);
+        (judgement, base)
+    }
+
     pub(super) const fn bytes(&self) -> usize {
         self.queue.capacity() * size_of::<Turn>() + self.points.capacity() * size_of::<Point>()
     }
@@ -280,7 +309,7 @@ impl GrowthLog {
 }
 
 /// The value of one member in the series: far more than the series' tolerance for equal values.
-const MEMBER: u64 = 1 << 20;
+pub(super) const MEMBER: u64 = 1 << 20;
 /// Time on either side of a moment over which the usual number of members is taken, as workers are replaced and short-lived
 /// members come and go. It is as long as a floor of the shortest window that is judged for leaks.
 const AROUND: Duration = Duration::from_secs(60);

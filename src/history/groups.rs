@@ -5,14 +5,17 @@
 //! per group. A family of one process has no group: its history is that of the process.
 
 mod membership;
+mod population;
 
 use std::collections::HashMap;
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use membership::{Changed, FAMILY};
+use membership::{Changed, FAMILY, Kin};
 pub(super) use membership::{Contribution, Membership};
+use population::Number;
+pub use population::Population;
 
 use crate::group::{GroupBy, GroupKey, GroupNames};
 use crate::history::evaluation::{EvaluationScheduler, MemberCounts, RowNumber};
@@ -28,6 +31,10 @@ const MAX_STARTING: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, Default)]
 struct GroupSums {
     members: u32,
+    /// The number of members that have not ended: no zombies.
+    living: u32,
+    /// The number of those whose parent is gone.
+    orphans: u32,
     /// The number of members with known memory.
     known: u32,
     /// The number of initial members that wait for their first walk.
@@ -80,6 +87,8 @@ struct GroupHistory {
     name: Option<Arc<[u8]>>,
     row: RowHistory,
     members: MemberCounts,
+    /// The number of its living members, if it is a program or a family.
+    number: Number,
     /// It began in this snapshot.
     is_new: bool,
     /// The memory of all its initial members was known at least once. Until then its sums grow as walks come in.
@@ -90,10 +99,15 @@ struct GroupHistory {
 }
 
 impl GroupHistory {
+    /// Returns true for the kinds whose number of processes says something: users and units have many programs.
+    const fn counts_number(&self) -> bool {
+        matches!(self.by, GroupBy::Command | GroupBy::Family)
+    }
+
     fn bytes(&self) -> usize {
         // 40 bytes for the counters of the Arc and the slot in the index.
         let name = self.name.as_ref().map_or(0, |name| name.len() + 40);
-        let series = self.row.bytes() + self.members.0.bytes();
+        let series = self.row.bytes() + self.members.0.bytes() + self.number.bytes();
         size_of::<Option<Self>>() - size_of::<RowHistory>() - size_of::<MemberCounts>() + series + name
     }
 }
@@ -103,6 +117,8 @@ impl GroupHistory {
 pub(super) struct GroupPast {
     pub(super) row: RowHistory,
     pub(super) members: MemberCounts,
+    /// The number of living members, if it ever changed.
+    pub(super) number: Option<MemberCounts>,
 }
 
 /// The kind of a group, and the digest of its name.
@@ -151,6 +167,8 @@ pub(super) struct GroupHistories {
     pub(super) pasts: HashMap<GroupDigest, GroupPast>,
     /// The time up to which resting groups are valid.
     clock: Clock,
+    /// The time of the snapshot that is being added.
+    now: Duration,
     began_at: Option<Duration>,
     /// The groups of some process of the first snapshot are not known yet.
     pub(super) is_starting: bool,
@@ -179,6 +197,7 @@ impl GroupHistories {
         self.shared.clear();
         self.changed.advance();
         self.is_starting = false;
+        self.now = now;
         let is_first = self.began_at.is_none();
         self.began_at.get_or_insert(now);
         is_first
@@ -197,7 +216,9 @@ impl GroupHistories {
         shared: Option<(Identity, GroupNumbers)>,
         before: Option<&Contribution>,
     ) {
+        membership.follow_parent(sample, names, started_at, self.now);
         self.is_starting |= !membership.update(sample, names, self);
+        let kin = membership.kin;
         let is_pending = sample.walk.is_err_and(|why| why == Missing::Pending);
         let rates = Rates::from(row.change());
         let (mut memory_in, mut waiting_in) = (0, 0);
@@ -207,6 +228,8 @@ impl GroupHistories {
             }
             let sums = &mut self.sums[number as usize];
             sums.members += 1;
+            sums.living += u32::from(kin != Kin::Zombie);
+            sums.orphans += u32::from(kin == Kin::Orphan);
             sums.pushed += 1;
             if before.is_some_and(|b| b.groups[kind] == number && b.started_at == started_at)
                 && sums.started_at == started_at
@@ -248,6 +271,8 @@ impl GroupHistories {
             let sums = &mut self.sums[number as usize];
             sums.is_touched = true;
             sums.members -= 1;
+            sums.living -= u32::from(contribution.kin != Kin::Zombie);
+            sums.orphans -= u32::from(contribution.kin == Kin::Orphan);
             sums.waiting -= u32::from(contribution.waiting_in & (1 << kind) != 0);
             sums.known -= u32::from(figures.is_some());
             // The oldest remaining member may have to be found.
@@ -334,7 +359,7 @@ impl GroupHistories {
             ..GroupSums::default()
         };
         let past = self.pasts.remove(&digest(by, name));
-        let (row, members) = past.map_or_else(Default::default, |past| (past.row, past.members));
+        let (row, members, past) = past.map_or_else(Default::default, |past| (past.row, past.members, past.number));
         let name: Option<Arc<[u8]>> = name.map(Arc::from);
         index.insert(name.clone(), number);
         self.groups[number as usize] = Some(GroupHistory {
@@ -342,6 +367,7 @@ impl GroupHistories {
             name,
             row,
             members,
+            number: past.map_or_else(Number::default, Number::resumed),
             is_new: true,
             is_complete: false,
             empty_since: None,
@@ -365,6 +391,7 @@ impl GroupHistories {
             if is_quiet
                 && group.row.evaluation.is_resting
                 && group.row.evaluation.due().is_none_or(|due| due > scheduler.now)
+                && !group.number.is_due(scheduler.now)
             {
                 continue;
             }
@@ -396,8 +423,13 @@ impl GroupHistories {
                 if is_known {
                     group.members.push(tick.now, sums.known, tick.retention);
                 }
+                if group.counts_number() && group.is_complete && !tick.is_fleet {
+                    group.number.push(tick.now, rested.now, sums.living, tick.retention);
+                    group.number.queue(scheduler, number as u32);
+                }
                 if group.row.is_without_past() {
                     group.members.0.clear_past();
+                    group.number.clear_past();
                 }
                 group.row.queue(scheduler, RowNumber::Group(number as u32));
                 group.row.evaluation.is_resting = group.is_complete && group.row.can_rest();
@@ -406,6 +438,9 @@ impl GroupHistories {
             if group.empty_since.is_none() && group.is_complete {
                 // It drops to 0 once; from then on nothing changes.
                 group.row.push(tick, Some(MemorySample::default()), &Rates::default());
+                if group.counts_number() && !tick.is_fleet {
+                    group.number.push(tick.now, rested.now, 0, tick.retention);
+                }
             }
             empty.push((*group.empty_since.get_or_insert(tick.now), number));
         }
@@ -459,6 +494,7 @@ impl GroupHistories {
             let before = before.and_then(Option::as_ref);
             if let Some(before) = before.filter(|_| !group.row.is_without_past()) {
                 group.members.0.put_before(&before.members.0, tick.retention);
+                group.number.put_before(&before.number, tick.retention);
                 group.row.put_before(&before.row, tick);
             }
         }
@@ -469,6 +505,48 @@ impl GroupHistories {
             group.row.rested(self.clock);
             group.row.evaluate(scheduler, Some(&group.members), group.started_at);
         }
+    }
+
+    /// Judges the number of the processes of a group.
+    pub(super) fn judge_number(&mut self, number: u32, scheduler: &mut EvaluationScheduler) {
+        if let Some(Some(group)) = self.groups.get_mut(number as usize) {
+            let sums = &self.sums[number as usize];
+            let living = [sums.living, sums.orphans];
+            group.number.judge(scheduler, self.clock.now, group.started_at, living);
+        }
+    }
+
+    /// Returns the numbers of all groups whose number of processes may be judged.
+    pub(super) fn changing(&self) -> Vec<u32> {
+        let groups = (0..).zip(&self.groups);
+        let changing = groups.filter(|(_, group)| group.as_ref().is_some_and(|group| group.number.is_changing()));
+        changing.map(|(number, _)| number).collect()
+    }
+
+    /// Returns how many processes a program or a family has, and whether that number grows; `None` for other groups.
+    pub(super) fn population(&self, by: GroupBy, name: Option<&[u8]>) -> Option<Population> {
+        let number = self.find(by, name) as usize;
+        let group = self
+            .groups
+            .get(number)?
+            .as_ref()
+            .filter(|group| group.counts_number())?;
+        let sums = &self.sums[number];
+        Some(group.number.population(sums.living, sums.orphans))
+    }
+
+    /// Returns the programs or families whose number of processes may grow.
+    pub(super) fn populations(
+        &self,
+        by: GroupBy,
+    ) -> impl Iterator<Item = (Option<&Arc<[u8]>>, &RowHistory, Population)> {
+        let groups = self.groups.iter().zip(&self.sums);
+        let groups = groups.filter_map(|(group, sums)| Some((group.as_ref()?, sums)));
+        let groups = groups.filter(move |(group, _)| group.by == by && group.number.is_changing());
+        groups.map(|(group, sums)| {
+            let population = group.number.population(sums.living, sums.orphans);
+            (group.name.as_ref(), group.row.rested(self.clock), population)
+        })
     }
 
     pub(super) fn key(&self, number: u32) -> Option<GroupKey> {
@@ -486,15 +564,16 @@ impl GroupHistories {
     }
 
     /// Returns all groups to save, the resumed and the pending.
-    pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts, Option<&MemberCounts>)> {
         let known = self.groups.iter().flatten().map(|group| {
             let digest = digest(group.by, group.name.as_deref());
-            (digest, group.row.rested(self.clock), &group.members)
+            let number = group.number.rested(self.clock.now);
+            (digest, group.row.rested(self.clock), &group.members, number)
         });
         let pasts = self
             .pasts
             .iter()
-            .map(|(digest, past)| (*digest, &past.row, &past.members));
+            .map(|(digest, past)| (*digest, &past.row, &past.members, past.number.as_ref()));
         known.chain(pasts)
     }
 

@@ -11,7 +11,7 @@
 //! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 5`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! `zmtop history 7`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
 //! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
 //! compression: growing and large rows come first, then those that fit.
 
@@ -42,7 +42,7 @@ use crate::model::snapshot::Snapshot;
 /// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
 /// Must change with every change of the format.
-const VERSION: &[u8] = b"6";
+const VERSION: &[u8] = b"7";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -105,7 +105,7 @@ enum Candidate<'a> {
     Process(Identity, u64, &'a ProcessHistory),
     /// The memory that a process holds through descriptors.
     Held(Identity, u64, &'a RowHistory),
-    Group(GroupDigest, &'a RowHistory, &'a MemberCounts),
+    Group(GroupDigest, &'a RowHistory, &'a MemberCounts, Option<&'a MemberCounts>),
 }
 
 impl Candidate<'_> {
@@ -113,7 +113,7 @@ impl Candidate<'_> {
     const fn number(&self) -> (u8, u64, u64) {
         match *self {
             Self::Process(id, ..) => (0, id.pid as u64, id.starttime),
-            Self::Group((kind, name), _, _) => (1, kind as u64, name),
+            Self::Group((kind, name), ..) => (1, kind as u64, name),
             Self::Held(id, ..) => (2, id.pid as u64, id.starttime),
         }
     }
@@ -121,7 +121,7 @@ impl Candidate<'_> {
     fn row(&self) -> &RowHistory {
         match self {
             Self::Process(_, _, process) => &process.row,
-            Self::Group(_, row, _) | Self::Held(_, _, row) => row,
+            Self::Group(_, row, ..) | Self::Held(_, _, row) => row,
         }
     }
 
@@ -142,12 +142,13 @@ impl Candidate<'_> {
                 out.number(image);
                 row::write(row, out);
             }
-            Self::Group((kind, name), row, members) => {
+            Self::Group((kind, name), row, members, number) => {
                 out.number(2);
                 out.number(kind.into());
                 out.number(name);
                 row::write(row, out);
                 series::write(&members.0, out);
+                out.option(number, |out, number| series::write(&number.0, out));
             }
         }
     }
@@ -199,7 +200,7 @@ impl History {
             .processes()
             .filter_map(|(id, held)| Some(Candidate::Held(id, image(snapshot.row(id)?), held.row())));
         let groups = self.groups.all();
-        let groups = groups.map(|(digest, row, members)| Candidate::Group(digest, row, members));
+        let groups = groups.map(|(digest, row, members, number)| Candidate::Group(digest, row, members, number));
         let is_known = |row: &RowHistory| row.footprint_series().newest().is_some() && !row.is_without_past();
         let mut all: Vec<_> = processes
             .chain(held)
@@ -307,6 +308,7 @@ impl Kept {
                     let past = GroupPast {
                         row: row::read(input, at)?,
                         members: MemberCounts(series::read(input, until)?),
+                        number: input.option(|input| series::read(input, until).map(MemberCounts))?,
                     };
                     kept.groups.insert(digest, past);
                 }

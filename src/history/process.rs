@@ -94,6 +94,7 @@ impl ProcessHistory {
             memory: self.row.known().copied(),
             memory_in: self.membership.memory_in,
             waiting_in: self.membership.waiting_in,
+            kin: self.membership.kin,
         })
     }
 

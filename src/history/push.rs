@@ -162,7 +162,9 @@ impl History {
         let rested = process.row.evaluation.is_resting;
         process.row.rested(pass.rested);
         if process.exec != sample.exec {
+            let kin = process.membership.kin;
             **process = ProcessHistory::new(sample, Some(tick.now), false);
+            process.membership.kin = kin;
             self.held.remove(sample.id);
         }
         self.held.record(sample);
@@ -462,6 +464,7 @@ impl History {
             RowNumber::Slab(number) => self.kernel.slab.judge(number, scheduler, self.parts.resident()),
             RowNumber::Site(number) => self.kernel.sites.judge(number, scheduler, None),
             RowNumber::Group(number) => self.groups.judge(number, scheduler),
+            RowNumber::Population(number) => self.groups.judge_number(number, scheduler),
             RowNumber::HeldGroup(number) => self.held.judge_group(number, scheduler),
             RowNumber::Held(id) => {
                 let started_at = self.processes.get(&id).and_then(|process| process.started_at);
@@ -491,6 +494,9 @@ impl History {
         let all: Vec<_> = self.rows_mut().map(|(row, _)| row).collect();
         for row in all {
             self.judge(row);
+        }
+        for number in self.groups.changing() {
+            self.judge(RowNumber::Population(number));
         }
     }
 

@@ -688,6 +688,7 @@ impl RowHistory {
                 | RowNumber::Slab(number)
                 | RowNumber::Site(number)
                 | RowNumber::Group(number)
+                | RowNumber::Population(number)
                 | RowNumber::HeldGroup(number) => number,
                 RowNumber::Process(id) | RowNumber::Held(id) => id.pid,
             };

@@ -40,6 +40,8 @@ pub struct Suspect {
     pub command: Option<Arc<[u8]>>,
     /// The number of processes of the group; 1 for a process, 0 for a part of the RAM.
     pub count: usize,
+    /// The number of those whose parent is gone, if the number of processes grows; else 0.
+    pub orphans: usize,
     /// The number of processes that a program is reported instead of, as nearly all of them grow; else 0.
     pub alike: usize,
     /// In a fleet: the number of hosts on which a program grows, and on which it runs.
@@ -98,6 +100,7 @@ impl Suspect {
             facts: None,
             command,
             count: 0,
+            orphans: 0,
             alike: 0,
             hosts: None,
             judgement: *history.trend(),
@@ -120,6 +123,26 @@ impl Suspect {
     pub const fn is_held(&self) -> bool {
         matches!(self.cause, Some(Cause::Held(_)))
     }
+
+    /// Returns true if the number of its processes grows.
+    pub const fn is_population(&self) -> bool {
+        matches!(self.judgement.metric, Metric::Processes)
+    }
+
+    /// Returns true if the memory of its mappings grows.
+    pub const fn is_mapped(&self) -> bool {
+        !self.is_held() && !self.is_population()
+    }
+
+    /// Returns how fast its memory grows, in bytes a second. New processes are taken to be as large as the others.
+    fn pace(&self) -> f64 {
+        let slope = self.judgement.slope;
+        if self.is_population() {
+            slope * self.footprint as f64 / (self.count as f64).max(1.0)
+        } else {
+            slope
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +162,8 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
-/// kernel can reclaim last, then by slope.
+/// kernel can reclaim last, then by slope. A program or a family whose number of processes grows is placed by the memory
+/// that its new processes use.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
 /// if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
@@ -148,6 +172,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     if let Some(by) = query.by {
         find_groups(history, snapshot, by, query.least, &mut found);
         found.extend(held_groups(history, snapshot, by, query.least));
+        found.extend(populations(history, snapshot, by, query.least));
     } else if snapshot.fleet.is_some() {
         find_living(history, snapshot, query.least, &mut found);
         find_fleet_programs(history, snapshot, &mut found);
@@ -162,6 +187,10 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         add_programs(programs, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
         found.extend(held);
+        let programs = populations(history, snapshot, GroupBy::Command, query.least);
+        let mut families = populations(history, snapshot, GroupBy::Family, query.least);
+        families.retain(|family| !is_explained_by_programs(history, family, &programs));
+        found.extend(programs.into_iter().chain(families));
     }
     order::sort_by(&mut found, |a, b| {
         let rank = |s: &Suspect| {
@@ -171,7 +200,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
                 !s.judgement.metric.is_reclaimable(),
             )
         };
-        let by_slope = b.judgement.slope.total_cmp(&a.judgement.slope);
+        let by_slope = b.pace().total_cmp(&a.pace());
         rank(b).cmp(&rank(a)).then(by_slope)
     });
     found
@@ -388,6 +417,35 @@ fn held_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
     order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
     set_etas(history, snapshot, by, &mut found);
     found
+}
+
+/// Finds the groups of that kind whose number of processes grows.
+fn populations(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdict) -> Vec<Suspect> {
+    let least = least.max(Verdict::Growing);
+    let found = history.groups.populations(by).filter_map(|(name, row, population)| {
+        let judgement = population.judgement(snapshot.monotonic);
+        let name = name.cloned();
+        let key = GroupKey { by, name: name.clone() };
+        (judgement.verdict >= least).then(|| Suspect {
+            count: population.living as usize,
+            orphans: population.orphans as usize,
+            judgement,
+            ..Suspect::new(RowKey::Group(key), name, row)
+        })
+    });
+    let mut found: Vec<Suspect> = found.collect();
+    order::sort_by(&mut found, |a, b| a.key.cmp(&b.key));
+    found
+}
+
+/// Returns true if one of these programs, of which the family has processes, explains at least half of its new ones.
+fn is_explained_by_programs(history: &History, family: &Suspect, programs: &[Suspect]) -> bool {
+    let explains = |program: &Suspect| {
+        let keys = program.key.group().zip(family.key.group());
+        program.judgement.slope >= family.judgement.slope / 2.0
+            && keys.is_some_and(|(program, family)| history.share_member([program, family]))
+    };
+    programs.iter().any(explains)
 }
 
 /// Returns true if the held memory that is reported explains at least half of a part's growth, with no better verdict.

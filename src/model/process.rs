@@ -29,6 +29,8 @@ pub struct Stat {
     pub state: u8,
     /// Field 4.
     pub ppid: u32,
+    /// Field 6; 0 if its leader is in no pid namespace that zmtop sees.
+    pub session: u32,
     /// Field 9: the kernel's `PF_*` bits.
     pub flags: u64,
     /// Field 10.

@@ -13,7 +13,7 @@
 //! memory), pages of a `file`, which are never a leak, the `live-set` that collections leave of a Java heap and the memory
 //! outside the heap, the `heap` that grows although its live set does not, the `rss` (anonymous RSS and `VmSwap`) of a
 //! process whose PSS is not readable, memory held through `descriptors`, which is in no PSS, or the `footprint` if the
-//! kernel does not split it.
+//! kernel does not split it. It is `processes` if the number of processes of a program or a family grows.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -80,12 +80,22 @@ described_object! {
         "count": count() => suspect.count,
         /// The verdict: leaking, growing, warming, steady or shrinking.
         "verdict": text() => suspect.judgement.verdict.id(),
-        /// The figure that the verdict is about: held, file, lazily-freed, live-set, heap, rss, descriptors, footprint or a part of the RAM.
+        /// The figure that the verdict is about: held, file, lazily-freed, live-set, heap, rss, descriptors, footprint, processes or a part of the RAM.
         "metric": text() => suspect.judgement.metric.id(),
         /// Its current PSS and swap, or the figure that the verdict is about.
         "footprint": bytes() => suspect.footprint,
+        /// Number of its processes whose parent is gone.
+        "orphans": count().null("no growing number of processes") => {
+            Some(suspect.orphans).filter(|_| suspect.is_population())
+        },
         /// The slope of its lowest values; 0 if it is flat.
-        "slope_bytes_per_s": pace().null("not known yet") => suspect.judgement.slope,
+        "slope_bytes_per_s": pace().null("not known yet, or its number of processes grows") => {
+            Some(suspect.judgement.slope).filter(|_| !suspect.is_population())
+        },
+        /// How many processes it gains.
+        "slope_processes_per_s": pace().null("no growing number of processes") => {
+            Some(suspect.judgement.slope).filter(|_| suspect.is_population())
+        },
         /// The confidence of the verdict.
         "confidence": share().null("not known yet") => suspect.judgement.confidence,
         /// When its growth began.
@@ -126,7 +136,7 @@ const MAX_MAPPING: usize = 60;
 impl<'a> LeaksReport<'a> {
     /// Returns the mapping of a suspect that grew most, if mappings were read.
     fn grown_in(&self, suspect: &Suspect) -> Option<&'a MappingGrowth> {
-        self.grown.get(&suspect.key).filter(|_| !suspect.is_held())
+        self.grown.get(&suspect.key).filter(|_| suspect.is_mapped())
     }
 
     /// Converts a time of the monotonic clock to a time of day.
@@ -235,6 +245,9 @@ impl<'a> LeaksReport<'a> {
     /// Returns the note on a suspect: why it is called a leak, how many of its processes grow, and which mapping.
     fn note(&self, suspect: &Suspect) -> String {
         let mut parts = Vec::new();
+        if suspect.is_population() {
+            parts.push("the number of its processes grows".into());
+        }
         let reasons = suspect.judgement.texts();
         if !reasons.is_empty() {
             parts.push(reasons.join(", "));

@@ -44,7 +44,10 @@ fn try_stat(bytes: &[u8], page: u64) -> Option<Glance<'_>> {
         ..Stat::default()
     };
     // The argument of `nth` is the number of fields skipped.
-    stat.flags = number(fields.nth(4)?)?; // 9
+    stat.session = number(fields.nth(1)?)
+        .and_then(|id| u32::try_from(id).ok())
+        .unwrap_or(0); // 6
+    stat.flags = number(fields.nth(2)?)?; // 9
     stat.minflt = number(fields.nth(0)?)?; // 10
     let minor_of_children = number(fields.nth(0)?)?; // 11
     stat.majflt = number(fields.nth(0)?)?; // 12

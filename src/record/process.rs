@@ -39,6 +39,8 @@ macro_rules! define_process {
                 pub(super) starttime: u64 = id(),
                 /// The pid of its parent.
                 ppid: Option<u32> = id(),
+                /// Its session. That of a process differs from its parent's if it leads one, or if its first parent ended.
+                session: Option<u32> = id(),
                 /// Its effective user.
                 uid: Option<u32> = id().unread(),
                 /// The name of that user.
@@ -134,6 +136,7 @@ macro_rules! define_process {
                     pid: sample.id.pid,
                     starttime: sample.id.starttime,
                     ppid: Some(stat.ppid),
+                    session: Some(stat.session),
                     uid: missing.value("uid", facts.uid),
                     user,
                     comm: Some(lossless(&facts.comm)),
@@ -304,6 +307,7 @@ impl From<Process<'_>> for ProcessSample {
         let stat = Stat {
             state: state.first().copied().unwrap_or(Stat::UNKNOWN_STATE),
             ppid: record.ppid.unwrap_or(0),
+            session: record.session.unwrap_or(0),
             flags: record.flags.unwrap_or(if kernel_thread { Stat::PF_KTHREAD } else { 0 }),
             ..record.counters()
         };

@@ -392,7 +392,7 @@ impl GrownMappings {
             self.is_reading = false;
             self.next = Instant::now() + took * REST;
         }
-        let is_new = |s: &&Suspect| s.ended.is_none() && !s.is_held() && !self.first.contains_key(&s.key);
+        let is_new = |s: &&Suspect| s.ended.is_none() && s.is_mapped() && !self.first.contains_key(&s.key);
         let may_read = !self.is_reading && self.first.len() < MAX_SUSPECTS && Instant::now() >= self.next;
         let Some(suspect) = suspects.iter().find(is_new).filter(|_| may_read) else {
             return;
@@ -422,7 +422,7 @@ impl GrownMappings {
         snapshot: &Snapshot,
     ) -> HashMap<RowKey, MappingGrowth> {
         let mut grown = HashMap::new();
-        for suspect in suspects.iter().filter(|s| s.ended.is_none() && !s.is_held()) {
+        for suspect in suspects.iter().filter(|s| s.ended.is_none() && s.is_mapped()) {
             let Some(Some(first)) = self.first.remove(&suspect.key) else {
                 continue;
             };

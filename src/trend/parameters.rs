@@ -247,7 +247,7 @@ parameters! {
         DANGER_REACH: f64 = 4.0, "1",
             "dangers reported for compilers and test runs: in 45 minutes on a machine with twice as much left as they take, 469 s at 15, 85 s at 4; with four times as much left 364 s at 15, 13 s at 5, none at 4", "countdown::a_pace_is_not_known_for_longer_than_it_lasted countdown::builds_and_test_runs_are_no_danger";
         /// The same for the limit of a cgroup, which has fewer programs, so that its pace is more regular.
-        CGROUP_REACH: f64 = 7.0, "1",
+        CGROUP_REACH: f64 = 8.0, "1",
             "dangers reported for builds in a container", "countdown::a_limit_of_a_cgroup_is_told_within_15_seconds";
         /// Share of a fall up to which it counts as not begun.
         DANGER_ONSET: f64 = 0.05, "1",
@@ -256,7 +256,7 @@ parameters! {
         URGENT: Duration = Duration::from_secs(60), "duration",
             "memory that is full before it is reported", "countdown::less_than_a_minute_is_told_within_three_seconds";
         /// Minimum distance of three values with two falls, for an urgent danger.
-        SURGE_STEP: Duration = Duration::from_millis(900), "duration",
+        SURGE_STEP: Duration = Duration::from_millis(750), "duration",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
         /// Maximum time of these two falls.
         SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",

@@ -84,10 +84,12 @@ pub enum Metric {
     /// The lazily freed memory in the footprint (`MADV_FREE`). The kernel may take it back at any time, so its growth is
     /// never a leak.
     Lazy,
+    /// The number of the processes of a program or a family. The slope is in processes a second.
+    Processes,
 }
 
 impl Metric {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Footprint,
         Self::Held,
         Self::File,
@@ -96,6 +98,7 @@ impl Metric {
         Self::Rss,
         Self::Descriptors,
         Self::Lazy,
+        Self::Processes,
     ];
 
     /// Returns true if the kernel can take it back at any time.
@@ -114,6 +117,7 @@ impl Metric {
             Self::Rss => "rss",
             Self::Descriptors => "descriptors",
             Self::Lazy => "lazily-freed",
+            Self::Processes => "processes",
         }
     }
 }
@@ -333,7 +337,7 @@ impl Judgement {
     /// limit.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
         let grows = self.verdict >= Verdict::Growing && self.slope > 0.0;
-        let is_reclaimed = self.metric.is_reclaimable() || self.metric == Metric::Heap;
-        Some(headroom? as f64 / self.slope).filter(|_| grows && !is_reclaimed)
+        let is_counted_down = !self.metric.is_reclaimable() && !matches!(self.metric, Metric::Heap | Metric::Processes);
+        Some(headroom? as f64 / self.slope).filter(|_| grows && is_counted_down)
     }
 }

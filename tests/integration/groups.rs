@@ -9,6 +9,7 @@ mod interpreters;
 mod leaks;
 mod moves;
 mod names;
+mod populations;
 mod starting;
 mod sums;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{GroupHistories, GroupNumbers, NO_GROUP};
 use crate::group::{GroupBy, GroupNames};
 use crate::history::row::MemorySample;
-use crate::model::process::{Facts, ProcessSample};
+use crate::model::process::{Facts, ProcessSample, Stat};
 use crate::model::reading::{Missing, Reading};
 
 /// The index of families in [`GroupBy::OF_PROCESSES`].
@@ -96,14 +96,31 @@ pub(in crate::history) struct Contribution {
     /// A bit per kind of group: the group counts its memory, or waits for its first walk.
     pub(in crate::history) memory_in: u8,
     pub(in crate::history) waiting_in: u8,
+    pub(in crate::history) kin: Kin,
 }
+
+/// Whether the parent of a process is there. One byte, as there is one per process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::history) enum Kin {
+    #[default]
+    Child,
+    /// Its parent is gone: see [`Membership::follow_parent`].
+    Orphan,
+    /// It has ended, and waits to be reaped.
+    Zombie,
+}
+
+/// The time after its start in which a process that leads a session may leave its parent by itself, as a daemon does.
+const DAEMONIZING: Duration = Duration::from_secs(10);
 
 /// The groups of one process.
 #[derive(Debug)]
 pub(in crate::history) struct Membership {
     /// `groups` is up to date with its facts.
     pub(in crate::history) is_found: bool,
+    /// Its parent in the last snapshot; 0 if unknown.
     ppid: u32,
+    pub(in crate::history) kin: Kin,
     /// The name of its group depends on its parent, which has the facts `parent`.
     depends_on_parent: bool,
     parent: Option<Arc<Facts>>,
@@ -126,6 +143,7 @@ impl Membership {
         Self {
             is_found: false,
             ppid: 0,
+            kin: Kin::Child,
             depends_on_parent: false,
             parent: None,
             groups: Self::NONE,
@@ -146,6 +164,46 @@ impl Membership {
     /// Returns true if its groups may have changed, as its parent or its facts did.
     pub(in crate::history) fn is_outdated(&self, sample: &ProcessSample) -> bool {
         !self.is_found || self.ppid != sample.stat.ppid
+    }
+
+    /// Finds out whether its parent is gone. It is in two cases:
+    /// - It had another parent in an earlier snapshot. A process that leads a session may have left its parent by itself
+    ///   soon after its start: then it is a daemon.
+    /// - Its session is not that of its parent, and it leads none. A process inherits its session, so its parent was another
+    ///   one. This also finds those that were left before zmtop started. What starts and supervises others, as
+    ///   `containerd-shim`, leaves its parent on purpose.
+    ///
+    /// What an init starts leads a session of its own, so it is none. Must be called before [`Self::update`].
+    pub(in crate::history) fn follow_parent(
+        &mut self,
+        sample: &ProcessSample,
+        names: &GroupNames<'_>,
+        started_at: Option<Duration>,
+        now: Duration,
+    ) {
+        let stat = &sample.stat;
+        if stat.is_zombie() {
+            self.kin = Kin::Zombie;
+            return;
+        }
+        if stat.state == Stat::UNKNOWN_STATE {
+            return;
+        }
+        let is_moved = self.ppid != 0 && self.ppid != stat.ppid;
+        // Without another parent, its session only changes to one that it leads.
+        if self.ppid != 0 && !is_moved {
+            return;
+        }
+        let is_leader = stat.session == sample.id.pid;
+        let is_young = started_at.is_none_or(|started| now.saturating_sub(started) < DAEMONIZING);
+        let parent = names.find(stat.ppid).filter(|parent| !parent.stat.is_kernel_thread());
+        let is_adopted = !is_leader
+            && stat.session != 0
+            && parent.is_some_and(|parent| parent.stat.session != stat.session)
+            && !names.is_launcher(sample);
+        if is_adopted || is_moved && !(is_leader && is_young) {
+            self.kin = Kin::Orphan;
+        }
     }
 
     /// Looks up its groups if they may have changed. Returns false if it is of the first snapshot and a group is not known yet.

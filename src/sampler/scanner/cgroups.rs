@@ -14,13 +14,14 @@ use crate::proc::cgroup::{Mounts, above};
 
 /// Cgroups read in one job, at some 15 to 60 µs each: far more than the cost of a job itself.
 const BATCH: usize = 16;
-/// Time for which figures are valid. Each cgroup is read once a second, whether the interval is 1 s or shorter.
-const FIGURES_HOLD: Duration = Duration::from_millis(990);
+/// Time for which figures are valid. At an interval of 1 s, each tick reads them, even one that comes a little early: a danger
+/// is only reported once two reads in a row show a fall. At shorter intervals they are read about once a second.
+const FIGURES_HOLD: Duration = Duration::from_millis(750);
 /// The same for a cgroup at rest, far below its limit, while figures are not needed.
-const REST_HOLDS: Duration = Duration::from_millis(3990);
+const REST_HOLDS: Duration = Duration::from_millis(3750);
 /// Time for which the limits of a cgroup are valid, and of one that has a limit and whose memory changes.
-const LIMITS_HOLD: Duration = Duration::from_millis(9990);
-const MOVING_LIMITS_HOLD: Duration = Duration::from_millis(1990);
+const LIMITS_HOLD: Duration = Duration::from_millis(9750);
+const MOVING_LIMITS_HOLD: Duration = Duration::from_millis(1750);
 /// Time between two searches for cgroups without processes, while figures are not needed. New ones are found at once.
 const USE_HOLDS: Duration = Duration::from_secs(10);
 /// Time for which mounts are valid. They hardly ever change.

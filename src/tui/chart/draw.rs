@@ -217,7 +217,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         ),
         Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
-        Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
+        Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors | Metric::Processes => {}
     }
     if let (None, Some(since)) = (judged.flat_since, judged.since) {
         label.text(65, labels::since(app, snapshot, since), theme.text);

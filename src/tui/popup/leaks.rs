@@ -35,12 +35,12 @@ use crate::{text, units};
 const MIN_NAME_WIDTH: usize = 14;
 
 /// The keys of the listed suspects, by which the cursor follows one that changes places, and whether it is suspected for what it
-/// holds through descriptors: one row may be in both lists.
-pub struct LeakList(Vec<(RowKey, bool)>);
+/// holds through descriptors, or for the number of its processes: one row may be listed for each.
+pub struct LeakList(Vec<(RowKey, bool, bool)>);
 
 impl LeakList {
     pub fn new(app: &App) -> Self {
-        let key = |suspect: &Suspect| (suspect.key.clone(), suspect.is_held());
+        let key = |suspect: &Suspect| (suspect.key.clone(), suspect.is_held(), suspect.is_population());
         Self(app.engine.suspects.iter().map(key).collect())
     }
 }
@@ -67,7 +67,11 @@ impl Popup for LeakList {
         let suspect = app.engine.suspects.get(at)?;
         let snapshot = app.engine.snapshot.as_ref()?;
         let judgement = &suspect.judgement;
-        let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(judgement.texts()).collect();
+        let number = suspect
+            .is_population()
+            .then(|| "the number of its processes grows".to_owned());
+        let texts = number.into_iter().chain(judgement.texts());
+        let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(texts).collect();
         if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 _ if app.fleet.is_some() => {
@@ -78,6 +82,8 @@ impl Popup for LeakList {
                 Metric::Heap => {
                     "the heap grows, but so far nothing shows that live objects grow; a collection may free it"
                 }
+                Metric::Processes if suspect.orphans > 0 => "a build or a pool may still explain it",
+                Metric::Processes => "their parents live and may still use them",
                 Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
                     "it grows; a fill, a warm-up or a load may still explain it"
                 }

@@ -431,7 +431,7 @@ fn growing(app: &App) -> Option<(&Suspect, &RowHistory)> {
     let suspect = app.engine.living_suspects().next()?;
     let all = &app.engine.history;
     let history = match &suspect.key {
-        _ if suspect.is_held() => None,
+        _ if !suspect.is_mapped() => None,
         RowKey::Process(id) => all.get(*id),
         RowKey::Group(key) => all.group(key),
         RowKey::Part(_) => None,
@@ -696,7 +696,12 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     if let Some(since) = judgement.flat_since {
         line.text(85, format!("  paused for {}", units::span(elapsed(since))), pace_style);
     } else {
-        line.text(85, format!("  {}", units::pace(judgement.slope)), pace_style);
+        let pace = if suspect.is_population() {
+            format!("  +{}", units::count_pace(judgement.slope))
+        } else {
+            format!("  {}", units::pace(judgement.slope))
+        };
+        line.text(85, pace, pace_style);
         if let Some(since) = judgement.since {
             match labels::clock(app, snapshot, elapsed(since), false) {
                 Some(time) if app.screen.size.0 < WIDE => {
@@ -719,6 +724,13 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         };
         let words = if app.is_narrow() { ": " } else { ": memory " };
         line.text(priority, format!("{words}full in {}", units::about(eta)), style);
+    }
+    if suspect.orphans > 0 {
+        line.text(79, format!(", {} whose parent is gone", suspect.orphans), theme.text);
+    }
+    if suspect.is_population() && suspect.footprint > 0 {
+        let bytes = units::bytes(suspect.footprint, app.screen.units);
+        line.text(74, format!(", {bytes} together"), theme.text);
     }
     if verdict == Verdict::Leaking {
         line.text(68, format!("  {}", labels::surety(judgement)), theme.text);

@@ -8,8 +8,8 @@ use crate::support::rows::{process, snapshot, walk, with_facts};
 use unicode_width::UnicodeWidthStr;
 
 use zmtop::columns::{
-    COLUMNS, Column, ColumnId, Needs, Row, SortKey, TableKind, Unit, Value, find, mapping, needs_of_filter, suspect,
-    system,
+    COLUMNS, Column, ColumnId, Needs, PopulationFigures, Row, SortKey, TableKind, Unit, Value, find, mapping,
+    needs_of_filter, suspect, system,
 };
 use zmtop::filter::{Filter, Filterable, Schema};
 use zmtop::group::Totals;
@@ -88,6 +88,8 @@ fn what_is_over_time_needs_a_history() {
                 let over_time = ["since", "eta", "cpu", "confidence"].contains(&column.id);
                 assert!(needs_it || !over_time, "{}", column.id);
             }
+            // A parent is gone if another one was seen before.
+            Unit::Count if ["orphans", "count_pace"].contains(&column.id) => assert!(needs_it),
             Unit::Bytes | Unit::Count | Unit::Text => assert!(!needs_it, "{}", column.id),
         }
     }
@@ -279,6 +281,7 @@ fn a_known_process_has_a_value_of_its_unit_in_every_column() {
     let coldness = touched(&sample);
     let row = Row {
         held: Some(&series),
+        population: Some(PopulationFigures::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let row = row.with_mark(Some(&mark)).with_coldness(Some(&coldness));
@@ -379,6 +382,7 @@ fn every_figure_is_a_key_of_the_filter_and_no_word_is() {
     let coldness = touched(&sample);
     let subject = Row {
         held: Some(&series),
+        population: Some(PopulationFigures::default()),
         ..Row::of_process(&sample, Some(&series), &snap)
     };
     let subject = subject.with_mark(Some(&mark)).with_coldness(Some(&coldness));

@@ -174,7 +174,16 @@ fn a_figure_that_groups_have_none_of_is_asked_of_processes() {
         // Of the cgroup, only groups that are one have figures; lines and verdicts need a history.
         let other = column.id.starts_with("cg_")
             || matches!(column.unit, Unit::Text | Unit::Chart | Unit::Trend | Unit::Verdict)
-            || ["slope", "confidence", "since", "eta", "held_change"].contains(&column.id);
+            || [
+                "slope",
+                "confidence",
+                "since",
+                "eta",
+                "held_change",
+                "orphans",
+                "count_pace",
+            ]
+            .contains(&column.id);
         if !other {
             assert_eq!(row.is_per_process(at), row.number(at).is_none(), "{}", column.id);
         }

@@ -189,6 +189,27 @@ fn who_fills_the_memory_in_seconds_is_named_at_once() {
     assert!(danger.forecast.seconds() < 25.0, "{danger:?}");
 }
 
+#[test]
+fn a_process_that_has_stopped_growing_is_not_named() {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in 0_u64..=71 {
+        // The database starts with 70 MiB, and takes no more; the crawler takes 3 MiB/s.
+        let crawler = 1 + 3 * second.saturating_sub(60);
+        let database = if second >= 57 { 70 } else { 0 };
+        let rows = vec![
+            holding(10, "crawler", "/site", crawler),
+            holding(11, "database", "/site", database),
+        ];
+        let mut snap = machine(second, 4000, rows);
+        limited(&mut snap, &[("/site", 120, crawler + database)]);
+        history.push(&snap);
+        if second >= 63 {
+            let named: Vec<_> = history.dangers().iter().map(pid).collect();
+            assert_eq!(named, [Some(10)], "{second}");
+        }
+    }
+}
+
 /// Cgroups with a limit in MiB and what is used of it, as they themselves say.
 fn limited(snap: &mut Snapshot, cgroups: &[(&str, u64, u64)]) {
     let figures = |limit, used| CgroupFigures {

@@ -57,6 +57,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         facts,
         count: 1,
         hosts: None,
+        orphans: 0,
         alike: 0,
         judgement: Judgement {
             verdict,

@@ -200,11 +200,13 @@ fn one_snapshot_offers_no_changes() {
         "slope",
         "confidence",
         "since",
+        "orphans",
+        "count_pace",
         "eta",
     ] {
         assert!(!offered.contains(&absent), "{absent}");
     }
-    assert_eq!(offered.len() + 19, COLUMNS.len());
+    assert_eq!(offered.len() + 21, COLUMNS.len());
     // Asked for all the same, they say that they are not known.
     let text = table(machine(), "pid:1", |_, o| o.columns = ids(&["pid", "dpss", "cpu"]));
     assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");
