@@ -99,5 +99,5 @@ fn recordings_of_the_corpus_are_told_apart() {
     }
     let _ = std::io::stdout().write_all(table.as_bytes());
     // One that grows by stairs, or teeth, may be on one of them at the end.
-    assert!(alarms == 0 && found >= 4 * seeds && all - found <= seeds, "{table}");
+    assert!(alarms == 0 && found >= 4 * seeds && all - found <= 2, "{table}");
 }
