@@ -26,15 +26,15 @@ use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
-/// How many times as much a program must take as one process to be reported instead.
+/// A program is reported instead of one process if it takes this many times as much memory.
 pub(super) const PROGRAM_FACTOR: f64 = 1.5;
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
-/// Share of what is left, as a divisor, that cgroups must free at once for earlier falls to count no more.
+/// Share of the memory left, as a divisor, that cgroups must free at once for earlier falls not to count any more.
 const RELIEF_SHARE: u64 = 32;
-/// How many times as much a part of the kernel's memory must take as a process to be reported instead.
+/// A part of the kernel's memory is reported instead of a process if it takes this many times as much memory.
 const PART_FACTOR: f64 = 1.5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
