@@ -83,7 +83,7 @@ pub enum Tunable {
     /// when memory runs out. At −1000 the process is never chosen. Lowering it below the value it was last raised to
     /// requires `CAP_SYS_RESOURCE`.
     OomScoreAdj,
-    /// Of all threads.
+    /// The niceness of all threads.
     Nice,
 }
 
@@ -94,7 +94,7 @@ pub struct TunableSpec {
     pub name: &'static str,
     /// The values that the kernel accepts.
     pub range: RangeInclusive<i32>,
-    /// Of the dialog.
+    /// The title of the dialog.
     pub title: &'static str,
     /// The meaning of the lowest and the highest value.
     pub hint: &'static str,

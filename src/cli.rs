@@ -55,7 +55,7 @@ pub enum Command {
     Maps(MapsArgs),
     /// Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds
     Held(HeldArgs),
-    /// Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open
+    /// Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open
     Cache(CacheArgs),
     /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),

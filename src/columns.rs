@@ -310,7 +310,7 @@ impl Needs {
     pub const SLAB: Self = Self(1 << 12);
     pub const SITES: Self = Self(1 << 13);
     pub const HELD: Self = Self(1 << 14);
-    /// What of the memory of each cgroup can be reclaimed, its events, and its peak: `memory.stat` and other files. With
+    /// Reclaimable memory, events and peak of each cgroup: `memory.stat` and other files. With
     /// [`Self::CGROUP_FIGURES`].
     pub const CGROUP_DETAILS: Self = Self(1 << 15);
 

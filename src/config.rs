@@ -139,7 +139,7 @@ impl Settings {
         Ok((settings, files.unread()))
     }
 
-    /// Disables programs and the log unless only this user and root can change the file. Otherwise whoever can write it
+    /// Disables programs and the log unless only this user and root can change the file. Otherwise any user who can write it
     /// could do anything with root's rights. The same holds for anyone who can change one of the programs. Returns what
     /// was disabled and why.
     fn distrust(&mut self, open: Option<&File>, file: &Path, env: &Env) -> Vec<String> {

@@ -76,8 +76,8 @@ impl Link {
 
 type Publish = watch::Sender<Option<Arc<Snapshot>>>;
 
-/// Queries the server until nobody receives the snapshots. Puts the past into the engine's state, which has a history of this
-/// configuration. `show` shows how the queries go.
+/// Queries the server until the receiver of the snapshots is dropped. Puts the past into the engine's state, which has a history
+/// of this configuration. `show` reports the progress of the queries.
 pub(crate) async fn run(
     link: Link,
     publish: Publish,
@@ -420,7 +420,7 @@ impl<F: Fn(FleetStatus)> Reporter<F> {
         self.send();
     }
 
-    /// Waits for an answer, and reports if it takes longer than `patience`. `None` if nobody receives it any more.
+    /// Waits for an answer, and reports if it takes longer than `patience`. `None` if the receiver was dropped.
     async fn wait_for<T>(
         &mut self,
         publish: &Publish,

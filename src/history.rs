@@ -257,7 +257,7 @@ impl History {
         self.pushed.as_deref()
     }
 
-    /// Returns those of [`Self::pushed`] whose figures or changes may differ; the others were only judged.
+    /// Returns the rows of [`Self::pushed`] whose figures or changes may differ; the others were only judged.
     pub fn moved(&self) -> &[u32] {
         &self.moved
     }
@@ -310,7 +310,7 @@ impl History {
         self.groups.get(key.by, key.name.as_deref())
     }
 
-    /// Returns the history of a group of this snapshot. That of a family of one is the history of its process.
+    /// Returns the history of a group of this snapshot: for a family of one, the history of its process.
     pub fn of_group(&self, group: &Group, snapshot: &Snapshot) -> Option<&RowHistory> {
         self.group(&group.key)
             .or_else(|| self.get(family_of_one(group, snapshot)?))
@@ -393,7 +393,7 @@ impl History {
         &self.held
     }
 
-    /// Returns the memory that a group holds through descriptors. That of a family of one is the memory that its process holds.
+    /// Returns the memory that a group holds through descriptors: for a family of one, the memory that its process holds.
     pub fn held_of_group(&self, group: &Group, snapshot: &Snapshot) -> Option<&HeldHistory> {
         let number = self.groups.find(group.key.by, group.key.name.as_deref());
         self.held

@@ -166,7 +166,7 @@
 //! kernel_stack: Meminfo(&["KernelStack"]),
 //! ```
 //!
-//! Its tests are in `tests/integration/proc/system.rs`, those of the breakdown in `tests/integration/mem/`.
+//! Its tests are in `tests/integration/proc/system.rs`, tests of the breakdown in `tests/integration/mem/`.
 //!
 //! *Of a process*, a line of `smaps_rollup`:
 //!

@@ -41,7 +41,7 @@ use crate::units::Units;
 
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
-    // With rights beyond those of its user, zmtop would open whatever the user names (a config, a log, another proc
+    // With more rights than its user has, zmtop would open whatever the user names (a config, a log, another proc
     // tree) with those rights. Ambient capabilities are no such case: they are granted deliberately.
     if process::elevated() {
         complain("will not run setuid, setgid or with file capabilities; grant ambient capabilities instead");

@@ -34,8 +34,8 @@
 //! the distance grew gradually instead of in a step. Growth found by days, or in a window of at least a day, is never
 //! *warming*, whatever its last hour looks like.
 //!
-//! If saw-teeth are longer than a span, the floors are not those of the teeth. So the lowest of three successive floors is
-//! judged too, if the floors fall again and again.
+//! If saw-teeth are longer than a span, a span's floor is not the floor of a tooth. If the floors fall repeatedly, the lowest
+//! of three successive floors is therefore judged too.
 //!
 //! A single evaluation may see a line in anything, and a series is evaluated thousands of times. So evaluations that see a
 //! leak add to a score, by the time they stand for, and others subtract from it: a leak is called when it has stood for about
@@ -103,7 +103,7 @@ pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
 use window::Windows;
 
-/// The values of one bucket of a series. Nothing is known of the time until the next point.
+/// The values of one bucket of a series. The time until the next point is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// Its start on the monotonic clock.

@@ -13,7 +13,7 @@
 //!    layout  chart  growth  widgets  event   without access to the state
 //! ```
 //!
-//! How to add a key, a popup, a panel or a page is described in the [crate's page](crate#how-to-add).
+//! The [crate's page](crate#how-to-add) describes how to add a key, a popup, a panel or a page.
 
 pub mod act;
 pub mod app;

@@ -46,7 +46,7 @@ pub(super) fn account(s: &SystemSample, scope: &Scope) -> Account {
     }
 }
 
-/// Divides the memory charged to a cgroup into that of its processes, and all else. Returns `None` for a machine.
+/// Divides the memory charged to a cgroup into the memory of its processes and the rest. Returns `None` for a machine.
 pub fn explained(s: &SystemSample, processes: &ProcessTotals) -> Option<Account> {
     let scope = s.scope.as_deref()?;
     let mut parts = of_processes(s, processes);

@@ -140,7 +140,7 @@ pub struct Room {
     pub is_soft: bool,
     /// Memory in use that cannot be reclaimed, and memory swapped out, in bytes.
     pub used: u64,
-    /// What may still be used, with the swap that may be used, in bytes.
+    /// Bytes that may still be used, including swap that may be used.
     pub left: u64,
 }
 
@@ -181,7 +181,7 @@ pub fn rooms(snapshot: &Snapshot) -> BTreeMap<Arc<[u8]>, Room> {
 }
 
 /// Returns the room that the limits of a cgroup leave, if it has one. `processes` returns the unreclaimable memory of its
-/// processes, which counts up to the cgroup's charge if the cgroup does not say what is reclaimable.
+/// processes, which counts up to the cgroup's charge if the cgroup does not report its reclaimable memory.
 fn room_in(system: &SystemSample, figures: &CgroupFigures, processes: impl FnOnce() -> u64) -> Option<Room> {
     let (ceiling, is_soft) = figures.ceiling()?;
     let stays = match (figures.current, figures.reclaimable) {

@@ -1,4 +1,4 @@
-//! One line each for RAM and swap, and the pools of compressed pages.
+//! Sums up RAM, swap, and the pools of compressed pages in one line each.
 
 use crate::account::sum;
 use crate::model::system::{AccountingInputs, SystemSample};

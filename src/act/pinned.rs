@@ -180,8 +180,8 @@ impl Pinned {
         Ok(())
     }
 
-    /// Opens `oom_score_adj`, which is per process. If the first thread has ended, its file belongs to root, whoever
-    /// owns the process; another thread's file is used.
+    /// Opens `oom_score_adj`, which is per process. If the first thread has ended, root owns its file, no matter
+    /// which user owns the process; another thread's file is used.
     fn open_oom_score_adj(&self, flags: OFlags) -> Result<OwnedFd, ActError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let open = |name: &str| rustix::fs::openat(&self.dir, name, flags, Mode::empty());
@@ -195,7 +195,7 @@ impl Pinned {
         other.ok_or_else(|| refused.into())
     }
 
-    /// Of the first thread.
+    /// Returns the niceness of the first thread.
     fn nice(&self) -> Result<i32, ActError> {
         let nice = rustix::process::getpriority_process(Pid::from_raw(self.id.pid.cast_signed()))?;
         // The value was read by pid, which could have been reused in between.

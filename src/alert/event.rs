@@ -79,7 +79,7 @@ pub struct Rule {
     pub name: Arc<str>,
     /// The kind of its targets.
     pub target_kind: TargetKind,
-    /// How long the condition must be observed to hold before the rule fires.
+    /// Minimum time for which the condition must be observed before the rule fires.
     pub hold: Duration,
     /// Minimum time between two fires for the same target.
     pub cooldown: Duration,

@@ -191,7 +191,7 @@ pub enum UsageError {
     Option {
         /// The option as it is typed, `--sort`.
         option: &'static str,
-        /// What is wrong with its value, and what would be right. Safe to print.
+        /// The fault in its value, and the values that are valid. Safe to print.
         what: String,
     },
     #[error("{0}")]

@@ -15,7 +15,7 @@ pub struct CachedRow<'a> {
     /// `None` for a sum.
     pub file: Option<&'a CachedFile>,
     pub figures: Reading<CacheFigures>,
-    /// Of a sum: some of the figures beside CACHED are unknown, so that the sums are lower bounds.
+    /// For a sum: some figures other than CACHED are unknown, so the sums are lower bounds.
     pub is_partial: bool,
     /// The size of a page.
     pub page: u64,

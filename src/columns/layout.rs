@@ -10,7 +10,7 @@ use super::{Column, ColumnId, TableKind};
 use crate::group::GroupBy;
 
 pub const PSS: ColumnId = ColumnId::named("pss");
-/// The memory columns that have a value if PSS cannot be read: those of PSS then show RSS.
+/// The memory columns that have a value if PSS cannot be read: columns of PSS then show RSS.
 pub const WITHOUT_PSS: &[ColumnId] = &named([
     "pss", "dpss", "pss_anon", "rss", "swap", "dswap", "history", "trend", "growth",
 ]);

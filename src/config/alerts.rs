@@ -23,7 +23,7 @@ settings! {
         pub when: String = TEXT,
         /// The rows that the condition is applied to: see [`TargetKind::IDS`].
         pub on: String = Choice(TargetKind::IDS),
-        /// How long the condition must hold before the alert fires.
+        /// Minimum time for which the condition must hold before the alert fires.
         pub hold: Duration = Span(Duration::ZERO..=DAY),
         /// Minimum time before it may fire again for the same row.
         pub cooldown: Duration = Span(Duration::ZERO..=DAY),

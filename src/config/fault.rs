@@ -31,7 +31,7 @@ pub struct Fault {
     pub at: Option<Position>,
     /// The dotted key, safe to print. Empty if the fault concerns no key.
     pub key: String,
-    /// What is wrong and what would be right. Safe to print.
+    /// The fault, and the values that are valid. Safe to print.
     pub what: String,
 }
 

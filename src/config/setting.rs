@@ -41,7 +41,7 @@ impl<'a> SettingRef<'a> {
     /// Sets a value as typed on a command line. After an error the setting is unchanged.
     ///
     /// # Errors
-    /// What is wrong, safe to print.
+    /// Returns the fault, safe to print.
     pub fn parse(&mut self, text: &str) -> Result<(), String> {
         self.value.parse(text)
     }

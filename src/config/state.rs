@@ -1,4 +1,4 @@
-//! What zmtop writes for itself: the state folder with data kept between runs, and its log.
+//! Files that zmtop writes for its own use: data kept between runs, in the state folder, and its log.
 //!
 //! Its files are opened safely, whatever their paths lead to.
 

@@ -60,7 +60,7 @@ pub(super) enum Filled {
     All,
 }
 
-/// Queries the past until all of it is known, or nobody receives it.
+/// Queries the past until all of it is known or the receiver is dropped.
 pub(super) async fn fill(asker: Asker, start: Start, config: HistoryConfig, filled: mpsc::Sender<Filled>) {
     let parts = parts(start.rows);
     let hour = parts.last().map_or(Duration::ZERO, |part| part.from);

@@ -23,7 +23,7 @@ pub enum Field {
     Pss,
     Uss,
     Rss,
-    /// Of the groups that have any, as for `SwapPss`.
+    /// Only groups with swap, as for `SwapPss`.
     Swap,
     SwapPss,
     Processes,
@@ -35,7 +35,7 @@ pub enum Field {
     Verdict,
     /// Verdicts of steady groups, which are most.
     Steady,
-    /// Of growing groups, as for `Confidence` and `GrowingFor`.
+    /// Only growing groups, as for `Confidence` and `GrowingFor`.
     Slope,
     Confidence,
     GrowingFor,
@@ -52,7 +52,7 @@ pub enum Field {
 impl Field {
     /// Number of figures that a group has. They come first.
     pub(super) const OF_GROUPS: usize = Self::GrowingFor as usize + 1;
-    /// What the first snapshot needs.
+    /// The queries for the first snapshot.
     const FIRST: [Self; 3] = [Self::Pss, Self::Seen, Self::Name];
     const MORE: [Self; 10] = [
         Self::Uss,
@@ -142,8 +142,8 @@ impl Field {
     }
 }
 
-/// An answer has one figure of up to 200 000 groups. Prometheus gives up after 2 minutes, but nobody looks at a screen for
-/// so long.
+/// Timeout of a query. An answer has one figure of up to 200 000 groups. Prometheus gives up after 2 minutes, which is too long
+/// to wait for a screen.
 const LIMITS: Limits = Limits {
     connect: Duration::from_secs(5),
     total: Duration::from_secs(30),
@@ -226,7 +226,7 @@ fn body(response: Response<Vec<u8>>) -> Result<Vec<u8>, String> {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(format!(
-            "denies it ({}): --token-file, or --user and --password-file, say who asks",
+            "denies it ({}): log in with --token-file, or with --user and --password-file",
             status.as_u16()
         ));
     }

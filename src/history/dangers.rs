@@ -33,9 +33,9 @@ const RECENT: Duration = Duration::from_secs(3);
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
-/// Share of what is left, as a divisor, that cgroups must free at once for earlier falls to count no more.
+/// Share of the memory left, as a divisor, that cgroups must free at once for earlier falls not to count any more.
 const RELIEF_SHARE: u64 = 32;
-/// How many times as much a part of the kernel's memory must take as a process to be reported instead.
+/// A part of the kernel's memory is reported instead of a process if it takes this many times as much memory.
 const PART_FACTOR: f64 = 1.5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 //!
 //! All groups by program, user, unit, container, pod, cgroup and family always have a history, ready to be shown. A process stores
 //! its groups; they are only looked up again when its facts change. A snapshot then costs six sums per process, and one row
-//! per group. A family of one process has no group: its history is that of the process.
+//! per group. A family of one process has no group: it uses the history of the process.
 
 mod membership;
 mod population;

@@ -1,4 +1,4 @@
-//! What the growth of a row is made of.
+//! Composition of a row's growth.
 
 /// The part of a growth from which on it is named by the kind of its pages.
 const MIN_PART: f64 = 0.75;

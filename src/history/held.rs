@@ -34,7 +34,7 @@ pub struct HeldHistories {
     groups: HashMap<u32, HeldGroup>,
     /// The time of the last snapshot.
     clock: Clock,
-    /// What a process holds, or the groups it is in, changed since the snapshot before.
+    /// The memory that the process holds, or its groups, changed since the previous snapshot.
     is_touched: bool,
     suspected_until: Duration,
 }

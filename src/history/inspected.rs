@@ -1,4 +1,4 @@
-//! The history of the cgroup that the user looks at. That of another one begins anew.
+//! The history of the cgroup that the user inspects. Selecting another cgroup starts a new history.
 
 use std::sync::Arc;
 

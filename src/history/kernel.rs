@@ -471,13 +471,13 @@ fn resident_sum(snapshot: &Snapshot) -> Option<u64> {
     Some(own.map(|sample| sample.stat.rss).fold(0, u64::saturating_add))
 }
 
-/// Returns true if the growth of the resident sets explains that of a part of the RAM.
+/// Returns true if the growth of the resident sets explains the growth of a part of the RAM.
 fn explains_part(resident: Option<&RowHistory>, id: &str, part: &RowHistory) -> bool {
     let factor = PARTS.iter().find(|(known, _)| *known == id);
     factor.is_some_and(|(_, factor)| explains(resident, part, *factor))
 }
 
-/// Returns true if the growth of the resident sets explains that of a slab cache.
+/// Returns true if the growth of the resident sets explains the growth of a slab cache.
 fn explains_cache(resident: Option<&RowHistory>, name: &[u8], cache: &RowHistory) -> bool {
     // A merged cache is named by its size, such as `:A-0000200`, and may have any content.
     CACHES.contains(&name) && explains(resident, cache, CACHE_FACTOR)

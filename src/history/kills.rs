@@ -1,4 +1,4 @@
-//! OOM kills: what was killed, why, what was known of it before, and what had grown most below the same limit.
+//! OOM kills: the victim, the reason, the history of the victim, and the process that had grown most below the same limit.
 //!
 //! The kernel's log names the victim and the limit. The snapshots before the kill have the rest: its command line and its
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
@@ -83,7 +83,7 @@ pub struct Grower {
     pub over: Duration,
 }
 
-/// What a kill is called in a line of text, part by part. Safe to print.
+/// The description of a kill in a line of text, part by part. Safe to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillText {
     /// `the kernel`, or the name of a daemon.
@@ -318,7 +318,7 @@ pub(super) struct KeptKill {
 pub(super) struct KillWatch {
     /// The newest last.
     kills: VecDeque<Kill>,
-    /// Those of the last snapshot.
+    /// The kills in the last snapshot.
     last: Option<Arc<[OomKill]>>,
     ended: Vec<EndedProcess>,
     /// Saved kills that the log has not shown again.
@@ -387,7 +387,7 @@ impl KillWatch {
         self.kills.push_back(kill);
     }
 
-    /// Returns what is saved.
+    /// Returns the kills to save.
     pub(super) fn keep(&self) -> impl ExactSizeIterator<Item = KeptKill> {
         // Those by daemons are in no log from which they could be continued.
         let logged = self.kills.iter().filter(|kill| kill.event.daemon.is_none());
@@ -499,7 +499,7 @@ impl History {
         self.kills().filter(move |kill| self.elapsed_since(kill.at) < time)
     }
 
-    /// Returns the kills that are to be shown: those of the last ten minutes that are not acknowledged, the newest first.
+    /// Returns the unacknowledged kills of the last ten minutes, newest first.
     pub fn shown_kills(&self) -> impl Iterator<Item = &Kill> {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
@@ -594,8 +594,8 @@ impl History {
         }
     }
 
-    /// Returns the victim as it was seen last, and its growth. Pids of the log are those of the initial namespace, and
-    /// may be others here: the name must be the same.
+    /// Returns the victim as it was seen last, and its growth. The pids in the log belong to the initial namespace and
+    /// may differ here, so the name must match.
     fn known_victim(&self, snapshot: &Snapshot, victim: &OomVictim) -> (Option<KnownVictim>, [f64; 2]) {
         let is_it = |id: Identity, facts: &Facts| id.pid == victim.pid && facts.comm == victim.comm;
         let ended = self.kill_watch.ended.iter().rev();

@@ -61,7 +61,7 @@ impl MappingTotals {
     }
 }
 
-/// Maps areas, and adds up those of one name and kind, in the order in which they first appear.
+/// Maps areas, and adds up areas of the same name and kind, in the order in which they first appear.
 fn sum_by_name<T>(areas: &[Mapping], map: impl Fn(&Mapping) -> T, add: impl Fn(&mut T, &T)) -> Vec<T> {
     let mut sums: Vec<T> = Vec::with_capacity(areas.len());
     let mut places: HashMap<(MappingKind, &[u8]), usize> = HashMap::new();
@@ -127,8 +127,8 @@ impl MappingGrowth {
     }
 }
 
-/// Compares the mappings of two moments. Sorts by growth, the fastest first, then those of unknown growth. Of equal
-/// growth the larger one comes first.
+/// Compares the mappings of two moments. Sorts by growth, the fastest first and unknown growth last; with equal
+/// growth, the larger one first.
 pub fn diff(before: &MappingTotals, now: &MappingTotals) -> Vec<MappingGrowth> {
     let mut earlier: HashMap<(MappingKind, &[u8]), &MappingTotal> = before
         .0

@@ -162,7 +162,7 @@ impl Mark {
         Some(sample.held().and_then(change))
     }
 
-    /// Returns the change of the memory that a group holds, less that of ended members. If a filter hides members,
+    /// Returns the change of the memory that a group holds, without its ended members. If a filter hides members,
     /// returns the change of the others.
     pub fn held_by_group(&self, group: &Group, snapshot: &Snapshot) -> Option<Reading<i64>> {
         let marked = self.held.as_ref()?;

@@ -141,7 +141,7 @@ impl History {
         let process = entry.or_insert_with(|| {
             let started_at = start_time(sample, pass.snapshot, &self.suspends);
             let mut process = Box::new(ProcessHistory::new(sample, started_at, pass.is_first));
-            // After an exec, the saved history is that of another program.
+            // After an exec, the saved history belongs to another program.
             if let Some(past) = kept.filter(|past| past.image == image(sample)) {
                 (process.row, process.live_set) = (past.row, past.live_set);
                 if process.row.is_growing() {

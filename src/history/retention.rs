@@ -15,12 +15,12 @@ const MARGIN: usize = 10;
 const RESERVE: usize = 5;
 /// Assumed memory of a row's past at the least retention, in bytes: an hour of changes by the second in both series.
 const PAST: usize = 5000;
-/// How many times as much a row must be worth to replace the past of another.
+/// A row replaces the past of another row if it is worth this many times as much.
 const CLEARLY_MORE: u64 = 2;
 /// Maximum number of rows replaced at once.
 const MAX_SWAPS: usize = 100;
 
-/// What a history lacks for want of memory or time.
+/// Data missing from a history because memory or time ran out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortfall {
     /// Processes without a past: they have figures and changes, but no growth, chart or verdict.
@@ -32,7 +32,7 @@ pub struct Shortfall {
     pub excess: usize,
     /// Rows with an overdue judgement.
     pub waiting: usize,
-    /// How long the first of them has been due.
+    /// The time for which the first of them has been due.
     pub longest_wait: Duration,
 }
 

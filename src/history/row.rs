@@ -209,7 +209,7 @@ pub struct Tick {
     pub has_room: bool,
 }
 
-/// The time up to which resting rows are valid: that of the last snapshot with processes.
+/// The time up to which resting rows are valid: the time of the last snapshot with processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     pub(super) now: Duration,
@@ -259,7 +259,7 @@ const UNKNOWN: Change = RESTING.without_memory();
 /// counts as much as a constant one nine times as large.
 const GROWTH_WORTH: u64 = 8;
 
-/// Whether a row may store a past.
+/// Permission of a row to store a past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Room {
     /// Yes, while there is memory for all.

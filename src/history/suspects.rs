@@ -284,7 +284,7 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
     }
     let names = GroupNames::new(snapshot.rows());
     if by == GroupBy::Family {
-        // The history of a family of one is that of the process.
+        // A family of one uses the history of its process.
         let alone = history
             .processes()
             .filter(|(id, row)| is_suspect(row, least) && !history.has_family(*id));

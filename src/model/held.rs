@@ -136,7 +136,7 @@ impl Held {
     }
 }
 
-/// What a process holds; `None` until requested. Processes that hold nothing share one allocation.
+/// Memory that a process holds; `None` until requested. Processes that hold nothing share one allocation.
 pub type SharedHeld = Option<Arc<Reading<Held>>>;
 
 /// Shares a reading. The most frequent ones, "nothing" and "not read yet", are allocated once.

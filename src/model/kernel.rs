@@ -48,9 +48,9 @@ summable! {
         pub objects: u64,
         /// Including empty slabs.
         pub slabs: u64,
-        /// Of the slabs, in bytes.
+        /// Size of the slabs, in bytes.
         pub size: u64,
-        /// Of the objects in use, in bytes.
+        /// Size of the objects in use, in bytes.
         pub used: u64,
     }
 }

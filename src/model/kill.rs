@@ -91,7 +91,7 @@ pub struct OomVictim {
     pub by_cgroup: bool,
     /// The parts of `rss`. `None` in older recordings.
     pub parts: Option<RssParts>,
-    /// What the allocation was constrained to. `None` if the kernel left its report out, because there were too many.
+    /// The constraint on the allocation. `None` if the kernel suppressed its report, because there were too many.
     pub constraint: Option<Constraint>,
     /// The limit that was reached. `None` unless `by_cgroup`, and if the kernel left its report out.
     pub limit: Option<OomLimit>,
@@ -138,7 +138,7 @@ named! {
         Cpuset = "cpuset",
         /// Only some NUMA nodes, because of a memory policy.
         MemoryPolicy = "memory-policy",
-        /// What the limit of a cgroup permits.
+        /// The memory within the limit of a cgroup.
         Cgroup = "cgroup",
     }
 }

@@ -3,7 +3,7 @@
 use super::{Missing, Reading};
 use crate::text::named;
 
-/// What of a file is in memory, in bytes of whole pages: the figures of `cachestat(2)`.
+/// The part of a file that is in memory, in bytes of whole pages: the figures of `cachestat(2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheFigures {
     pub cached: u64,
@@ -50,7 +50,7 @@ impl CacheFigures {
 }
 
 named! {
-    /// What the pages of a file count as.
+    /// The kind of memory that the pages of a file count as.
     pub enum FileKind {
         /// The page cache: the file is on a disk or a server.
         Cache = "cache",
@@ -89,7 +89,7 @@ impl CachedFile {
 pub struct PageCache {
     /// True if it covers all processes, and not what was named.
     pub is_of_all: bool,
-    /// Those looked at, in no particular order.
+    /// The files that were read, in no particular order.
     pub files: Vec<CachedFile>,
     /// The number of those left out, which are smaller, and the sum of their sizes.
     pub left_out: (u64, u64),

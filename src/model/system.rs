@@ -1,7 +1,7 @@
 //! Figures of the system as a whole: of every tick, of the cgroup that stands for the machine, and the seldom read inputs
 //! of the account.
 //!
-//! One entry in the list `system_figures` defines a figure: the field of [`SystemSample`], its parser in
+//! Each entry in the list `system_figures` defines a figure: the field of [`SystemSample`], its parser in
 //! [`proc::system`](crate::proc::system) and the field of a `zmtop/1` record follow.
 
 use std::sync::Arc;
@@ -226,7 +226,7 @@ pub struct ScopeLevel {
     pub swap_limit: Reading<Option<u64>>,
 }
 
-/// How often something happened in a cgroup or below it since it was created: `memory.events`.
+/// Counts of memory events in a cgroup and below it since it was created: `memory.events`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopeEvents {
     /// It was reclaimed although it was below its protection.
@@ -327,7 +327,7 @@ macro_rules! define_sample {
             pub swaps: Reading<Vec<SwapArea>>,
             /// `/proc/pressure/memory`: the last 10 s.
             pub psi: Reading<Pressure<1>>,
-            /// How long some task, and all tasks at once, have waited for memory since boot. `total` of `/proc/pressure/memory`.
+            /// Time that some task, and all tasks at once, have waited for memory since boot. `total` of `/proc/pressure/memory`.
             pub stalled: Reading<[Duration; 2]>,
             /// Seconds since boot.
             pub uptime: Reading<f64>,
@@ -524,7 +524,7 @@ impl AccountingInputs {
 /// Sums over the zones of memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
-    /// `present`: the RAM the kernel knows of.
+    /// `present`: the RAM known to the kernel.
     pub present: u64,
     /// `managed`: the part given to the page allocator, which is `MemTotal`.
     pub managed: u64,

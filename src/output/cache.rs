@@ -60,7 +60,7 @@ described_object! {
 
 pub fn schema() -> Schema {
     let rows = ("files", "The files, in the requested order.");
-    let sums = "Sums over all files that pass the filter, without those of tmpfs.";
+    let sums = "Sums over all files that pass the filter, except files on tmpfs.";
     Schema {
         name: SCHEMA,
         help: "The files that fill the page cache. Written by `zmtop cache`.",

@@ -165,7 +165,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Returns the names of fields, as those of a table's columns.
+/// Returns the names of fields, for use as a table's columns.
 pub(super) fn names(fields: Vec<Field>) -> Vec<&'static str> {
     let names = fields.into_iter().filter_map(|field| match field.name {
         Cow::Borrowed(name) => Some(name),

@@ -148,7 +148,7 @@ described_object! {
     fn callers_before, callers_before_fields(callers: &Callers) -> Object<'static> {
         /// The name of this schema.
         "schema": text() => CALLERS,
-        /// How long the trace ran.
+        /// Duration of the trace.
         "time_s": seconds() => callers.trace.time.as_secs_f64(),
         /// Number of allocations and frees seen.
         "events": count() => callers.trace.events,

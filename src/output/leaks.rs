@@ -298,7 +298,7 @@ described_object! {
         "container": foreign().null("none, or not known") => container(report, limit(&danger.limit).1),
         /// The memory left.
         "left": bytes() => danger.forecast.left,
-        /// How fast the memory left decreases.
+        /// Rate at which the memory left decreases.
         "pace_bytes_per_s": pace() => danger.forecast.pace,
         /// The time until it is reached at this pace.
         "full_in_s": seconds() => danger.forecast.seconds(),
@@ -316,7 +316,7 @@ described_object! {
         "group": foreign().null("no single one") => {
             danger.taker.as_ref().map(|(key, _)| Node::bytes(report.name_of(key)))
         },
-        /// How fast it grows.
+        /// Rate at which it grows.
         "taker_bytes_per_s": pace().null("no single one") => danger.taker.as_ref().map(|(_, pace)| *pace),
     }
 
@@ -325,7 +325,7 @@ described_object! {
         "cgroup": foreign().null("the machine") => stall.cgroup.as_deref().map(Node::bytes),
         /// The name of the container or pod whose cgroup that is.
         "container": foreign().null("none, or not known") => container(report, stall.cgroup.as_deref()),
-        /// Why they wait: they read back what was reclaimed (thrash), or `memory.high` throttles them.
+        /// The reason for the wait: tasks read back reclaimed pages (thrash), or `memory.high` throttles them.
         "kind": one_of(["thrash", "throttled"]) => match stall.kind {
             StallKind::Thrash => "thrash",
             StallKind::Throttled => "throttled",
@@ -342,9 +342,9 @@ described_object! {
         },
         /// The process that takes most memory meanwhile.
         "taker_pid": id().null("no single one") => stall.taker.map(|(id, _)| id.pid),
-        /// How fast that process grows.
+        /// Rate at which that process grows.
         "taker_bytes_per_s": pace().null("no single one") => stall.taker.map(|(_, pace)| pace),
-        /// How much the process that waits reads back.
+        /// Rate at which the waiting process reads memory back.
         "read_back_bytes_per_s": pace().null("unknown") => stall.waiter.map(|(_, bytes)| bytes),
     }
 

@@ -223,7 +223,7 @@ fn ascii_guide(guide: &str) -> String {
 
 /// The schema's name. Fields are never removed or renamed, only added.
 const SCHEMA: &str = "zmtop-table/1";
-/// The field that a row of a tree has before those of its columns.
+/// The field that a row of a tree has before the fields of its columns.
 const DEPTH: &str = "depth";
 
 /// The rows as data. Values are named by their column's id and are in its base unit: see [`DataValue`].

@@ -12,7 +12,7 @@ pub struct TableReport<'r, T: TableKind> {
     pub(super) layout: ReportLayout<T>,
     rows: Vec<&'r T::Row<'r>>,
     total: &'r T::Row<'r>,
-    /// The cells of the totals, and what they cover.
+    /// The cells of the totals, and a label for the rows that they cover.
     pub(super) totals: (Vec<Cell>, String),
     /// Minimum width of the column of names, which takes the remaining width. `None` if no column grows.
     pub(super) least_name: Option<usize>,

@@ -47,7 +47,7 @@ pub(super) struct TextTable {
 enum LineKind {
     Heading,
     Row,
-    /// Sums, and the label that says what they cover.
+    /// Sums, and a label for the rows that they cover.
     Totals(String),
     /// Words about the row above.
     Note(String),

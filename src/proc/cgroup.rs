@@ -91,9 +91,9 @@ fn unit(path: &[u8]) -> Option<&[u8]> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One hierarchy for each controller.
+    /// A hierarchy for each controller.
     V1,
-    /// One unified hierarchy.
+    /// A single, unified hierarchy.
     V2,
 }
 

@@ -32,7 +32,7 @@ pub struct Source {
     stamp: Stamp,
 }
 
-/// What was found of a container.
+/// The facts found about a container.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub names: Reading<ContainerNames>,
@@ -280,7 +280,7 @@ impl Places {
     /// Adds a directory of containers/storage, the library of Podman and CRI-O: lists and bundles, for each driver.
     fn add_storage(&mut self, tree: &Tree, root: &[u8]) {
         for driver in children(tree, root, |name| name.ends_with(b"-containers")) {
-            // A list says both names and image of Podman's containers; a bundle those of CRI-O.
+            // Podman keeps names and images in a list; CRI-O keeps them in each container's bundle.
             for file in ["/containers.json", "/volatile-containers.json"] {
                 self.add_list(&[&driver, file.as_bytes()].concat(), ListKind::Storage);
             }

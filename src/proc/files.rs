@@ -260,7 +260,7 @@ pub fn advice_to(is_root: bool, held: Option<&str>, capability: &str) -> String 
     }
 }
 
-/// One descriptor in this many is reserved for acting on processes. Open files only make sampling faster, but acting on
+/// Divisor for the descriptors reserved for acting on processes. Open files only make sampling faster, but acting on
 /// a process without an open file is unsafe.
 const ACTING_SHARE: u64 = 4;
 /// Maximum number of descriptors that are reserved for acting.

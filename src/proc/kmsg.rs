@@ -195,7 +195,7 @@ fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)
     victim.constraint = Some(reason.constraint);
     victim.cgroup = reason.cgroup;
     let share = |(usage, limit): &(u64, u64)| *usage as f64 / (*limit).max(1) as f64;
-    // Of equal ones the last counts: that of memory alone.
+    // If several are equally full, the last one counts: memory alone.
     let fullest = usages.into_iter().rev().flatten();
     let fullest = fullest.max_by(|one, other| share(one).total_cmp(&share(other)));
     victim.limit = reason.limit.filter(|_| victim.by_cgroup).map(|cgroup| OomLimit {

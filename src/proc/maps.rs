@@ -127,7 +127,7 @@ fn is_shmem(name: &[u8]) -> bool {
 /// A file's device (major and minor number) and inode.
 pub type FileId = ((u32, u32), u64);
 
-/// How much a process maps of files and of address ranges. Its PSS already includes them.
+/// Sizes of the files and address ranges that a process maps. Its PSS already includes them.
 #[derive(Debug, Default)]
 pub struct Mapped {
     /// The total size of the areas of each file whose file system has no device, such as tmpfs.

@@ -1,4 +1,4 @@
-//! What of a file is in the page cache: `cachestat(2)`, and `mincore(2)` where that is not offered.
+//! Reads which part of a file is in the page cache: `cachestat(2)`, or `mincore(2)` if the kernel lacks it.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
@@ -77,8 +77,8 @@ impl FileSystem {
         })
     }
 
-    /// Returns the file system of that type (`f_type` of `statfs`), for one that no `mountinfo` lists, such as that of
-    /// memfds.
+    /// Returns the file system of that type (`f_type` of `statfs`), for file systems that no `mountinfo` lists, such as the
+    /// one of memfds.
     pub const fn of_type(magic: FsWord) -> Self {
         Self {
             kind: if magic == TMPFS {

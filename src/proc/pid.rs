@@ -1,6 +1,6 @@
 //! The small files of one process: `stat`, `statm`, `status`, `cmdline`, `exe`, `limits`; and `kcmp(2)`.
 //!
-//! Pure parsers, but for [`same_memory`].
+//! All parsers are pure, except [`same_memory`].
 
 use std::num::NonZero;
 
@@ -213,7 +213,7 @@ fn line<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 /// Maximum number of bytes kept of a command line. Linux allows megabytes: no screen could show them, and any user
 /// could fill zmtop's memory with them.
 pub const MAX_CMDLINE: usize = 4 << 10;
-/// How many of these bytes come from the end. A Java program's class follows its class path, which may be long.
+/// The number of these bytes that come from the end. A Java program's class follows its class path, which may be long.
 const MAX_END: usize = 1 << 10;
 const ELLIPSIS: &[u8] = "…".as_bytes();
 

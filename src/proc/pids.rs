@@ -26,7 +26,7 @@ pub struct PidList {
 }
 
 impl PidList {
-    /// Makes a list that covers all pids, but for 0: so a cgroup lists the processes of other pid namespaces.
+    /// Makes a list that covers all pids except 0, as which a cgroup lists the processes of other pid namespaces.
     pub fn whole(mut pids: Vec<u32>) -> Self {
         pids.sort_unstable();
         pids.dedup();

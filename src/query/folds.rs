@@ -46,7 +46,7 @@ pub struct Siblings {
 
 #[derive(Clone, Copy, Debug)]
 struct Class {
-    /// Digest of the name. Its key is random for each run, so that nobody can construct two names with one digest.
+    /// Digest of the name. Its key is random for each run, so that two names with the same digest cannot be constructed.
     digest: u64,
     count: usize,
 }

@@ -262,7 +262,7 @@ define_record!(VictimRecord: OomVictim {
     by_cgroup: bool,
     /// The parts of its RSS.
     parts: Option<RssParts> = schema::object(RssRecord::fields()).null("a recording of an older version"),
-    /// The memory that the allocation could use: all, that of some NUMA nodes, or that of a cgroup.
+    /// The memory that the allocation could use: all, some NUMA nodes, or a cgroup.
     constraint: Option<Constraint> = Constraint::shape().null(NO_REPORT),
     /// The limit that was reached.
     limit: Option<OomLimit> = schema::object(LimitRecord::fields()).null("the machine's memory was full, or the kernel left its report out"),

@@ -24,7 +24,7 @@ const MEMORY: &str = "memory";
 /// Defines the record of a process.
 ///
 /// `counters` are fields of [`Stat`]. In `memory` a `figure` is a field of [`Memory`]. A `sum` is one of its methods; it is
-/// written for other readers and not read back. All names are those of the model.
+/// written for other readers and not read back. All names are the same as in the model.
 macro_rules! define_process {
     (
         counters: $($(#[doc = $counter_help:literal])+ $counter:ident: $unit:expr;)*

@@ -29,7 +29,7 @@ macro_rules! define_system {
                 swaps: Option<Vec<Area<'a>>> = list(object(Area::fields())).unread(),
                 /// Pressure stall information of memory.
                 psi: Option<Stalled> = object(Stalled::fields()).unread(),
-                /// How long some task, and all tasks at once, have waited for memory since boot.
+                /// Time for which some task, and all tasks at once, have waited for memory since boot.
                 stalled_s: Option<[f64; 2]> = list(seconds()).unread(),
                 /// Time since boot.
                 uptime_s: Option<f64> = seconds().unread(),

@@ -1,4 +1,4 @@
-//! `zmtop completions`, `zmtop man`, `zmtop schema`: what is generated from the program's own definitions.
+//! `zmtop completions`, `zmtop man`, `zmtop schema`: files generated from the program's own definitions.
 
 use std::io::{self, Write};
 

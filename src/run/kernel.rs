@@ -91,14 +91,14 @@ pub struct SitesArgs {
     pub report: ReportArgs,
 }
 
-/// How long to wait for the kernel beyond the requested time. Another tool may hold its lock.
+/// Maximum wait for the kernel beyond the requested time. Another tool may hold its lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The niceness of the reading thread. On an overloaded machine it would otherwise be scheduled too late and lose
 /// events.
 const NICE: i32 = -10;
 
-/// How long to wait for another thread to end the program.
+/// Maximum wait for another thread to end the program.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &KernelArgs, env: &Env) -> Result<Exit, Failure> {

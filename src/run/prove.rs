@@ -74,7 +74,7 @@ pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<E
     Ok(print(&report, machine.format))
 }
 
-/// Announces on stderr what is about to be changed.
+/// Announces on stderr the changes about to be made.
 fn announce(before: &Found<Vec<Mapping>>, time: Duration) {
     let rss = before.what.iter().map(|mapping| mapping.memory.map_or(0, |m| m.rss));
     let rss = rss.sum();

@@ -8,10 +8,10 @@ use crate::proc::files::Roots;
 use crate::proc::kmsg::{KillLog, LoggedKill};
 use crate::proc::system::{Machine, SystemFile};
 
-/// Kills so long before zmtop started are told, too.
+/// Kills are reported from this long before zmtop started.
 const EARLIER: Duration = Duration::from_secs(600);
 
-/// Returns those of the last ten minutes. Their times are those of the log, whose clock differs a little.
+/// Returns the kills of the last ten minutes. Their times come from the log, whose clock differs a little.
 pub(super) fn recent(kills: Vec<LoggedKill>) -> Vec<OomKill> {
     let (now, time) = (clock::monotonic(), SystemTime::now());
     let recent = kills.into_iter().filter_map(|kill| {

@@ -41,19 +41,19 @@ pub const MAX_FILES: u32 = 50_000;
 /// Number of ways to a file that are kept: a process may close it before it is looked at.
 const MAX_WAYS: usize = 3;
 
-/// What to look at.
+/// The scope of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// The files that this process has open or mapped.
     Process(u32),
     /// The same, of each process in this cgroup and below it.
     Cgroup(Place),
-    /// This file, or each in this directory and below it, on one file system. Symbolic links are not followed, but for
+    /// This file, or each in this directory and below it, on one file system. Symbolic links are not followed, except
     /// this path itself.
     Path(PathBuf),
 }
 
-/// How far a read has come.
+/// The progress of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// So many processes and directories of so many known ones are listed, and so many files were found.
@@ -71,8 +71,8 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Looks at what is named; at the files of all processes, or of [`Options::cgroup`], if nothing is. Looks at `max_files`
-/// files at most, the largest. `progress` may interrupt; the result is then what was read so far.
+/// Reads the named files or, if none are named, the files of all processes or of [`Options::cgroup`]. Reads at most the
+/// `max_files` largest ones. `progress` may interrupt; the result then has the files read so far.
 ///
 /// # Errors
 /// The processes could not be listed, or the tree is not the kernel's: in another one, links lead to files of this

@@ -63,8 +63,8 @@ pub(super) fn choose(
     Chosen { shown, others }
 }
 
-/// Returns the labels of a group. Those of containers have their pod and namespace; no image, since a new one would make
-/// other series of them.
+/// Returns the labels of a group. A container's labels include its pod and namespace, but not its image: a new image would
+/// start new series.
 fn labels(group: &Group, name: Box<str>, snapshot: &Snapshot) -> Labels {
     let mut labels = vec![("by", group.key.by.id().into()), ("group", name)];
     let first = group.members.first().map(|at| &snapshot.rows()[*at].facts.container);
@@ -164,7 +164,7 @@ pub(super) fn counts(groups: usize, shown: usize, series: usize) -> [Family; 3] 
             "Groups that have series of their own; the others are summed as (others).",
             shown,
         ),
-        // With those of these three.
+        // Includes these three.
         ("zmtop_series", "Series in this answer.", series + 3),
     ];
     counts.map(|(metric, help, value)| Family::gauge(metric, help).with(Some(value as f64), None))

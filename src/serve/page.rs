@@ -11,7 +11,7 @@ use super::{Exporter, Family, lock};
 use crate::engine::SharedState;
 use crate::proc::clock;
 
-/// Requests within this time belong to one round, such as those of several servers.
+/// Requests within this time belong to one round, such as requests from several servers.
 const ROUND: Duration = Duration::from_millis(500);
 /// Time in which the first and the second request are expected: few servers scrape less often.
 const SECOND: Duration = Duration::from_secs(120);
@@ -25,7 +25,7 @@ pub(crate) struct Page {
 }
 
 struct Texts {
-    /// The number of the last snapshot whose texts are complete. They are used until those of the next are.
+    /// The number of the last snapshot whose texts are complete. They are used until the texts of the next one are complete.
     latest: u64,
     /// At most 4.
     all: Vec<Text>,

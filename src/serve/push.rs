@@ -36,7 +36,7 @@ pub(crate) struct Push {
     /// Headers of each request. They may contain tokens.
     headers: HeaderMap,
     interval: Duration,
-    /// Of one request.
+    /// The timeout of one request.
     timeout: Duration,
     /// The attributes of this machine.
     resource: Vec<(String, String)>,

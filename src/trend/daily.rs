@@ -87,7 +87,7 @@ impl Days {
         }
     }
 
-    /// Returns true if the distance to the days before grew gradually over the last two days, as that of a leak does. A
+    /// Returns true if the distance to the days before grew gradually over the last two days, as with a leak. A
     /// step makes all of it at once. The distance is 0 if no day before is known. Each quarter of the last day must be
     /// known.
     fn widens(&self) -> bool {

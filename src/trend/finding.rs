@@ -101,7 +101,7 @@ impl Standing {
 }
 
 /// Returns the called leak, if it still stands: its floor rose within half of the time since it began, at least within
-/// the last quarter of an hour. Its pace is that of a line through the floors of this time, as a step near either end
+/// the last quarter of an hour. Its pace is the slope of a line through the floors of this time, as a step near either end
 /// would distort the difference of two floors. Without data a leak is not over.
 pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     let end = points.last()?.to;

@@ -131,7 +131,7 @@ pub(super) struct Fit {
     pub(super) t_statistic: f64,
     /// The t-statistic of the parabola: negative if growth slows down.
     pub(super) curvature: f64,
-    /// The slope of the second half divided by that of the first.
+    /// The slope of the second half divided by the slope of the first.
     slope_ratio: f64,
 }
 

@@ -67,7 +67,7 @@ parameters! {
         /// Minimum t-statistic of the floor's slope.
         significance: f64 = 6.0, "1",
             "noise that looks like a line", "corpus: walk churn";
-        /// Minimum pace of the second half as a share of that of the first: 1 for even growth, 0.45 for growth with the square
+        /// Minimum pace of the second half as a share of the first's: 1 for even growth, 0.45 for growth with the square
         /// root of time.
         level_off: f64 = 0.85, "1",
             "caches that fill and level off", "cases::what_levels_off_is_warming corpus: cache";
@@ -174,7 +174,7 @@ parameters! {
         /// Days whose hours are compared.
         DAYS: usize = 5, "days",
             "one busy day", "corpus: day leak-day";
-        /// Hours that must be known of a day and of the one before.
+        /// Minimum number of hours known both on a day and on the day before.
         MIN_PAIRS: usize = 10, "hours",
             "a few busy hours", "corpus: day leak-day";
         /// Hours from which on the day before the last counts too.
@@ -188,8 +188,8 @@ parameters! {
             "single outlying hours", "corpus: day leak-day";
         /// Maximum share of that distance that may arise from one block to the next.
         MAX_STEP_SHARE: f64 = 0.55, "1",
-            "a step, after which every hour is above that of the day before", "corpus: day leak-day";
-        /// Minimum distance of the newest hours, as a share of that of the last day.
+            "a step, after which every hour is above the same hour of the day before", "corpus: day leak-day";
+        /// Minimum distance of the newest hours, as a share of the last day's distance.
         MIN_NEWEST_SHARE: f64 = 0.8, "1",
             "growth that ended within the last day", "corpus: day leak-day";
         /// Minimum rise from day to day, as a share of the minimum growth.
@@ -261,7 +261,7 @@ parameters! {
         /// Maximum time of these two falls.
         SURGE_LONGEST: Duration = Duration::from_secs(16), "duration",
             "a change in a gap taken for a pace", "countdown::a_gap_in_the_values_is_no_pace";
-        /// Minimum pace of each fall, as a share of that of both.
+        /// Minimum pace of each fall, as a share of the pace of both.
         SURGE_EVENNESS: f64 = 0.5, "1",
             "a single allocation taken for a pace", "countdown::a_step_is_not_urgent";
         /// A danger is over if more is free again than falls within this time at its pace.

@@ -152,7 +152,7 @@ pub enum Reasons {
     Days {
         /// The number of days compared with the one before.
         days: u8,
-        /// The number of hours known of the last day and the one before.
+        /// The number of hours known both on the last day and on the day before.
         hours: u8,
         /// The number of those that are higher.
         risen: u8,
@@ -287,7 +287,7 @@ impl Judgement {
         },
     };
 
-    /// Returns the growth of the whole footprint if it is much faster than that of the held part, which `self` judges:
+    /// Returns the growth of the whole footprint if it is much faster than the growth of the held part, which `self` judges:
     /// pages of files, lazily freed memory or a heap (`metric`) then grow.
     #[must_use]
     pub fn or_growth_beside(self, whole: &Self, metric: Metric) -> Self {

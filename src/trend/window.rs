@@ -229,8 +229,8 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Returns true if growth levels off in the windows of this horizon or of longer ones, as that of a filling cache
-    /// does.
+    /// Returns true if growth levels off in the windows of this horizon or of longer ones, as with a filling
+    /// cache.
     fn levels_off(&self, horizon: usize) -> bool {
         let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used);
         let mut windows = around.flat_map(|horizon| WINDOWS.map(|count| (horizon, count)));

@@ -38,7 +38,7 @@ use crate::units::Units;
 /// Maximum number of processes of one folded row that are in the focus.
 const MAX_FOCUSED: usize = 16;
 
-/// The privilege of the user who runs zmtop, which decides what the header advises.
+/// The privilege of zmtop's user, which decides what the header advises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Privilege {
     pub root: bool,
@@ -62,14 +62,14 @@ pub struct Rows {
     pub tagged: Totals,
     /// Number of processes in the snapshot; kernel threads count if they are listed.
     pub listed: usize,
-    /// How many of those could be read.
+    /// The number of listed processes that could be read.
     pub(super) coverage: Coverage,
     /// Equal siblings among the processes, and the rows that they are folded into.
     pub(super) siblings: Siblings,
     pub(super) folds: Folds,
     /// The rows of each table before folding; empty if nothing is folded.
     pub(super) unfolded: Vec<Vec<RowRef>>,
-    /// What a plain list of processes keeps from one snapshot to the next.
+    /// Data that a plain list of processes keeps from one snapshot to the next.
     pub(super) kept: Option<Kept>,
 }
 
@@ -375,7 +375,7 @@ pub struct Data {
 pub struct CacheReads {
     /// The number of reads so far; reports of earlier ones are dropped.
     pub number: u64,
-    /// How far the read under way has come.
+    /// The progress of the read under way.
     pub progress: Option<Progress>,
     /// The cgroup whose processes were looked at; `None` for all processes.
     cgroup: Option<Arc<[u8]>>,

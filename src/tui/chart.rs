@@ -250,13 +250,13 @@ fn steps(unit: u64) -> impl Iterator<Item = u64> {
     steps.filter(|step| *step > 0)
 }
 
-/// Returns the width of the axis at the left of a chart, on a narrow screen that of the margin.
+/// Returns the width of the axis at the left of a chart; on a narrow screen, the width of the margin.
 pub(super) fn axis_width(screen: u16, units: Units) -> u16 {
     // A margin, the figure, a space and the line.
     if screen < MIN_WIDTH { 1 } else { units.width() + 3 }
 }
 
-/// Draws the axis in an area that ends at the chart. Its lowest line is that of the time axis.
+/// Draws the axis in an area that ends at the chart. Its lowest line is level with the time axis.
 pub(super) fn draw_value_axis(scale: &Scale, units: Units, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if area.width < 2 || area.height < 2 {
         return;

@@ -29,12 +29,12 @@ pub enum Event {
     ScanProgress(u64, usize),
     ScanDone(u64, Arc<Mappings>),
     ScanFailed(u64, String),
-    /// How far the read of the page cache of that number has come, and its result.
+    /// The progress of the read of the page cache with that number, and its result.
     CacheProgress(u64, Progress),
     CacheRead(u64, Reading<Arc<PageCache>>),
     /// The mappings of an inspected process.
     Inspected(Identity, Arc<Reading<Vec<Mapping>>>),
-    /// How much a process touched since its referenced bits were cleared.
+    /// The amount of memory that a process touched since its referenced bits were cleared.
     Looked(Look, Reading<Coldness>),
     /// All that the trace of that number has seen so far.
     Traced(u64, Arc<Callers>),
@@ -74,7 +74,7 @@ pub enum Effect {
     ReadCache(u64, Option<Arc<[u8]>>),
     /// Reads the mappings of this process repeatedly, at a bounded rate; `None` stops that.
     Inspect(Option<Inspect>),
-    /// Measures repeatedly what these processes, and no others, touched since their referenced bits were cleared. Those of
+    /// Measures repeatedly what these processes, and no others, touched since their referenced bits were cleared. The bits of
     /// a new one were cleared just now.
     Look(Vec<Look>),
     /// Traces the call sites of the kernel's allocator, and reports under that number; `None` stops that.

@@ -46,7 +46,7 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         Action::Tree | Action::KernelThreads | Action::Users => {
             Some("these are groups, of which single processes are not known")
         }
-        Action::Save => Some("not saved: the columns of a fleet are not those of this machine"),
+        Action::Save => Some("not saved: a fleet's columns differ from this machine's"),
         _ => None,
     }
 }

@@ -39,7 +39,7 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Quit, "quit"),
 ];
 
-/// The number of keys before those of the other pages.
+/// The number of keys before the keys of the other pages.
 const PAGES_AFTER: usize = 8;
 
 /// The width of the scan's progress bar.

@@ -253,7 +253,7 @@ fn unfold_found(app: &mut App, search: &str) {
     app.select_row(Some(&RowKey::Process(id)));
 }
 
-/// How the monitor is opened.
+/// The way the monitor is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     Usual,

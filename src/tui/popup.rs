@@ -295,7 +295,7 @@ impl<P: Popup> Opened<P> {
         self.go_to_match(app);
     }
 
-    /// Performs an action while the search is typed; returns `None` if it means what it does otherwise.
+    /// Performs an action while the search is typed; returns `None` if the action has its usual meaning.
     fn on_typing(&mut self, app: &mut App, action: Action) -> Option<Response> {
         match action {
             Action::SearchNext => self.step(app, true),

@@ -13,7 +13,7 @@ use crate::text::{self, Align, fit};
 
 /// Writes text from (`x`, `y`) on, in at most `width` columns and within the buffer; returns the column after it.
 ///
-/// The result is that of `Buffer::set_stringn`, which searches for grapheme clusters. Most of a screen, redrawn every second, is
+/// The result equals `Buffer::set_stringn`, which searches for grapheme clusters. Most of a screen, redrawn every second, is
 /// characters one cell wide, for which this is faster.
 pub fn draw_text(buf: &mut Buffer, x: u16, y: u16, text: &str, width: usize, style: Style) -> u16 {
     let right = buf.area.right();
@@ -74,7 +74,7 @@ pub struct ColumnLayout {
     pub width: u16,
     /// It takes the width that is left over.
     pub grows: bool,
-    /// Columns of lowest priority are left out first, the rightmost of equal ones; those of [`ALWAYS`](Self::ALWAYS) never.
+    /// Columns of lowest priority are left out first, the rightmost of equal ones; columns of [`ALWAYS`](Self::ALWAYS) never.
     pub priority: u8,
     pub align: Align,
 }
@@ -116,7 +116,7 @@ pub struct PlacedColumn {
 
 /// Places columns in `width`, `gap` spaces apart.
 ///
-/// If not all fit, those of lowest priority are left out. `scroll` instead removes columns on the left until the rest fit, and
+/// If not all fit, columns of lowest priority are left out. `scroll` instead removes columns on the left until the rest fit, and
 /// then scrolls the text of the growing one by eights. A column without a width that does not grow is not placed.
 pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usize) -> Vec<PlacedColumn> {
     let width = usize::from(width);
@@ -167,7 +167,7 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
 }
 
 /// Highlights a drawn row as the selected one. Cells with an important verdict get its colour as their background, as few
-/// colours are readable on that of the selection.
+/// colours are readable on the background of a selection.
 pub fn select_row(buf: &mut Buffer, row: Rect, theme: &Theme, verdicts: &[(Rect, CellStyle)]) {
     buf.set_style(row, theme.selected);
     for (cell, meaning) in verdicts {
@@ -355,7 +355,7 @@ impl Segment {
     }
 }
 
-/// A line of segments at the left and the right edge. If not all fit, those of lowest priority are left out, the last added
+/// A line of segments at the left and the right edge. If not all fit, segments of lowest priority are left out, the last added
 /// first.
 #[derive(Default)]
 pub struct StatusLine {

@@ -53,7 +53,7 @@ fn area(head: &str, name: &[u8], pss: u64, swap: u64, flags: &str) -> Vec<u8> {
 }
 
 /// An area of that name at that page.
-fn at(page: u64, name: &[u8], pss: u64) -> Vec<u8> {
+pub(crate) fn at(page: u64, name: &[u8], pss: u64) -> Vec<u8> {
     let (start, end) = (page << 12, (page + 8) << 12);
     area(
         &format!("{start:x}-{end:x} rw-p 00000000 00:00 0"),

@@ -4,6 +4,7 @@ mod bars;
 mod capture;
 mod changes;
 mod chosen;
+mod conformance;
 mod formats;
 mod groups;
 pub(crate) mod leaks;

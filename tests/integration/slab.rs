@@ -156,20 +156,6 @@ fn without_the_caches_their_sums_are_told() {
 }
 
 #[test]
-fn wrong_columns_and_filters_say_what_is_known() {
-    let tree = machine();
-    for (line, said) in [
-        ("--sort x", "--sort: unknown column `x`. Known: size, used,"),
-        ("--columns size,x", "--columns: unknown column `x`."),
-        ("size>", "FILTER: "),
-    ] {
-        let (code, out, err) = slab(&tree, line);
-        assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");
-        assert!(err.contains(said), "{err}");
-    }
-}
-
-#[test]
 fn the_sum_of_the_caches_is_that_of_meminfo() {
     let is_reclaimable = |name: &str| {
         let path = format!("/sys/kernel/slab/{name}/reclaim_account");

@@ -87,7 +87,7 @@ impl Changed {
     }
 }
 
-/// What one process contributes to the sums of its groups.
+/// The contribution of one process to the sums of its groups.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::history) struct Contribution {
     pub(in crate::history) groups: GroupNumbers,
@@ -130,7 +130,7 @@ pub(in crate::history) struct Membership {
     pub(super) founder: u8,
     /// The process was there when the history began.
     pub(in crate::history) is_initial: bool,
-    /// Its groups count it. The bits are those of [`Contribution`].
+    /// Its groups count it. The bits are defined in [`Contribution`].
     pub(in crate::history) is_counted: bool,
     pub(in crate::history) memory_in: u8,
     pub(in crate::history) waiting_in: u8,

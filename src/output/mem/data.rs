@@ -38,7 +38,7 @@ described_object! {
         /// The swap.
         "swap": object(line_fields()) => line(&overview::swap(&mem.snapshot.system)),
         /// The cgroup whose limit takes the place of the machine's memory, and the host's memory.
-        "scope": object(scope_fields()).null("the figures are those of the machine") => {
+        "scope": object(scope_fields()).null("the figures are for the machine") => {
             mem.snapshot.system.scope.as_deref().map(scope)
         },
         /// Compressed memory: zswap and zram devices.
@@ -113,7 +113,7 @@ described_object! {
         "host_available": bytes().unread() => scope.host_available,
         /// The limits of the cgroup and of its parents that have one, innermost first. Empty in a recording.
         "levels": list(object(level_fields())) => scope.levels.iter().map(level).collect::<Vec<_>>(),
-        /// How often something happened since the cgroup was created (`memory.events`).
+        /// Counts of events since the cgroup was created (`memory.events`).
         "events": object(events_fields()) => events(scope.events),
     }
 
@@ -150,15 +150,15 @@ described_object! {
     fn line, line_fields(line: &overview::OverviewRow) -> Object<'static> {
         /// The size.
         "total": bytes().unread() => line.total,
-        /// The used part. Of RAM: what is not available.
+        /// The used part. For RAM: all that is not available.
         "used": bytes().unread() => line.used,
         /// The empty part.
         "free": bytes().unread() => line.free,
         /// Shared memory and tmpfs in it.
         "shared": bytes().unread() => line.shared,
-        /// Of RAM: Buffers + Cached + SReclaimable. Of swap: `SwapCached`.
+        /// For RAM: Buffers + Cached + SReclaimable. For swap: `SwapCached`.
         "cache": bytes().unread() => line.cache,
-        /// Of RAM: what programs can still use without swapping. Of swap: what is free.
+        /// For RAM: memory that programs can still use without swapping. For swap: free swap.
         "available": bytes().unread() => line.available,
     }
 

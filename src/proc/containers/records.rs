@@ -175,7 +175,7 @@ pub(super) fn log_name(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
     Some((checked(&rest[at + 1..])?, names))
 }
 
-/// Parses a name in `/var/log/pods`: `<namespace>_<pod>_<uid>`. The name found is that of the pod.
+/// Parses a name in `/var/log/pods`: `<namespace>_<pod>_<uid>`. It names only the pod.
 pub(super) fn pod_directory(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
     let mut parts = name.splitn(3, |b| *b == b'_');
     let (namespace, pod, uid) = (checked(parts.next()?)?, checked(parts.next()?)?, parts.next()?);

@@ -60,7 +60,7 @@ const FIELDS: &[PayloadField] = fields! {
     "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
     /// The name of the rule.
     "alert": schema::text() => |p| Some((*p.event.name).into()),
-    /// What the rule is on.
+    /// The kind of target that the rule watches.
     "on": schema::text() => |p| Some(p.event.target_kind.id().into()),
     /// The condition of the rule.
     "when": schema::text() => |p| Some(p.condition.into()),
@@ -68,7 +68,7 @@ const FIELDS: &[PayloadField] = fields! {
     "time": schema::time() => |p| Some(time_text(p.event.time).into()),
     /// The name of the host.
     "host": schema::foreign() => |p| Some(p.host.clone().into()),
-    /// How long the condition has been true.
+    /// Time for which the condition has been true.
     "for_s": schema::seconds() => |p| Some(p.event.lasted.as_secs_f64().into()),
     /// Its pid.
     "pid": schema::id().absent("unless it is a process") => |p| Some(p.process()?.pid.into()),
@@ -93,7 +93,7 @@ pub(in crate::run) fn schema() -> Schema {
         Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("if it has none"))),
     );
     let figure = schema::any_of(vec![schema::number(), schema::text()]).null("unknown");
-    let help = "Figures as of the moment when it fired, by column id, first those of the condition. In bytes, bytes per \
+    let help = "Figures as of the moment when it fired, by column id, the figures in the condition first. In bytes, bytes per \
                 second, shares of 1, or seconds; verdicts by name.";
     fields.push(Field::new("figures", help, schema::map(figure)));
     Schema {
@@ -181,7 +181,7 @@ impl Serialize for Payload<'_> {
     }
 }
 
-/// Escapes what a terminal would obey or hide.
+/// Escapes characters that a terminal would obey or hide.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -24,9 +24,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::sequence;
 pub use super::sequence::Typed;
 
-/// How long a lone ESC waits for the rest of a sequence.
+/// Maximum wait after a lone ESC for the rest of a sequence.
 pub const ESC_WAIT: Duration = Duration::from_millis(50);
-/// How long to hold a character that may begin the rest of a sequence whose ESC was reported as a key.
+/// Maximum time to hold a character that may continue a sequence whose ESC was already reported as a key.
 pub const HOLD: Duration = Duration::from_millis(300);
 /// Maximum pause within a sequence.
 pub const LATE: Duration = Duration::from_secs(2);

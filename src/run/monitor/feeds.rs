@@ -1,4 +1,4 @@
-//! What reaches the screen: typed input, and notices of snapshots; and the tasks that pass snapshots to the engine.
+//! Feeds of the screen: typed input and notices of snapshots; and the tasks that pass snapshots to the engine.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::run::terminal;
 use crate::sampler::{self, Handle, Options, Wanted};
 use crate::tui::Event;
 
-/// How long the first frame waits for the terminal to report its background, so that the colours do not change right
+/// Maximum wait of the first frame for the terminal to report its background, so that the colours do not change right
 /// after. A local terminal answers within milliseconds. A later answer is still applied.
 const BACKGROUND_WAIT: Duration = Duration::from_millis(100);
 

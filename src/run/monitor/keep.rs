@@ -135,7 +135,7 @@ fn namespaces() -> io::Result<String> {
     Ok(format!("{} {}", name("pid")?.display(), time.display()))
 }
 
-/// How long to wait without a message.
+/// Maximum time to wait without a message.
 const SILENCE: Duration = Duration::from_millis(500);
 /// Maximum time to wait in total.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -168,7 +168,7 @@ impl Awaited {
     }
 }
 
-/// Waits until all writes have finished or the deadline is over. Reports what was not written.
+/// Waits until all writes have finished or the deadline is over. Reports the files that were not written.
 pub(super) fn finish(all: impl IntoIterator<Item = Awaited>) {
     let begun = Instant::now();
     for awaited in all {

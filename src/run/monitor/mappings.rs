@@ -102,7 +102,7 @@ const UNWATCHED_INTERVAL: Duration = Duration::from_secs(15);
 /// display.
 const WATCHED_REST: u32 = 20;
 const UNWATCHED_REST: u32 = 200;
-/// How long a selection must stay before it is read. Scrolling through a list thus reads nothing.
+/// A selection is read after it has stayed for this long, so that scrolling through a list reads nothing.
 const SETTLE: Duration = Duration::from_millis(150);
 
 /// A named thread that is started by its first request.

@@ -13,7 +13,7 @@ use super::{End, Input};
 use crate::run::terminal;
 use crate::sampler::callers;
 
-/// How long the screen may take to leave before the program is ended without it.
+/// Maximum time for the screen to close; then the program ends without it.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// The signals that end a program by default and are not raised by faults, except SIGPIPE, which Rust ignores. The

@@ -12,7 +12,7 @@ use crate::tui::Event;
 
 /// Held during a trace. The next trace may create its instance only after the previous one is removed.
 static TRACING: Mutex<()> = Mutex::new(());
-/// How long to wait for a trace to end before the program stops or ends. The kernel may delay it.
+/// Maximum wait for a trace to end before the program is suspended or ends. The kernel may delay it.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Tracer {

@@ -27,7 +27,7 @@ const STEP: usize = 256;
 const LIST_PIECE: usize = 32 << 10;
 const MAX_LINK: usize = 4096;
 
-/// What all reads of files share.
+/// State shared by all reads of files.
 pub(crate) struct FileReader {
     proc: PathBuf,
     open_files: Arc<OpenFiles>,

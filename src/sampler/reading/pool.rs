@@ -90,7 +90,7 @@ pub(crate) enum Scope {
     All,
 }
 
-/// What a thread of the pool lends to a read.
+/// Resources that a thread of the pool lends to a read.
 pub(crate) struct Reader<'a> {
     pub(crate) buf: &'a mut [u8],
     /// Reports progress: the deadline of the read restarts.

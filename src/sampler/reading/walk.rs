@@ -148,7 +148,7 @@ fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Wa
     Ok(any.then(|| sums.finish().map(walked)))
 }
 
-/// Reads what a process maps, from `maps`; `None` if that fails.
+/// Reads the mappings of a process from `maps`; `None` if that fails.
 fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
     let mut objects = Objects::default();
     target.pieces(proc, b"maps", buf, |piece| objects.feed(piece)).ok()?;

@@ -409,7 +409,7 @@ impl Process {
         }
     }
 
-    /// Resets what was known of the former program.
+    /// Resets the facts about the former program.
     fn start_program(&mut self, image: u64, now: Duration, sharing: &mut Sharing) {
         self.exec = self.exec.wrapping_add(1);
         self.cost = None;

@@ -64,7 +64,7 @@ impl Question for ColdnessQuestion {
     }
 }
 
-/// Returns the lines about what it does and changes.
+/// Returns the lines that describe the action and its effects.
 fn explanation(app: &App, selection: &Selection) -> [String; 4] {
     let (its, it) = match selection.processes.len() {
         1 => ("its", "it"),

@@ -177,7 +177,7 @@ impl App {
         self.hides_memory() && coverage.hidden - coverage.pending > coverage.readable
     }
 
-    /// Returns the width that the verdicts on screen need; only those of rows that move have a pace.
+    /// Returns the width that the verdicts on screen need; only rows that move have a pace.
     fn trend_width(&self, table: &Table) -> u16 {
         let column = layout::TREND.get();
         let snapshot = self.engine.snapshot.as_ref();

@@ -18,7 +18,7 @@ pub enum Hint {
     Key(&'static str, &'static str),
 }
 
-/// What a modal asks for after an event.
+/// Requests of a modal after an event.
 #[derive(Debug, Default)]
 pub struct Response {
     pub effects: Vec<Effect>,

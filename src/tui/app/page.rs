@@ -33,7 +33,7 @@ pub type PageKey = Vec<u8>;
 /// The trait has what differs from page to page; the methods of `dyn Page` are common to all. While a page handles an
 /// event, it is not in `app.pages`.
 pub trait Page: Any {
-    /// Returns the keys in the footer, except those of the other pages.
+    /// Returns the keys in the footer, except the keys of the other pages.
     fn hints(&self) -> &'static [Hint];
 
     fn table(&self) -> &PageTable;

@@ -289,7 +289,7 @@ pub(in crate::tui) fn common(app: &App) -> Vec<ChartEvent> {
         ChartEvent::new(at, "z", name, theme.dim)
     });
     let mut kills: Vec<_> = app.engine.history.kills().collect();
-    // Those of one moment, such as those of a group, need one sign.
+    // Simultaneous kills, as of a whole group, share one sign.
     kills.dedup_by_key(|kill| kill.at.as_secs());
     let kills = kills.into_iter().map(|kill| {
         let name = match &kill.event.victim {

@@ -11,7 +11,7 @@
 //!  SWAP  120M of 1.0G                      WAITING FOR MEMORY, %           swap, pressure and more: below, or at the right
 //!  …                                       …                               of a wide screen
 //!
-//! Of the selected cgroup, unit or container, it shows where the charged memory went:
+//! For the selected cgroup, unit or container, it shows where the charged memory went:
 //!
 //!  kubepods/pod1/app  charged 88.0M of 120M                                2 shows the machine
 //!  limit 120M of kubepods/pod1  ·  events: max 12, oom_kill 1  ·  10 s: some 7.5 %, full 3.0 %

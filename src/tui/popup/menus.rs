@@ -45,8 +45,8 @@ impl ColumnChooser {
         }
     }
 
-    /// Adds a column as the last of the chosen, or removes it; the last one stays. Returns the index to select: after adding
-    /// that of the next entry, so that several can be added in a row.
+    /// Adds a column as the last of the chosen, or removes it; the last one stays. Returns the index to select: after an
+    /// addition the next entry, so that several can be added in a row.
     fn toggle(&mut self, at: usize) -> usize {
         let Some(column) = self.order.get(at).copied() else {
             return at;

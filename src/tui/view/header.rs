@@ -385,7 +385,7 @@ fn pressure(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
 //        │            ▁▂▂▃▄▄▅                         │                  ▂▄▆██████████
 //      0 └5 min ago ── 4m ── 3m ──b mark ── now     0 └1 hour ago ── 45m ──▲ leak begins ── now
 
-/// A divisor of the total memory: if less was in use, the scale ends at what was used instead of at the total.
+/// A divisor of the total memory: if less was in use, the scale ends at the memory used instead of at the total.
 const MOSTLY_EMPTY: u64 = 4;
 /// A narrower screen has room for one of the two graphs.
 const BOTH: u16 = 100;

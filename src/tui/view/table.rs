@@ -112,7 +112,7 @@ fn row_style(app: &App, row: &RowRef) -> Style {
     }
 }
 
-/// Draws a cell; returns its meaning. `chart` is the row's chart, scaled together with those of the other rows.
+/// Draws a cell; returns its meaning. `chart` is the row's chart, scaled together with the charts of the other rows.
 fn draw_cell(
     app: &App,
     id: ColumnId,

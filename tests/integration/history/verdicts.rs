@@ -233,7 +233,7 @@ fn it_keeps_within_its_memory_and_finds_the_leak_all_the_same() {
         ..HistoryConfig::with_window(WINDOW)
     });
     let mut most = 0;
-    for second in 0..if long() { 3000 } else { 2000 } {
+    for second in 0..if long() { 3000 } else { 1500 } {
         let all = (1..=200).map(|pid| one(pid, second, if pid == 150 { 20 } else { 0 }));
         history.push(&at(second, all.collect()));
         if second % 5 == 0 {

@@ -15,7 +15,7 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 /// Gives a process a descriptor.
-fn open(tree: &ProcTree, pid: u32, fd: u32, link: &str, fdinfo: &str) {
+pub(crate) fn open(tree: &ProcTree, pid: u32, fd: u32, link: &str, fdinfo: &str) {
     for directory in ["fd", "fdinfo"] {
         std::fs::create_dir_all(tree.file(pid, directory)).unwrap();
     }

@@ -17,9 +17,9 @@ use zmtop::history::time_series::{Retention, TimeSeries};
 
 use crate::support::long;
 
-/// Returns the seeds of each shape: all fifty that the judge was tuned by in the long form, else the first eight.
+/// Returns the seeds of each shape: all fifty that the judge was tuned by in the long form, else the first four.
 pub(super) fn seeds() -> impl ExactSizeIterator<Item = u64> {
-    (0..if long() { 50_u32 } else { 8 }).map(u64::from)
+    (0..if long() { 50_u32 } else { 4 }).map(u64::from)
 }
 
 /// Returns by how much a share that was measured `count` times may miss its limit by chance: nothing over all seeds,

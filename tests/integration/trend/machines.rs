@@ -33,13 +33,15 @@ const PLANTS: [(&str, Plant); 3] = [
     }),
 ];
 
+/// Returns all machines in the long form, else every second one.
 fn machines() -> Vec<Vec<Option<f64>>> {
     let text = match std::env::var_os("ZMTOP_TEST_MACHINES") {
         Some(path) => unpack(&std::fs::read(path).unwrap()),
         None => unpack(include_bytes!("../../fixtures/trend/machines.csv.zst")),
     };
     let values = |line: &str| expand(line.split_once(',').unwrap().1, 1.0);
-    text.lines().map(values).collect()
+    let step = if long() { 1 } else { 2 };
+    text.lines().step_by(step).map(values).collect()
 }
 
 /// A percent is a coarse step: what lies below is drawn.

@@ -220,7 +220,7 @@ fn limits<'a>(app: &'a App, scope: &Scope) -> Section<'a> {
     section
 }
 
-/// Returns the events by what they mean. Kernels differ in those that they count.
+/// Returns the events with their meaning. Kernels differ in the events that they count.
 fn events<'a>(app: &'a App, events: &ScopeEvents) -> Section<'a> {
     let mut section = Section::new(app, "EVENTS SINCE IT WAS CREATED");
     for (name, count) in events.named() {
