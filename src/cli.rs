@@ -35,7 +35,8 @@ use crate::text;
     version,
     about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
     after_help = "Exit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
-                  config. 3: the data could not be read. 4: the output could not be written. 128 + N: ended by signal N."
+                  config. 3: the data could not be read. 4: the output could not be written. 5: not yet judged: --check or a filter found nothing, \
+                  but too little of the past is known to say so. 128 + N: ended by signal N."
 )]
 pub struct Cli {
     #[command(flatten)]

@@ -276,7 +276,7 @@ impl<T: TableKind> Column<T> {
 
 /// A set of kinds of data that must be read for a column. Each kind has its own cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs(u16);
+pub struct Needs(u32);
 
 impl Needs {
     /// Only the list of processes.
@@ -313,6 +313,8 @@ impl Needs {
     /// What of the memory of each cgroup can be reclaimed, its events, and its peak: `memory.stat` and other files. With
     /// [`Self::CGROUP_FIGURES`].
     pub const CGROUP_DETAILS: Self = Self(1 << 15);
+    /// The referenced bits of processes that the user chose in the monitor.
+    pub const REFERENCED: Self = Self(1 << 16);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -337,6 +339,16 @@ impl Needs {
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    /// Returns true if a single snapshot does not have it.
+    pub const fn is_beyond_one_snapshot(self) -> bool {
+        self.contains(Self::HISTORY) || self.is_only_of_the_monitor()
+    }
+
+    /// Returns true if it begins with a key that is pressed in the monitor.
+    pub const fn is_only_of_the_monitor(self) -> bool {
+        self.contains(Self::MARK) || self.contains(Self::REFERENCED)
     }
 
     pub const fn contains(self, other: Self) -> bool {

@@ -15,6 +15,7 @@ pub mod live;
 pub mod maps;
 pub mod mem;
 pub mod monitor;
+pub mod past;
 pub mod process;
 mod prove;
 pub mod ps;

@@ -264,6 +264,8 @@ pub enum Exit {
     Usage = 2,
     Unread = 3,
     Unwritten = 4,
+    /// Nothing was found, because nothing could be judged yet.
+    Unjudged = 5,
 }
 
 impl From<Exit> for std::process::ExitCode {

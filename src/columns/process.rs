@@ -36,6 +36,7 @@ const PSS: ColumnId = ColumnId::named("pss");
 type Entry = Column<Processes>;
 
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
+const REFERENCED: Needs = Needs::MEMORY.and(Needs::REFERENCED);
 
 /// All columns, in the order of the column chooser.
 pub static COLUMNS: &[Entry] = &[
@@ -744,18 +745,21 @@ pub static COLUMNS: &[Entry] = &[
              in full. Kernel: Referenced in smaps, after clear_refs.",
         )
         .additive(false)
-        .applies_to(AppliesTo::Processes),
+        .applies_to(AppliesTo::Processes)
+        .needs(REFERENCED),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
             "Resident pages that the process did not touch since c was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
-        .applies_to(AppliesTo::Processes),
+        .applies_to(AppliesTo::Processes)
+        .needs(REFERENCED),
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
     .help("Time from `c` to the last read of the referenced bits. Formula: time since clear_refs was written.")
-    .applies_to(AppliesTo::Processes),
+    .applies_to(AppliesTo::Processes)
+    .needs(REFERENCED),
 ];
 
 /// A column by its index in [`COLUMNS`].
@@ -780,6 +784,16 @@ impl ColumnId {
 
     pub fn get(self) -> &'static Column {
         &COLUMNS[self.0]
+    }
+
+    /// Returns true if the value of a column over time is not known yet for this row.
+    pub fn is_open(self, row: &Row<'_>) -> bool {
+        match (self.get().value)(row) {
+            Value::Missing(Missing::Pending) => true,
+            // Such as the time to a limit, of what does not grow.
+            Value::Blank => row.trend.is_none_or(|judged| judged.verdict == Verdict::Unknown),
+            _ => false,
+        }
     }
 
     pub fn all() -> impl Iterator<Item = Self> {

@@ -13,7 +13,7 @@ use super::OutputStyle;
 use super::data::{DataTable, Node, Object, UNREAD, described_object, of_columns};
 use super::text_table::{BESIDE_BARS, TextColumn, TextTable, value_cell, word};
 use crate::columns::{
-    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Needs, Row, Unit, Value, cell, layout, mapping,
+    COLUMNS, Cell, CellStyle, Column, ColumnId, DataValue, Label, Row, Unit, Value, cell, layout, mapping,
 };
 use crate::group::GroupBy;
 use crate::model::Snapshot;
@@ -56,7 +56,7 @@ impl Default for TableOptions {
 
 /// Returns the columns that a single snapshot can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
-    ColumnId::all().filter(|id| !id.get().needs.contains(Needs::HISTORY))
+    ColumnId::all().filter(|id| !id.get().needs.is_beyond_one_snapshot())
 }
 
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.

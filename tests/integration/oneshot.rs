@@ -7,6 +7,7 @@ mod chosen;
 mod formats;
 mod groups;
 pub(crate) mod leaks;
+mod past;
 mod program;
 mod prove;
 mod rows;
