@@ -50,7 +50,7 @@ pub enum Command {
     /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
     /// Print a breakdown of the system's memory: RAM, swap and compressed memory
-    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
     Mem(MachineArgs),
     /// Print the mappings of processes, summed by name
     Maps(MapsArgs),

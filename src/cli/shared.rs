@@ -81,7 +81,7 @@ impl ColorArgs {
 /// The options to read snapshots from a file. Each command has its own help for `--from`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceArgs {
-    /// Read snapshots from FILE, json or ndjson, plain or zstd; - is standard input
+    /// Read snapshots from FILE, as --format ndjson writes it, plain or zstd; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["proc_root", "cgroup"])]
     pub from: Option<PathBuf>,
     /// With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)

@@ -50,7 +50,7 @@ const MAX_MEMBERS: usize = 32;
 const REST: u32 = 50;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
 pub struct LeaksArgs {
     /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]

@@ -24,7 +24,7 @@ use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig, kills};
 use crate::model::{Missing, Snapshot};
 use crate::output::changes::ChangeTracker;
-use crate::output::data::{DataTable, Document};
+use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
 use crate::proc::files;
@@ -43,7 +43,7 @@ const GRACE: Duration = Duration::from_millis(700);
 const WIDE: usize = 100;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
 pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
@@ -248,7 +248,7 @@ impl<'a> Plan<'a> {
         if self.every.is_some() && args.format == Format::Json {
             return refuse(
                 "--format",
-                "json is one object; with --every write ndjson, one a line".into(),
+                "json is one object; with --every write rows, a line a row, or ndjson, a line a snapshot".into(),
             );
         }
         if args.format != Format::Table {
@@ -429,8 +429,12 @@ fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
 
 fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
     let columns = match args.by {
+        None if args.table.columns.is_some() && args.format.has_objects() => {
+            table::with_names(settings.ui.columns.clone())
+        }
         _ if args.table.columns.is_some() => settings.ui.columns.clone(),
         Some(by) => layout::ps_by(by).to_vec(),
+        None if args.format.has_objects() => table::columns_of_data(),
         None if args.tree => layout::PS_TREE.to_vec(),
         None => layout::PS.to_vec(),
     };
@@ -638,18 +642,31 @@ impl Report for PsReport<'_> {
         table::write(out, self.rows, &self.options)
     }
 
-    /// Returns processes as a snapshot that can be read back, unless columns were requested by name.
+    /// Returns a line of a recording as a snapshot that can be read back, unless columns were requested by name. Everything else
+    /// is a table.
     fn document(&self) -> Document<'_> {
         let plan = self.plan;
-        if plan.args.by.is_none() && !plan.args.tree && plan.args.table.columns.is_none() {
+        let is_recording = !plan.args.format.is_table();
+        if is_recording && plan.args.by.is_none() && !plan.args.tree && plan.args.table.columns.is_none() {
             let samples = self.rows.shown().filter_map(|shown| shown.row.sample).collect();
             return Document::Snapshot(Record::selected(self.rows.source.snapshot, samples));
         }
         let mut columns = self.columns();
-        if plan.args.tree && plan.args.table.columns.is_none() {
+        if is_recording && plan.args.tree && plan.args.table.columns.is_none() {
             columns.insert(1, layout::PPID.get());
         }
         Document::Object(self.row_table().document(&columns))
+    }
+
+    /// Returns the rows as objects. In a series of tables, each begins with its time.
+    fn rows(&self) -> Vec<Object<'_>> {
+        let rows = self.row_table().objects(&self.columns());
+        let time = time_text(self.rows.source.snapshot.time);
+        let timed = |row| Object::default().put("time", time.clone()).extend(row);
+        match self.plan.every {
+            Some(_) => rows.into_iter().map(timed).collect(),
+            None => rows,
+        }
     }
 
     /// Returns a table of values. In a series of tables, each row begins with its time, and only the first table has
