@@ -9,7 +9,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 use super::monitor::{self, End, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
-use crate::cli::{CgroupArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
+use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state};
 use crate::tui::Opening;
@@ -22,6 +22,8 @@ pub struct MonitorArgs {
     /// Show only rows that match the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
@@ -78,6 +80,10 @@ impl MonitorArgs {
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
         set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
+        if self.chosen != ChosenArgs::default() {
+            let filter = self.chosen.added_to(self.filter.as_deref().unwrap_or_default());
+            set(settings, "--user, --pid", "ui.filter", Some(&filter))?;
+        }
         set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
         if self.tree {
             // A tree consists of processes, so ignore a saved grouping.

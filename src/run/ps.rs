@@ -16,7 +16,7 @@ use super::past::{self, Past};
 use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, local_time, parse_at, scan_options};
 use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, written};
-use crate::cli::{CgroupArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set};
+use crate::cli::{CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set};
 use crate::columns::{Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
@@ -48,6 +48,8 @@ pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Sum by command, user, unit, container, pod, cgroup, family or mapping
     #[arg(long, value_name = "WHAT", value_parser = |typed: &str| one_of(&GROUPS, typed))]
     pub by: Option<GroupBy>,
@@ -57,7 +59,7 @@ pub struct PsArgs {
     #[command(flatten)]
     pub table: TableArgs,
     /// List at most N rows
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
@@ -98,7 +100,7 @@ impl PsArgs {
     /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
     /// settings.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
-        set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
+        set(settings, "FILTER", "ui.filter", Some(&self.chosen.added_to(&self.filter.join(" "))))?;
         set(settings, "--every", "sampler.interval", self.every.as_deref())?;
         if self.by != Some(GroupBy::Mapping) {
             return self.table.apply(settings, "ui.columns");

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{Failure, output_style, sampler_options, settings, snapshot};
 use crate::cli::{Format, ProcessArg, ReportArgs, UsageError};
 use crate::columns::{Column, TableKind};
-use crate::config::Env;
+use crate::config::{Env, unknown};
 use crate::filter::Filter;
 use crate::group::{GroupBy, GroupNames};
 use crate::model::{ProcessSample, Snapshot};
@@ -38,9 +38,7 @@ pub(super) fn wanted<T: TableKind>(
     let settings = settings(&args.paths, &args.table.units, env)?;
     let find = |option, id: &str| {
         known.iter().find(|column| column.id == id).ok_or_else(|| {
-            let known: Vec<_> = known.iter().map(|column| column.id).collect();
-            let id = text::safe(id.as_bytes());
-            UsageError::option(option, format!("unknown column `{id}`. Known: {}", known.join(", ")))
+            UsageError::option(option, unknown("column", id, known.iter().map(|column| column.id)))
         })
     };
     let columns = match &args.table.columns {
