@@ -60,6 +60,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the files that it is read from. They need not exist.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Some(file) = &self.file else { return Vec::new() };
+        let theme = format!("themes/{}.toml", self.settings.ui.theme);
+        let beside = ["keymap.toml", &theme, "themes/default.toml", "themes/light.toml"];
+        let beside = beside.map(|name| env::directory(file).join(name));
+        beside.into_iter().chain([file.clone()]).collect()
+    }
+
     /// Reads `explicit`, or the file that the environment names, over the shipped settings. Likewise reads
     /// `keymap.toml` and `themes/NAME.toml` beside it. Files need not exist, except `explicit`. Without `explicit`,
     /// files that this user may not read count as absent.

@@ -92,7 +92,9 @@ impl Notifier {
 
     /// Notifies of an event. Returns true if the bell should ring. Never blocks: programs run on their own threads.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        let Some(settings) = self.0.settings.get(event.rule) else {
+        // The rules may have been replaced since it fired.
+        let settings = self.0.settings.get(event.rule);
+        let Some(settings) = settings.filter(|settings| *settings.name == *event.name) else {
             return false;
         };
         if settings.log {
@@ -146,7 +148,7 @@ impl Notifier {
 
     fn start_thread(&self, settings: &AlertSettings) {
         let shared = Arc::clone(&self.0);
-        let started = std::thread::Builder::new()
+        let started = thread::Builder::new()
             .name("zmtop-alert".into())
             .stack_size(256 << 10)
             .spawn(move || shared.work());

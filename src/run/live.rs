@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
-use super::monitor::{self, End, Setup, StartFleet};
+use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
@@ -105,8 +105,14 @@ impl MonitorArgs {
     }
 }
 
-/// Runs the monitor with this configuration, for this machine or a fleet.
-pub(super) fn run(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
+/// Runs the monitor with this configuration, for this machine or a fleet. `reload` reads it again.
+pub(super) fn run(
+    args: &MonitorArgs,
+    mut config: Config,
+    fleet: Option<StartFleet>,
+    reload: Reload,
+    env: &Env,
+) -> ExitCode {
     if args.pick && process::was_closed() {
         return written(Ok(())).into();
     }
@@ -171,6 +177,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, fleet: Option<StartFle
             history_file,
             fleet,
             opening,
+            reload,
         },
     ) {
         Ok(End::Quit) if args.pick => Exit::Found.into(),
