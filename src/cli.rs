@@ -12,8 +12,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
-    CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs,
-    UnitsArgs, UsageError,
+    CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs,
+    TableArgs, UnitsArgs, UsageError,
 };
 pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
@@ -104,7 +104,11 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
     let format = OsString::from("--format=json");
     let mut matches = command.try_get_matches_from_mut(&args);
     // A command without that option has no other format either.
-    if args.iter().any(is_json) && matches.as_ref().is_err_and(|error| error.kind() == ErrorKind::UnknownArgument) {
+    if args.iter().any(is_json)
+        && matches
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::UnknownArgument)
+    {
         let named = args.iter().map(|arg| if is_json(arg) { &format } else { arg });
         let with_format = Cli::command().try_get_matches_from(named);
         matches = with_format.or(matches);
@@ -116,7 +120,10 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
     let option = command.get_arguments().find(own).map(ToString::to_string);
     if let Some(name) = matches.subcommand_name() {
         let before = words.first().map(|word| format!("`{word}`"));
-        if let Some(before) = option.map(|option| format!("{option} before")).or(before.map(|word| format!("{word} before"))) {
+        if let Some(before) = option
+            .map(|option| format!("{option} before"))
+            .or(before.map(|word| format!("{word} before")))
+        {
             let what = format!("{before} `{name}` is of the monitor; options and filters of `{name}` go after it");
             return Err(command.error(ErrorKind::ArgumentConflict, what));
         }
@@ -138,8 +145,13 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
     loop {
         let mut command = Cli::command().allow_external_subcommands(true);
         // Errors are reported once all words are known.
-        let Ok(matches) = command.try_get_matches_from_mut(&*args) else { break };
-        let Some((name, rest)) = matches.subcommand().filter(|(name, _)| command.find_subcommand(name).is_none()) else {
+        let Ok(matches) = command.try_get_matches_from_mut(&*args) else {
+            break;
+        };
+        let Some((name, rest)) = matches
+            .subcommand()
+            .filter(|(name, _)| command.find_subcommand(name).is_none())
+        else {
             break;
         };
         let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '-');
@@ -156,10 +168,19 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 
 /// What other monitors call it, and what it is here.
 const WAYS: [(&str, &str); 7] = [
-    ("--json", "zmtop ps --format json prints JSON, --format rows a line a process"),
-    ("-n", "zmtop ps --top N lists N rows; zmtop ps --every TIME --count N prints N tables"),
+    (
+        "--json",
+        "zmtop ps --format json prints JSON, --format rows a line a process",
+    ),
+    (
+        "-n",
+        "zmtop ps --top N lists N rows; zmtop ps --every TIME --count N prints N tables",
+    ),
     ("-b", "zmtop ps --every TIME prints tables without a screen"),
-    ("-d", "--interval TIME sets the time between snapshots; of zmtop ps, --every TIME"),
+    (
+        "-d",
+        "--interval TIME sets the time between snapshots; of zmtop ps, --every TIME",
+    ),
     ("-u", "user:NAME is a filter: zmtop user:NAME"),
     ("-p", "pid:N is a filter: zmtop pid:1,1234"),
     ("-s", "--sort KEY sorts"),

@@ -67,6 +67,8 @@ pub struct Column<T: TableKind = Processes> {
     pub grows: bool,
     /// The Prometheus metric name, if it is exported.
     pub metric: Option<&'static str>,
+    /// The help of that metric, if that of the column speaks of the screen.
+    pub metric_help: Option<&'static str>,
     /// True if the sum over rows is meaningful: shown in the totals row and for folded subtrees.
     pub additive: bool,
     /// True for a change over a time that the user chose. The heading shows that time.
@@ -154,6 +156,7 @@ impl<T: TableKind> Column<T> {
             width: 5,
             grows: false,
             metric: None,
+            metric_help: None,
             additive: true,
             timed: false,
             ascending: false,
@@ -187,6 +190,13 @@ impl<T: TableKind> Column<T> {
     const fn metric(self, name: &'static str) -> Self {
         Self {
             metric: Some(name),
+            ..self
+        }
+    }
+
+    const fn metric_help(self, help: &'static str) -> Self {
+        Self {
+            metric_help: Some(help),
             ..self
         }
     }
@@ -235,6 +245,14 @@ impl<T: TableKind> Column<T> {
             Unit::Bytes | Unit::Delta | Unit::Growth | Unit::PerSecond | Unit::Share | Unit::Count | Unit::Seconds => {
                 Align::Right
             }
+        }
+    }
+
+    /// Returns the text that explains its metric.
+    pub const fn help_of_metric(&self) -> &'static str {
+        match self.metric_help {
+            Some(help) => help,
+            None => self.help,
         }
     }
 

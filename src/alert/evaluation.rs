@@ -54,7 +54,10 @@ impl Alerts {
         let rules = rules.into_iter().enumerate().map(|(index, mut rule)| {
             rule.index = index;
             let state = same_as(index).and_then(|at| states.get_mut(at)?.take());
-            let state = state.map(|state| RuleState { rule: rule.clone(), ..state });
+            let state = state.map(|state| RuleState {
+                rule: rule.clone(),
+                ..state
+            });
             state.unwrap_or_else(|| RuleState::new(rule))
         });
         let rules: Vec<_> = rules.collect();

@@ -78,7 +78,11 @@ impl ChosenArgs {
 /// Quotes a value of a filter, unless it is a list.
 fn listed(value: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '_' | '.');
-    if value.chars().all(is_plain) { value.into() } else { quoted(value) }
+    if value.chars().all(is_plain) {
+        value.into()
+    } else {
+        quoted(value)
+    }
 }
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

@@ -68,9 +68,14 @@ impl AlertSettings {
             let what = text::safe(what.as_bytes());
             // The same words may be sound for other rows.
             let others = [TargetKind::System, TargetKind::Part, TargetKind::Process];
-            let other = others.into_iter().find(|other| Rule::new(&self.name, *other, &self.when).is_ok());
+            let other = others
+                .into_iter()
+                .find(|other| Rule::new(&self.name, *other, &self.when).is_ok());
             match other.map(TargetKind::id) {
-                Some(other) => format!("these are figures of {other}, not of {}: add on = \"{other}\"", kind.id()),
+                Some(other) => format!(
+                    "these are figures of {other}, not of {}: add on = \"{other}\"",
+                    kind.id()
+                ),
                 None => format!("not a condition: {what}"),
             }
         })?;

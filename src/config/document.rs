@@ -173,7 +173,7 @@ pub(super) fn found(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Describes an unknown name. Suggests the nearest known one, then lists all of them.
+/// Describes an unknown name. Suggests the known ones most like it; if there are none, lists those known, unless they are many.
 pub fn unknown<'n>(kind: &str, name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     /// More names are no help.
     const MAX_HINTS: usize = 3;

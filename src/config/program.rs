@@ -63,8 +63,7 @@ fn find_nested(command: &[&OsStr], path: &OsStr, depth: usize) -> Result<PathBuf
     }
     rustix::fs::accessat(CWD, &found, Access::EXEC_OK, AtFlags::empty()).map_err(io::Error::from)?;
     if depth < MAX_NESTED {
-        if let Some(line) = interpreter_line(&found)
-        {
+        if let Some(line) = interpreter_line(&found) {
             find_nested(&words(&line), path, depth + 1)?;
         }
         if found.file_name() == Some(OsStr::new("env")) {

@@ -268,7 +268,11 @@ impl RowTable<'_> {
         let distinct = distinct(columns);
         let rows = self.rows.iter().map(|(depth, row)| {
             let object = Object::default();
-            let object = if self.is_tree { object.put(DEPTH, *depth) } else { object };
+            let object = if self.is_tree {
+                object.put(DEPTH, *depth)
+            } else {
+                object
+            };
             put_values(object, row, &distinct)
         });
         rows.collect()

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::cli::Exit;
 use super::alert;
+use crate::cli::Exit;
 use crate::config::fault::{shown, shown_path};
 use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
 
@@ -61,7 +61,11 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
         ConfigAction::Theme { name: Some(name) } => match theme::SHIPPED.iter().find(|(known, _)| known == name) {
             Some((_, text)) => out.write_all(text.as_bytes())?,
             None => {
-                writeln!(err, "zmtop: {}", unknown("theme", name, theme::SHIPPED.map(|(name, _)| name)))?;
+                writeln!(
+                    err,
+                    "zmtop: {}",
+                    unknown("theme", name, theme::SHIPPED.map(|(name, _)| name))
+                )?;
                 return Ok(Exit::Usage);
             }
         },

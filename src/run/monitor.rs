@@ -28,10 +28,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 pub(super) use self::feeds::StartFleet;
-pub(super) use self::reload::Reload;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
+pub(super) use self::reload::Reload;
 use self::tracer::Tracer;
 use super::runtime::runtime;
 use super::{process, terminal};
@@ -127,7 +127,9 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     notifiers.replace(config.settings.alerts.clone());
     let watched = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended));
     if let Err(error) = watched {
-        config.warnings.push(format!("changes of the config are not seen: {error}"));
+        config
+            .warnings
+            .push(format!("changes of the config are not seen: {error}"));
     }
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);

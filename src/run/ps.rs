@@ -16,7 +16,9 @@ use super::past::{self, Past};
 use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, local_time, parse_at, scan_options};
 use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, written};
-use crate::cli::{CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set};
+use crate::cli::{
+    CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set,
+};
 use crate::columns::{Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
@@ -100,7 +102,12 @@ impl PsArgs {
     /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
     /// settings.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
-        set(settings, "FILTER", "ui.filter", Some(&self.chosen.added_to(&self.filter.join(" "))))?;
+        set(
+            settings,
+            "FILTER",
+            "ui.filter",
+            Some(&self.chosen.added_to(&self.filter.join(" "))),
+        )?;
         set(settings, "--every", "sampler.interval", self.every.as_deref())?;
         if self.by != Some(GroupBy::Mapping) {
             return self.table.apply(settings, "ui.columns");

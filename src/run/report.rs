@@ -37,9 +37,10 @@ pub(super) fn wanted<T: TableKind>(
 ) -> Result<Wanted<T>, UsageError> {
     let settings = settings(&args.paths, &args.table.units, env)?;
     let find = |option, id: &str| {
-        known.iter().find(|column| column.id == id).ok_or_else(|| {
-            UsageError::option(option, unknown("column", id, known.iter().map(|column| column.id)))
-        })
+        known
+            .iter()
+            .find(|column| column.id == id)
+            .ok_or_else(|| UsageError::option(option, unknown("column", id, known.iter().map(|column| column.id))))
     };
     let columns = match &args.table.columns {
         Some(typed) => {

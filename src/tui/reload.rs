@@ -13,7 +13,8 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     let new = match read {
         Ok(new) => *new,
         Err(why) => {
-            app.screen.fail(format!("the config is not read again, the former one stays: {why}"));
+            app.screen
+                .fail(format!("the config is not read again, the former one stays: {why}"));
             return Vec::new();
         }
     };
@@ -93,7 +94,9 @@ fn changed(app: &App, new: &Settings) -> Vec<String> {
 fn values(settings: &mut Settings) -> Vec<(String, String)> {
     let tables = settings.tables().into_iter();
     let values = tables.flat_map(|(table, settings)| {
-        let value = move |setting: crate::config::setting::SettingRef<'_>| (format!("{table}.{}", setting.name), setting.to_toml());
+        let value = move |setting: crate::config::setting::SettingRef<'_>| {
+            (format!("{table}.{}", setting.name), setting.to_toml())
+        };
         settings.into_iter().map(value).collect::<Vec<_>>()
     });
     values.collect()

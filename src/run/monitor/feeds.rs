@@ -173,7 +173,10 @@ impl Notifiers {
 
     /// Returns true if the bell should ring.
     fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        self.all.lock().last().is_some_and(|notifier| notifier.notify(event, host))
+        self.all
+            .lock()
+            .last()
+            .is_some_and(|notifier| notifier.notify(event, host))
     }
 }
 

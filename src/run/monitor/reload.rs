@@ -31,7 +31,12 @@ fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
 
 /// Watches the files of a config on a thread of its own, since a file may be on a disk that does not answer. Sends the new
 /// config, or what is wrong with it, after each change.
-pub(super) fn watch(config: &Config, reload: Reload, send: SyncSender<Input>, ended: Arc<AtomicBool>) -> std::io::Result<()> {
+pub(super) fn watch(
+    config: &Config,
+    reload: Reload,
+    send: SyncSender<Input>,
+    ended: Arc<AtomicBool>,
+) -> std::io::Result<()> {
     let mut files = config.files();
     let mut read = stamps(&files);
     std::thread::Builder::new().name("zmtop-config".into()).spawn(move || {

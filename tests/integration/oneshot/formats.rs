@@ -38,10 +38,20 @@ fn json_has_one_shape_whatever_columns_are_chosen() {
     for document in [&all, &some, &tree] {
         assert_eq!(document["schema"], "zmtop-table/1");
         assert_eq!(document["totals"]["pss"], 4000 << 10);
-        let row = |pid: u64| document["rows"].as_array().unwrap().iter().find(|row| row["pid"] == pid).unwrap();
+        let row = |pid: u64| {
+            document["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|row| row["pid"] == pid)
+                .unwrap()
+        };
         for (key, value) in all["rows"][0].as_object().unwrap() {
             let same = row(7).get(key);
-            assert!(same.is_none_or(|same| same == value || key == "unread"), "{key}: {same:?}");
+            assert!(
+                same.is_none_or(|same| same == value || key == "unread"),
+                "{key}: {same:?}"
+            );
         }
         for key in ["pid", "command", "pss", "cmdline"] {
             assert!(row(7).get(key).is_some(), "{key}: {document}");
