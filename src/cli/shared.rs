@@ -53,10 +53,10 @@ impl TableArgs {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChosenArgs {
     /// List only processes of this user, as user:NAME does
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(id = "of_user", short = 'u', value_name = "NAME")]
     pub user: Option<String>,
     /// List only these processes, as pid:N does
-    #[arg(short, long, value_name = "N,M")]
+    #[arg(id = "of_pid", short = 'p', value_name = "N,M")]
     pub pid: Option<String>,
 }
 

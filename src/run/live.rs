@@ -82,7 +82,7 @@ impl MonitorArgs {
         set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
         if self.chosen != ChosenArgs::default() {
             let filter = self.chosen.added_to(self.filter.as_deref().unwrap_or_default());
-            set(settings, "--user, --pid", "ui.filter", Some(&filter))?;
+            set(settings, "-u, -p", "ui.filter", Some(&filter))?;
         }
         set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
         if self.tree {

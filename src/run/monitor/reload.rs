@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Input;
 use crate::cli::UsageError;
 use crate::config::Config;
+use crate::config::fault::shown_path;
 use crate::tui::Event;
 
 /// Reads the config with the options of the command line.
@@ -39,6 +40,10 @@ pub(super) fn watch(
 ) -> std::io::Result<()> {
     let mut files = config.files();
     let mut read = stamps(&files);
+    let folder = config
+        .file
+        .as_ref()
+        .map(|file| format!("{}/", shown_path(file.parent().unwrap_or(file))));
     std::thread::Builder::new().name("zmtop-config".into()).spawn(move || {
         let mut seen = read.clone();
         while !ended.load(Ordering::SeqCst) {
@@ -49,10 +54,10 @@ pub(super) fn watch(
                 if let Ok(config) = &config {
                     files = config.files();
                 }
-                let config = config.map(Box::new).map_err(|error| {
-                    let lines: Vec<_> = error.to_string().lines().map(str::to_owned).collect();
-                    lines.join("; ")
-                });
+                // A line has little room: the place of the files is known.
+                let folder = folder.as_deref().unwrap_or_default();
+                let config = config.map(Box::new);
+                let config = config.map_err(|error| error.to_string().replace(folder, "").replace('\n', "; "));
                 if send.send(Input::Event(Event::Config(config))).is_err() {
                     return;
                 }
