@@ -327,7 +327,7 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
         .iter()
         .filter_map(|c| Some((c.metric?, c.help_of_metric())));
     // Words that are names in the kernel or of the field too.
-    let known = ["PSS", "RSS", "USS", "RAM", "SWAP"];
+    let known = ["PSS", "RSS", "USS", "VRAM", "GPU", "BPF"];
     let titles: Vec<_> = COLUMNS
         .iter()
         .map(|column| column.title)
