@@ -335,7 +335,7 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
         .collect();
     for (metric, help) in of_groups.chain(of_the_machine) {
         for word in [
-            "≤", "≥", "Filter:", "shown", "screen", "column", "press", " row ", "Sorted",
+            "≤", "≥", "Filter:", "shown", "screen", "column", "pressed", " row ", "Sorted",
         ] {
             assert!(!help.contains(word), "{metric}: {word}: {help}");
         }
