@@ -204,7 +204,7 @@ fn what_does_not_work_is_refused_with_code_2() {
         ("config", "Usage"),
         ("config frob", "frob"),
         ("--sort", "--sort"),
-        ("--theme a\u{1b}[31mb\u{7} x", "x"),
+        ("--theme a\u{1b}[31mb\u{7} --x\u{7}y", "--x"),
     ] {
         let e = parse(line).unwrap_err();
         assert_eq!(e.exit, Exit::Usage, "{line}");
