@@ -70,7 +70,7 @@ impl AlertSettings {
             let others = [TargetKind::System, TargetKind::Part, TargetKind::Process];
             let other = others
                 .into_iter()
-                .find(|other| Rule::new(&self.name, *other, &self.when).is_ok());
+                .find(|other| Rule::new(&self.name, *other, &self.when).is_ok_and(|rule| !rule.uses_text()));
             match other.map(TargetKind::id) {
                 Some(other) => format!(
                     "these are figures of {other}, not of {}: add on = \"{other}\"",
