@@ -8,12 +8,12 @@ mod shared;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
-    CgroupArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs, TableArgs,
-    UnitsArgs, UsageError,
+    CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs,
+    TableArgs, UnitsArgs, UsageError,
 };
 pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
 
@@ -34,8 +34,9 @@ use crate::text;
     name = "zmtop",
     version,
     about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
-    after_help = "Exit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
-                  config. 3: the data could not be read. 4: the output could not be written. 128 + N: ended by signal N."
+    after_help = "Words that are no command are a filter: zmtop user:alice 'pss>100M'.\n\nExit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
+                  config. 3: the data could not be read. 4: the output could not be written. 5: not yet judged: --check or a filter found nothing, \
+                  but too little of the past is known to say so. 128 + N: ended by signal N."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub enum Command {
     /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
     /// Print a breakdown of the system's memory: RAM, swap and compressed memory
-    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
     Mem(MachineArgs),
     /// Print the mappings of processes, summed by name
     Maps(MapsArgs),
@@ -96,15 +97,103 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Early> {
 }
 
 fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let words = take_words(&mut args)?;
     let mut command = Cli::command();
-    let matches = command.try_get_matches_from_mut(args)?;
+    let is_json = |arg: &OsString| arg == "--json";
+    let format = OsString::from("--format=json");
+    let mut matches = command.try_get_matches_from_mut(&args);
+    // A command without that option has no other format either.
+    if args.iter().any(is_json)
+        && matches
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::UnknownArgument)
+    {
+        let named = args.iter().map(|arg| if is_json(arg) { &format } else { arg });
+        let with_format = Cli::command().try_get_matches_from(named);
+        matches = with_format.or(matches);
+    }
+    let matches = matches.map_err(with_way)?;
     // The monitor's options mean nothing to another command; of those that both have, only global ones may stand before.
     let is_typed = |arg: &Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let own = |arg: &&Arg| !arg.is_global_set() && is_typed(arg);
     let option = command.get_arguments().find(own).map(ToString::to_string);
-    if let (Some(name), Some(option)) = (matches.subcommand_name(), option) {
-        let what = format!("{option} before `{name}` is an option of the monitor; options of `{name}` go after it");
-        return Err(command.error(ErrorKind::ArgumentConflict, what));
+    if let Some(name) = matches.subcommand_name() {
+        let before = words.first().map(|word| format!("`{word}`"));
+        if let Some(before) = option
+            .map(|option| format!("{option} before"))
+            .or(before.map(|word| format!("{word} before")))
+        {
+            let what = format!("{before} `{name}` is of the monitor; options and filters of `{name}` go after it");
+            return Err(command.error(ErrorKind::ArgumentConflict, what));
+        }
     }
-    Cli::from_arg_matches(&matches)
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    if !words.is_empty() {
+        let filter = words.join(" ");
+        cli.monitor.filter = Some(match cli.monitor.filter {
+            Some(other) => format!("({other}) ({filter})"),
+            None => filter,
+        });
+    }
+    Ok(cli)
+}
+
+/// Takes the words of a filter for the monitor out of a command line: those that are neither options nor a command.
+fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
+    let mut words = Vec::new();
+    loop {
+        let mut command = Cli::command().allow_external_subcommands(true);
+        // Errors are reported once all words are known.
+        let Ok(matches) = command.try_get_matches_from_mut(&*args) else {
+            break;
+        };
+        let Some((name, rest)) = matches
+            .subcommand()
+            .filter(|(name, _)| command.find_subcommand(name).is_none())
+        else {
+            break;
+        };
+        let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '-');
+        if is_plain && text::nearest(name, command.get_subcommands().map(clap::Command::get_name)).is_some() {
+            // A command with a typing error.
+            Cli::command().try_get_matches_from(&*args)?;
+        }
+        words.push(name.to_owned());
+        let after = rest.get_many::<OsString>("").map_or(0, Iterator::count);
+        args.remove(args.len() - after - 1);
+    }
+    Ok(words)
+}
+
+/// What other monitors call it, and what it is here.
+const WAYS: [(&str, &str); 7] = [
+    (
+        "--json",
+        "zmtop ps --format json prints JSON, --format rows a line a process",
+    ),
+    (
+        "-n",
+        "zmtop ps --top N lists N rows; zmtop ps --every TIME --count N prints N tables",
+    ),
+    ("-b", "zmtop ps --every TIME prints tables without a screen"),
+    (
+        "-d",
+        "--interval TIME sets the time between snapshots; of zmtop ps, --every TIME",
+    ),
+    ("-u", "user:NAME is a filter: zmtop user:NAME"),
+    ("-p", "pid:N is a filter: zmtop pid:1,1234"),
+    ("-s", "--sort KEY sorts"),
+];
+
+/// Adds the way to an error about an option that other monitors have.
+fn with_way(mut error: clap::Error) -> clap::Error {
+    let typed = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(typed)) if error.kind() == ErrorKind::UnknownArgument => typed.clone(),
+        _ => return error,
+    };
+    if let Some((_, way)) = WAYS.iter().find(|(option, _)| typed == *option) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));
+    }
+    error
 }

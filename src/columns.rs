@@ -67,6 +67,8 @@ pub struct Column<T: TableKind = Processes> {
     pub grows: bool,
     /// The Prometheus metric name, if it is exported.
     pub metric: Option<&'static str>,
+    /// The help of that metric, if that of the column speaks of the screen.
+    pub metric_help: Option<&'static str>,
     /// True if the sum over rows is meaningful: shown in the totals row and for folded subtrees.
     pub additive: bool,
     /// True for a change over a time that the user chose. The heading shows that time.
@@ -154,6 +156,7 @@ impl<T: TableKind> Column<T> {
             width: 5,
             grows: false,
             metric: None,
+            metric_help: None,
             additive: true,
             timed: false,
             ascending: false,
@@ -187,6 +190,13 @@ impl<T: TableKind> Column<T> {
     const fn metric(self, name: &'static str) -> Self {
         Self {
             metric: Some(name),
+            ..self
+        }
+    }
+
+    const fn metric_help(self, help: &'static str) -> Self {
+        Self {
+            metric_help: Some(help),
             ..self
         }
     }
@@ -238,6 +248,14 @@ impl<T: TableKind> Column<T> {
         }
     }
 
+    /// Returns the text that explains its metric.
+    pub const fn help_of_metric(&self) -> &'static str {
+        match self.metric_help {
+            Some(help) => help,
+            None => self.help,
+        }
+    }
+
     pub fn menu_label(&self) -> String {
         let sentence = self.help.split(". ").next().unwrap_or_default();
         let first = sentence.split(": ").next().unwrap_or_default();
@@ -276,7 +294,7 @@ impl<T: TableKind> Column<T> {
 
 /// A set of kinds of data that must be read for a column. Each kind has its own cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs(u16);
+pub struct Needs(u32);
 
 impl Needs {
     /// Only the list of processes.
@@ -313,6 +331,8 @@ impl Needs {
     /// Reclaimable memory, events and peak of each cgroup: `memory.stat` and other files. With
     /// [`Self::CGROUP_FIGURES`].
     pub const CGROUP_DETAILS: Self = Self(1 << 15);
+    /// The referenced bits of processes that the user chose in the monitor.
+    pub const REFERENCED: Self = Self(1 << 16);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -337,6 +357,16 @@ impl Needs {
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    /// Returns true if a single snapshot does not have it.
+    pub const fn is_beyond_one_snapshot(self) -> bool {
+        self.contains(Self::HISTORY) || self.is_only_of_the_monitor()
+    }
+
+    /// Returns true if it begins with a key that is pressed in the monitor.
+    pub const fn is_only_of_the_monitor(self) -> bool {
+        self.contains(Self::MARK) || self.contains(Self::REFERENCED)
     }
 
     pub const fn contains(self, other: Self) -> bool {

@@ -60,6 +60,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the files that it is read from. They need not exist.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Some(file) = &self.file else { return Vec::new() };
+        let theme = format!("themes/{}.toml", self.settings.ui.theme);
+        let beside = ["keymap.toml", &theme, "themes/default.toml", "themes/light.toml"];
+        let beside = beside.map(|name| env::directory(file).join(name));
+        beside.into_iter().chain([file.clone()]).collect()
+    }
+
     /// Reads `explicit`, or the file that the environment names, over the shipped settings. Likewise reads
     /// `keymap.toml` and `themes/NAME.toml` beside it. Files need not exist, except `explicit`. Without `explicit`,
     /// files that this user may not read count as absent.
@@ -210,7 +219,7 @@ pub fn load_theme(name: &str, files: &Files, env: &Env) -> Result<Theme, NoTheme
         theme.ok_or_else(|| {
             let what = unknown("theme", name, [AUTO].into_iter().chain(theme::SHIPPED.map(|(n, _)| n)));
             let own = theme_file(name, files).map(|own| fault::shown_path(&own));
-            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}, or the file {own}")))
+            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what} Nor is there {own}")))
         })
     };
     let named = load(match name {

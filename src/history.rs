@@ -267,6 +267,15 @@ impl History {
         self.first
     }
 
+    /// Returns the time since when the first process is known, also from a resumed history.
+    pub fn known_since(&self) -> Option<Duration> {
+        let starts = self
+            .processes
+            .values()
+            .filter_map(|process| process.row.footprint_series().start());
+        starts.chain(self.first).min()
+    }
+
     pub const fn suspends(&self) -> &Suspends {
         &self.suspends
     }

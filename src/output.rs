@@ -27,7 +27,7 @@ pub mod text_table;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use data::{DataTable, Document};
+use data::{DataTable, Document, Object};
 
 use crate::units::Units;
 
@@ -37,21 +37,28 @@ pub enum Format {
     /// Human-readable.
     #[default]
     Table,
-    /// One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read.
+    /// One object.
     Json,
-    /// One object per line; with --every, one per interval.
+    /// One object on a line for each row, such as a process: jq .pid.
+    Rows,
+    /// One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads.
     Ndjson,
     /// RFC 4180, safe for spreadsheets.
     Csv,
 }
 
 impl Format {
-    /// Returns true if `ps` writes a table in it. The other formats hold the whole snapshot.
+    /// Returns true if `ps` writes a table in it. The other format holds the whole snapshot.
     pub const fn is_table(self) -> bool {
         match self {
-            Self::Table | Self::Csv => true,
-            Self::Json | Self::Ndjson => false,
+            Self::Table | Self::Json | Self::Rows | Self::Csv => true,
+            Self::Ndjson => false,
         }
+    }
+
+    /// Returns true if rows are objects, of which a program picks the values that it wants.
+    pub const fn has_objects(self) -> bool {
+        matches!(self, Self::Json | Self::Rows)
     }
 }
 
@@ -78,6 +85,11 @@ pub trait Report {
         vec![self.document()]
     }
 
+    /// Returns the rows as objects.
+    fn rows(&self) -> Vec<Object<'_>> {
+        self.table().into_objects()
+    }
+
     fn table(&self) -> DataTable<'_>;
 }
 
@@ -87,6 +99,7 @@ pub fn write(out: &mut dyn Write, report: &dyn Report, format: Format) -> io::Re
         Format::Table => report.text(out),
         Format::Json => json::document(out, &report.document()),
         Format::Ndjson => report.lines().iter().try_for_each(|line| json::line(out, line)),
+        Format::Rows => report.rows().iter().try_for_each(|row| json::line(out, row)),
         Format::Csv => csv::write(out, report.table()),
     }
 }

@@ -15,6 +15,7 @@ pub mod live;
 pub mod maps;
 pub mod mem;
 pub mod monitor;
+pub mod past;
 pub mod process;
 mod prove;
 pub mod ps;
@@ -65,7 +66,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             subcommand(&command, &env)
         }
         Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
-            Ok(config) => live::run(&monitor, config, None, &env),
+            Ok(config) => {
+                let (args, place) = (monitor.clone(), env.clone());
+                live::run(&monitor, config, None, Box::new(move || args.configure(&place)), &env)
+            }
             Err(error) => usage(&error).into(),
         },
     }
@@ -76,7 +80,11 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         #[cfg(feature = "network")]
         Command::Fleet(args) => {
             return match fleet::configure(args, env) {
-                Ok((config, start)) => live::run(&args.monitor, config, Some(start), env),
+                Ok((config, start)) => {
+                    let (own, place) = (args.clone(), env.clone());
+                    let reload = Box::new(move || own.configure(&place));
+                    live::run(&args.monitor, config, Some(start), reload, env)
+                }
                 Err(error) => usage(&error).into(),
             };
         }

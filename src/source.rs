@@ -1,6 +1,6 @@
 //! Reads snapshots from files that zmtop wrote. Snapshots of many hosts come from `fleet`.
 //!
-//! A file is recognized by its content: the output of `zmtop ps --format json` or `ndjson`, plain or compressed by zstd.
+//! A file is recognized by its content: the output of `zmtop ps --format ndjson`, plain or compressed by zstd.
 //! `run` calls this module for `--from`. It does not know how the snapshots are used.
 //!
 //! ```text

@@ -428,17 +428,24 @@ pub(crate) const fn same(a: &str, b: &str) -> bool {
 
 /// Returns the known name most similar to `typed`, with at most one typing error in three letters.
 pub fn nearest<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    similar(typed, known).into_iter().next()
+}
+
+/// Returns the known names similar to `typed`, with at most one typing error in three letters, the most similar first.
+pub fn similar<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     // The distance takes time proportional to the product of the lengths, and a file may contain a name of any length.
     const LONGEST: usize = 64;
     if typed.len() > LONGEST {
-        return None;
+        return Vec::new();
     }
     let typed = typed.to_lowercase();
-    known
-        .into_iter()
+    let errors = |name: &str| {
         // This distance counts two swapped letters, the most common mistake, as one error.
-        .map(|name| (strsim::osa_distance(&typed, &name.to_lowercase()), name))
-        .filter(|(errors, name)| *errors <= name.chars().count().max(3) / 3)
-        .min_by_key(|(errors, _)| *errors)
-        .map(|(_, name)| name)
+        let errors = strsim::osa_distance(&typed, &name.to_lowercase());
+        (errors <= name.chars().count().max(3) / 3).then_some(errors)
+    };
+    let known = known.into_iter();
+    let mut found: Vec<_> = known.filter_map(|name| Some((errors(name)?, name))).collect();
+    crate::order::sort_by_key(&mut found, |(errors, _)| *errors);
+    found.into_iter().map(|(_, name)| name).collect()
 }

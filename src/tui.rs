@@ -29,6 +29,7 @@ pub mod page;
 mod panel;
 pub mod popup;
 pub mod prompt;
+mod reload;
 pub mod rows;
 pub mod update;
 pub mod view;

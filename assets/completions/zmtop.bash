@@ -67,11 +67,20 @@ _zmtop() {
             zmtop__subcmd__config,help)
                 cmd="zmtop__subcmd__config__subcmd__help"
                 ;;
+            zmtop__subcmd__config,keymap)
+                cmd="zmtop__subcmd__config__subcmd__keymap"
+                ;;
             zmtop__subcmd__config,path)
                 cmd="zmtop__subcmd__config__subcmd__path"
                 ;;
             zmtop__subcmd__config,show)
                 cmd="zmtop__subcmd__config__subcmd__show"
+                ;;
+            zmtop__subcmd__config,test-alert)
+                cmd="zmtop__subcmd__config__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__config,theme)
+                cmd="zmtop__subcmd__config__subcmd__theme"
                 ;;
             zmtop__subcmd__config__subcmd__help,check)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__check"
@@ -82,11 +91,20 @@ _zmtop() {
             zmtop__subcmd__config__subcmd__help,help)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__help"
                 ;;
+            zmtop__subcmd__config__subcmd__help,keymap)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__keymap"
+                ;;
             zmtop__subcmd__config__subcmd__help,path)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__path"
                 ;;
             zmtop__subcmd__config__subcmd__help,show)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__show"
+                ;;
+            zmtop__subcmd__config__subcmd__help,test-alert)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__config__subcmd__help,theme)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__theme"
                 ;;
             zmtop__subcmd__help,cache)
                 cmd="zmtop__subcmd__help__subcmd__cache"
@@ -136,11 +154,20 @@ _zmtop() {
             zmtop__subcmd__help__subcmd__config,default)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__default"
                 ;;
+            zmtop__subcmd__help__subcmd__config,keymap)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__keymap"
+                ;;
             zmtop__subcmd__help__subcmd__config,path)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__path"
                 ;;
             zmtop__subcmd__help__subcmd__config,show)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__show"
+                ;;
+            zmtop__subcmd__help__subcmd__config,test-alert)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__help__subcmd__config,theme)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__theme"
                 ;;
             zmtop__subcmd__help__subcmd__kernel,callers)
                 cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__callers"
@@ -182,7 +209,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
+            opts="-f -u -p -r -h -V --interval --filter --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -197,6 +224,14 @@ _zmtop() {
                     return 0
                     ;;
                 -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -275,7 +310,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -312,7 +347,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config)
-            opts="-h --config --help show check path default help"
+            opts="-h --config --help show check path default keymap theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -366,7 +401,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config__subcmd__help)
-            opts="show check path default help"
+            opts="show check path default keymap theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -421,6 +456,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__keymap)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__config__subcmd__help__subcmd__path)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -442,6 +491,52 @@ _zmtop() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__test__subcmd__alert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__theme)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__keymap)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -485,8 +580,44 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__config__subcmd__test__subcmd__alert)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__theme)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__fleet)
-            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --cgroup --help"
+            opts="-u -p -r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --readonly --proc-root --cgroup --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -517,6 +648,14 @@ _zmtop() {
                     return 0
                     ;;
                 --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -599,7 +738,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -660,7 +799,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config)
-            opts="show check path default"
+            opts="show check path default keymap theme test-alert"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,6 +840,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__keymap)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__help__subcmd__config__subcmd__path)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -716,6 +869,34 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__test__subcmd__alert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__theme)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -975,7 +1156,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1087,7 +1268,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1129,7 +1310,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1179,7 +1360,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --at)
@@ -1251,7 +1432,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1281,7 +1462,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --at)
@@ -1312,12 +1493,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__ps)
-            opts="-r -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --cgroup --config --proc-root --from --help"
+            opts="-u -p -r -n -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --by)
                     COMPREPLY=($(compgen -W "command user unit container pod cgroup family mapping" -- "${cur}"))
                     return 0
@@ -1338,8 +1527,12 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --every)

@@ -46,6 +46,29 @@ impl Alerts {
         }
     }
 
+    /// Replaces the rules. `same_as` returns the index of the same rule among the present ones, whose state stays; others begin
+    /// anew.
+    pub fn replace(&mut self, rules: Vec<Rule>, same_as: impl Fn(usize) -> Option<usize>) {
+        let old = std::mem::take(self);
+        let mut states: Vec<_> = old.rules.into_iter().map(Some).collect();
+        let rules = rules.into_iter().enumerate().map(|(index, mut rule)| {
+            rule.index = index;
+            let state = same_as(index).and_then(|at| states.get_mut(at)?.take());
+            let state = state.map(|state| RuleState {
+                rule: rule.clone(),
+                ..state
+            });
+            state.unwrap_or_else(|| RuleState::new(rule))
+        });
+        let rules: Vec<_> = rules.collect();
+        *self = Self {
+            rules,
+            events: old.events,
+            evaluation: old.evaluation,
+        };
+        self.evaluation.tracked = self.rules.iter().map(RuleState::tracked).sum();
+    }
+
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.rules.iter().map(|state| &state.rule)
     }

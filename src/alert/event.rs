@@ -134,6 +134,11 @@ impl Rule {
         })
     }
 
+    /// Returns true if its condition is about names too.
+    pub const fn uses_text(&self) -> bool {
+        self.condition.uses_text()
+    }
+
     /// Returns the data that must be read of each process to evaluate the rule.
     pub fn needs(&self) -> Needs {
         match self.target_kind {

@@ -1,5 +1,6 @@
 //! Options that several commands share, how options change the settings, and exit codes.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use clap::{Arg, Args};
 
 use crate::config::{ConfigError, Env, Settings, column};
+use crate::filter::quoted;
 use crate::group::GroupBy;
 use crate::model::Missing;
 use crate::output::Format;
@@ -47,6 +49,42 @@ impl TableArgs {
     }
 }
 
+/// Options that are short for a part of a filter, as in other monitors.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChosenArgs {
+    /// List only processes of this user, as user:NAME does
+    #[arg(id = "of_user", short = 'u', value_name = "NAME")]
+    pub user: Option<String>,
+    /// List only these processes, as pid:N does
+    #[arg(id = "of_pid", short = 'p', value_name = "N,M")]
+    pub pid: Option<String>,
+}
+
+impl ChosenArgs {
+    /// Returns the filter with these parts.
+    pub(crate) fn added_to(&self, filter: &str) -> String {
+        let user = self.user.as_ref().map(|user| format!("user:{}", listed(user)));
+        let pid = self.pid.as_ref().map(|pid| format!("pid:{}", listed(pid)));
+        let filter = Some(filter.trim()).filter(|filter| !filter.is_empty());
+        let parts: Vec<_> = user.into_iter().chain(pid).collect();
+        match filter {
+            Some(filter) if !parts.is_empty() => format!("{} ({filter})", parts.join(" ")),
+            Some(filter) => filter.to_owned(),
+            None => parts.join(" "),
+        }
+    }
+}
+
+/// Quotes a value of a filter, unless it is a list.
+fn listed(value: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '_' | '.');
+    if value.chars().all(is_plain) {
+        value.into()
+    } else {
+        quoted(value)
+    }
+}
+
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitsArgs {
     /// Unit of byte figures: auto, k, m, g or bytes
@@ -81,7 +119,7 @@ impl ColorArgs {
 /// The options to read snapshots from a file. Each command has its own help for `--from`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceArgs {
-    /// Read snapshots from FILE, json or ndjson, plain or zstd; - is standard input
+    /// Read snapshots from FILE, as --format ndjson writes it, plain or zstd; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["proc_root", "cgroup"])]
     pub from: Option<PathBuf>,
     /// With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
@@ -264,6 +302,8 @@ pub enum Exit {
     Usage = 2,
     Unread = 3,
     Unwritten = 4,
+    /// Nothing was found, because nothing could be judged yet.
+    Unjudged = 5,
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -41,6 +41,8 @@ pub const BY_GROWTH: &[ColumnId] = &named(["trend", "growth", "history"]);
 /// The figures that every alert contains, whatever its condition.
 pub const ALERT: &[ColumnId] = &named(["pss", "swap", "footprint", "growth", "rss", "count"]);
 
+/// The columns that name a process, which each process has in data.
+pub const NAMES: [ColumnId; 2] = [PID, COMMAND];
 /// The columns of `ps`.
 pub const PS: &[ColumnId] = &named(["pid", "user", "swap", "uss", "pss", "rss", "command"]);
 /// The columns of `ps --tree`.

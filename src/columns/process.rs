@@ -36,6 +36,7 @@ const PSS: ColumnId = ColumnId::named("pss");
 type Entry = Column<Processes>;
 
 const OVER_TIME: Needs = Needs::MEMORY.and(Needs::HISTORY);
+const REFERENCED: Needs = Needs::MEMORY.and(Needs::REFERENCED);
 
 /// All columns, in the order of the column chooser.
 pub static COLUMNS: &[Entry] = &[
@@ -50,6 +51,9 @@ pub static COLUMNS: &[Entry] = &[
              Kernel: Pss in smaps_rollup.",
         )
         .metric("zmtop_pss_bytes")
+        .metric_help(
+            "Proportional set size: each resident page divided by the number of processes that map it. The sum over all processes counts every page once. Absent where it cannot be read. Kernel: Pss in smaps_rollup.",
+        )
         .priority(Priority::High),
     Entry::figure("dpss", "ΔPSS", Unit::Delta, 6, |r| delta(r, |c| c.pss))
         .timed()
@@ -169,7 +173,10 @@ pub static COLUMNS: &[Entry] = &[
          only forked processes share, as an upper bound, with ≤. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); \
          resident − shared in statm.",
     )
-    .metric("zmtop_pss_anon_bytes"),
+    .metric("zmtop_pss_anon_bytes")
+        .metric_help(
+            "The anonymous part of PSS: heap, stack, private writes. Absent where it cannot be read. Kernel: Pss_Anon in smaps_rollup (Linux 5.4).",
+        ),
     Entry::bytes("pss_file", "FILE", |r| memory(r, |m| m.pss_file)).help(
         "The file-backed part of PSS: programs, libraries, mapped files. Kernel: Pss_File in smaps_rollup (Linux 5.4).",
     )
@@ -198,13 +205,19 @@ pub static COLUMNS: &[Entry] = &[
          kernel has made huge pages of small ones, or a fault has brought a whole one. As of AGE. Kernel: AnonHugePages \
          in smaps_rollup.",
     )
-    .metric("zmtop_anon_huge_bytes"),
+    .metric("zmtop_anon_huge_bytes")
+        .metric_help(
+            "Anonymous memory in transparent huge pages, not divided among sharers, as of the last read of smaps_rollup. Kernel: AnonHugePages in smaps_rollup.",
+        ),
     Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
         "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
          sharers. It is in RSS and PSS, and is no growth and no leak. As of AGE. Kernel: LazyFree in smaps_rollup \
          (Linux 4.12).",
     )
-    .metric("zmtop_lazy_free_bytes"),
+    .metric("zmtop_lazy_free_bytes")
+        .metric_help(
+            "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among sharers, as of the last read of smaps_rollup. It is in RSS and PSS, and is no growth and no leak. Kernel: LazyFree in smaps_rollup (Linux 4.12).",
+        ),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(
@@ -213,6 +226,9 @@ pub static COLUMNS: &[Entry] = &[
              + BPF + MEMFD + URING.",
         )
         .metric("zmtop_held_bytes")
+        .metric_help(
+            "Memory held through file descriptors, which is in no process's PSS. Memory that several processes hold is divided among them, so that sums count it once; a lower bound where some of it could not be read. Formula: the sum of zmtop_held_gpu_bytes, _dmabuf_, _bpf_, _memfd_ and _uring_.",
+        )
         .needs(Needs::HELD),
     Entry::figure("held_unread", "HUNREAD", Unit::Count, 7, |r| {
         held_figures(r, |figures| {
@@ -280,6 +296,9 @@ pub static COLUMNS: &[Entry] = &[
              other regions of drm-resident-* in fdinfo.",
         )
         .metric("zmtop_held_vram_bytes")
+        .metric_help(
+            "Buffers in device memory (VRAM), which is neither in RAM nor in zmtop_held_bytes. Kernel: the regions of drm-resident-* in fdinfo that are not in RAM.",
+        )
         .needs(Needs::HELD),
     Entry::bytes("dmabuf", "DMABUF", |r| held(r, Some(HeldKind::DmaBuf), |f| f.of(HeldKind::DmaBuf)))
         .help(
@@ -287,6 +306,9 @@ pub static COLUMNS: &[Entry] = &[
              the driver's dma-bufs are in GPU. Kernel: size in fdinfo (Linux 5.3).",
         )
         .metric("zmtop_held_dmabuf_bytes")
+        .metric_help(
+            "Dma-bufs, each divided by the processes that hold it. If the process is a client of a graphics driver, the driver's dma-bufs are in zmtop_held_gpu_bytes. Kernel: size in fdinfo (Linux 5.3).",
+        )
         .needs(Needs::HELD),
     Entry::bytes("bpf", "BPF", |r| held(r, Some(HeldKind::Bpf), |f| f.of(HeldKind::Bpf)))
         .help("BPF maps and programs, each divided by the processes that hold it. Kernel: memlock in fdinfo.")
@@ -325,13 +347,19 @@ pub static COLUMNS: &[Entry] = &[
          verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME)
-    .metric("zmtop_verdict"),
+    .metric("zmtop_verdict")
+        .metric_help(
+            "The verdict on the footprint without pages of files: 1 shrinking, 2 steady, 3 warming, 4 growing, 5 leaking. Growth is reported after one to two minutes. A leak is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Absent until it is known.",
+        ),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
     })
     .help("How fast the lowest values of the footprint change; 0 if it is steady or paused. Filter: slope>1M/h.")
     .needs(OVER_TIME)
-    .metric("zmtop_slope_bytes_per_second"),
+    .metric("zmtop_slope_bytes_per_second")
+        .metric_help(
+            "How fast the lowest values of the footprint change; 0 if it is steady or paused.",
+        ),
     Entry::figure("confidence", "SURE%", Unit::Share, 5, |r| {
         trend(r, |t| Value::Share(t.confidence))
     })
@@ -340,7 +368,10 @@ pub static COLUMNS: &[Entry] = &[
          (trend.confidence) no growth is called a leak.",
     )
     .needs(OVER_TIME)
-    .metric("zmtop_leak_confidence_ratio"),
+    .metric("zmtop_leak_confidence_ratio")
+        .metric_help(
+            "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. Below 0.9 (trend.confidence in the config) no growth is called a leak.",
+        ),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
     })
@@ -370,7 +401,10 @@ pub static COLUMNS: &[Entry] = &[
          still take) and limit − what its processes hold.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
-    .metric("zmtop_full_in_seconds"),
+    .metric("zmtop_full_in_seconds")
+        .metric_help(
+            "How long until growth at zmtop_slope_bytes_per_second reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Absent where nothing grows.",
+        ),
     // Identity, state, program and activity of a process.
     Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
         let read_at = match (r.group, r.sample) {
@@ -609,7 +643,8 @@ pub static COLUMNS: &[Entry] = &[
     )
     .additive(true)
     .priority(Priority::High)
-    .metric("zmtop_processes"),
+    .metric("zmtop_processes")
+    .metric_help("Number of processes in the group."),
     Entry::figure("orphans", "ORPHAN", Unit::Count, 6, |r| {
         r.population.map_or(Value::Blank, |number| Value::Count(number.orphans.into()))
     })
@@ -676,6 +711,9 @@ pub static COLUMNS: &[Entry] = &[
              kernel cannot reclaim. Formula: CGMEM − CGFIRST.",
         )
         .metric("zmtop_cgroup_unreclaimable_bytes")
+        .metric_help(
+            "The memory of the cgroup that must stay, unless it goes to swap: anonymous and shared memory, and what the kernel cannot reclaim. Formula: memory.current − zmtop_cgroup_reclaimable_bytes.",
+        )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
@@ -695,6 +733,9 @@ pub static COLUMNS: &[Entry] = &[
              inactive_file of memory.stat of the cgroup path.",
         )
         .metric("zmtop_cgroup_working_set_bytes")
+        .metric_help(
+            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike zmtop_cgroup_unreclaimable_bytes it includes active file pages and reclaimable slab, which the kernel frees before it kills. Formula: memory.current − inactive_file of memory.stat.",
+        )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
@@ -704,6 +745,9 @@ pub static COLUMNS: &[Entry] = &[
              its processes down; max if there is none. Kernel: memory.high of the cgroup path.",
         )
         .metric("zmtop_cgroup_high_bytes")
+        .metric_help(
+            "The soft limit of the cgroup, its own or one above it, from which on the kernel reclaims its memory and slows its processes down; absent if there is none. Kernel: memory.high of the cgroup path.",
+        )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP),
@@ -763,18 +807,21 @@ pub static COLUMNS: &[Entry] = &[
              in full. Kernel: Referenced in smaps, after clear_refs.",
         )
         .additive(false)
-        .applies_to(AppliesTo::Processes),
+        .applies_to(AppliesTo::Processes)
+        .needs(REFERENCED),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
             "Resident pages that the process did not touch since c was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
-        .applies_to(AppliesTo::Processes),
+        .applies_to(AppliesTo::Processes)
+        .needs(REFERENCED),
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
     .help("Time from `c` to the last read of the referenced bits. Formula: time since clear_refs was written.")
-    .applies_to(AppliesTo::Processes),
+    .applies_to(AppliesTo::Processes)
+    .needs(REFERENCED),
 ];
 
 /// A column by its index in [`COLUMNS`].
@@ -799,6 +846,16 @@ impl ColumnId {
 
     pub fn get(self) -> &'static Column {
         &COLUMNS[self.0]
+    }
+
+    /// Returns true if the value of a column over time is not known yet for this row.
+    pub fn is_open(self, row: &Row<'_>) -> bool {
+        match (self.get().value)(row) {
+            Value::Missing(Missing::Pending) => true,
+            // Such as the time to a limit, of what does not grow.
+            Value::Blank => row.trend.is_none_or(|judged| judged.verdict == Verdict::Unknown),
+            _ => false,
+        }
     }
 
     pub fn all() -> impl Iterator<Item = Self> {

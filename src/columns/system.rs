@@ -62,7 +62,10 @@ pub static COLUMNS: &[Entry] = &[
         "Kernel: MemTotal in meminfo; in a container, and with --cgroup, its limit; the figures below are then its \
          own.",
     )
-    .metric("zmtop_system_memory_total_bytes"),
+    .metric("zmtop_system_memory_total_bytes")
+        .metric_help(
+            "The RAM. In a container, and with --cgroup, its limit; the other metrics of memory are then its own. Kernel: MemTotal in meminfo.",
+        ),
     bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo.")
     .metric("zmtop_system_memory_free_bytes"),
     bytes("mem_available", |r| Value::bytes(r.snapshot.system.available())).help(
@@ -72,7 +75,10 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_system_memory_available_bytes"),
     bytes("mem_used", |r| Value::bytes(r.snapshot.system.used()))
         .help("RAM in use. Formula: MemTotal − mem_available.")
-    .metric("zmtop_system_memory_used_bytes"),
+    .metric("zmtop_system_memory_used_bytes")
+        .metric_help(
+            "RAM in use. Formula: zmtop_system_memory_total_bytes − zmtop_system_memory_available_bytes.",
+        ),
     figure("mem_percent", Unit::Share, |r| {
         share(r.snapshot.system.used(), r.snapshot.system.mem_total)
     })
@@ -157,7 +163,10 @@ pub static COLUMNS: &[Entry] = &[
         "The time until the limit of the machine's memory or of a cgroup is reached at the present pace, while that is \
          reported as a danger: within trend.danger. Filter: full_in<10m.",
     )
-    .metric("zmtop_system_full_in_seconds"),
+    .metric("zmtop_system_full_in_seconds")
+        .metric_help(
+            "The time until the limit of the machine's memory or of a cgroup is reached at the present pace, while that is reported as a danger (trend.danger in the config).",
+        ),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
         Ok(list) => Value::Count(list.len() as u64),
         Err(e) => Value::Missing(*e),

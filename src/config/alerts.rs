@@ -63,7 +63,22 @@ impl AlertSettings {
     pub fn rule(&self) -> Result<Rule, String> {
         let kind = TargetKind::from_id(&self.on).unwrap_or(TargetKind::Process);
         let rule = Rule::new(&self.name, kind, &self.when);
-        let mut rule = rule.map_err(|e| format!("not a condition: {}", text::safe(e.to_string().as_bytes())))?;
+        let mut rule = rule.map_err(|e| {
+            let what = e.to_string();
+            let what = text::safe(what.as_bytes());
+            // The same words may be sound for other rows.
+            let others = [TargetKind::System, TargetKind::Part, TargetKind::Process];
+            let other = others
+                .into_iter()
+                .find(|other| Rule::new(&self.name, *other, &self.when).is_ok_and(|rule| !rule.uses_text()));
+            match other.map(TargetKind::id) {
+                Some(other) => format!(
+                    "these are figures of {other}, not of {}: add on = \"{other}\"",
+                    kind.id()
+                ),
+                None => format!("not a condition: {what}"),
+            }
+        })?;
         (rule.hold, rule.cooldown) = (self.hold, self.cooldown);
         Ok(rule)
     }

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::{Faults, shown};
-use crate::text::nearest;
+use crate::text::similar;
 
 /// Texts longer than this report only the first syntax fault, because every byte could be one.
 const RECOVER_BYTES: usize = 64 << 10;
@@ -173,9 +173,19 @@ pub(super) fn found(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Describes an unknown name. Suggests the nearest known one, then lists all of them.
+/// Describes an unknown name. Suggests the known ones most like it; if there are none, lists those known, unless they are many.
 pub fn unknown<'n>(kind: &str, name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    /// More names are no help.
+    const MAX_HINTS: usize = 3;
+    /// A longer list is not read.
+    const MAX_LISTED: usize = 30;
     let known: Vec<&str> = known.into_iter().collect();
-    let hint = nearest(name, known.iter().copied()).map_or(".".into(), |n| format!("; did you mean `{n}`?"));
-    format!("unknown {kind} `{}`{hint} Known: {}", shown(name), known.join(", "))
+    let mut hints = similar(name, known.iter().copied());
+    hints.truncate(MAX_HINTS);
+    let name = shown(name);
+    match hints.as_slice() {
+        [] if known.len() > MAX_LISTED => format!("unknown {kind} `{name}`: zmtop man lists the {}", known.len()),
+        [] => format!("unknown {kind} `{name}`. Known: {}", known.join(", ")),
+        hints => format!("unknown {kind} `{name}`; did you mean `{}`?", hints.join("`, `")),
+    }
 }

@@ -58,10 +58,12 @@ fn find_nested(command: &[&OsStr], path: &OsStr, depth: usize) -> Result<PathBuf
     if let Some(doubt) = place.doubt {
         return Err(Unfit::Distrusted(doubt));
     }
+    if !is_regular(&stat) {
+        return Err(io::Error::other("is no regular file").into());
+    }
+    rustix::fs::accessat(CWD, &found, Access::EXEC_OK, AtFlags::empty()).map_err(io::Error::from)?;
     if depth < MAX_NESTED {
-        if is_regular(&stat)
-            && let Some(line) = interpreter_line(&found)
-        {
+        if let Some(line) = interpreter_line(&found) {
             find_nested(&words(&line), path, depth + 1)?;
         }
         if found.file_name() == Some(OsStr::new("env")) {

@@ -65,12 +65,20 @@ fn make_empty(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the path of the file that holds the history. Neither it nor the directories above it need exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn history_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join(HISTORY))
+}
+
 /// Returns the file that holds the history, and creates the directories above it.
 ///
 /// # Errors
 /// No history can be kept there, or keeping one is not allowed. The text says why, safe to print.
 pub fn history_file(env: &Env) -> Result<PathBuf, String> {
-    let file = folder(env)?.join(HISTORY);
+    let file = history_path(env)?;
     check(&file).map_err(|error| format!("{}: {}", shown_path(&file), reason(&error)))?;
     Ok(file)
 }

@@ -230,7 +230,7 @@ impl History {
     /// once all groups are complete.
     pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
         let Some(kept) = &mut self.kept else { return };
-        if self.first.is_none() && kept.precedes(snapshot) {
+        if self.first.is_none() && kept.age(snapshot).is_some() {
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
@@ -322,10 +322,15 @@ impl Kept {
         }
     }
 
-    /// Returns true if the snapshot is a later one of the same boot.
-    fn precedes(&self, snapshot: &Snapshot) -> bool {
+    /// Returns the time from its last snapshot to this one; `None` if that is not a later one of the same boot.
+    pub fn age(&self, snapshot: &Snapshot) -> Option<Duration> {
         let is_same = snapshot.boot_id.as_ref().is_ok_and(|id| **id == *self.boot_id);
-        is_same && snapshot.monotonic >= self.at
+        snapshot.monotonic.checked_sub(self.at).filter(|_| is_same)
+    }
+
+    /// Drops the histories of groups.
+    pub fn drop_groups(&mut self) {
+        self.groups.clear();
     }
 }
 

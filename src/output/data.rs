@@ -25,6 +25,18 @@ pub struct DataTable<'a> {
     pub rows: Box<dyn Iterator<Item = Vec<DataValue<'a>>> + 'a>,
 }
 
+impl<'a> DataTable<'a> {
+    /// Returns the rows as objects; none if the columns have no names.
+    pub fn into_objects(self) -> Vec<Object<'a>> {
+        let names = self.names.unwrap_or_default();
+        let object = |row: Vec<DataValue<'a>>| {
+            let fields = names.iter().zip(row);
+            fields.fold(Object::default(), |object, (name, value)| object.put(*name, value))
+        };
+        self.rows.map(object).collect()
+    }
+}
+
 /// A value, or a tree of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node<'a> {
@@ -250,7 +262,7 @@ pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c
             Unit::Text | Unit::Trend | Unit::Verdict => schema::foreign(),
         };
         let shape = shape.null("unknown, or the row has no such value");
-        Field::new(column.id, column.help, shape.absent("if --columns omits it"))
+        Field::new(column.id, column.help, shape.absent("if it was not asked for"))
     });
     fields.collect()
 }

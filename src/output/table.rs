@@ -56,7 +56,20 @@ impl Default for TableOptions {
 
 /// Returns the columns that a single snapshot can fill: no changes, rates or histories.
 pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
-    ColumnId::all().filter(|id| !id.get().needs.contains(Needs::HISTORY))
+    ColumnId::all().filter(|id| !id.get().needs.is_beyond_one_snapshot())
+}
+
+/// Returns the columns of rows that are data, unless some are asked for: all that a single snapshot has without reading more.
+/// Those that name a row come first.
+pub fn columns_of_data() -> Vec<ColumnId> {
+    let costs_more = |id: &ColumnId| id.get().needs.within(Needs::ON_DEMAND) != Needs::NOTHING;
+    with_names(columns_of_one_snapshot().filter(|id| !costs_more(id)).collect())
+}
+
+/// Puts the columns that name a process before these, in which they need not be.
+pub fn with_names(columns: Vec<ColumnId>) -> Vec<ColumnId> {
+    let others = columns.into_iter().filter(|id| !layout::NAMES.contains(id));
+    layout::NAMES.into_iter().chain(others).collect()
 }
 
 /// Writes the titles, the rows in their order, and the totals. All of it is safe to print.
@@ -242,13 +255,17 @@ pub struct RowTable<'a> {
 impl RowTable<'_> {
     /// Returns the table as one object. If a column is given twice, it appears once.
     pub fn document(&self, columns: &[&'static Column]) -> Object<'_> {
-        let mut distinct: Vec<&Column> = Vec::with_capacity(columns.len());
-        for column in columns {
-            // Every row has an `unread` field in any case, so skip a column of that name.
-            if column.id != UNREAD && !distinct.iter().any(|c| c.id == column.id) {
-                distinct.push(column);
-            }
-        }
+        let distinct = distinct(columns);
+        let totals = self
+            .totals
+            .as_ref()
+            .map(|row| put_values(Object::default(), row, &distinct));
+        object_of(self, self.objects(columns), totals)
+    }
+
+    /// Returns the rows as objects.
+    pub fn objects(&self, columns: &[&'static Column]) -> Vec<Object<'_>> {
+        let distinct = distinct(columns);
         let rows = self.rows.iter().map(|(depth, row)| {
             let object = Object::default();
             let object = if self.is_tree {
@@ -258,12 +275,7 @@ impl RowTable<'_> {
             };
             put_values(object, row, &distinct)
         });
-        let rows: Vec<_> = rows.collect();
-        let totals = self
-            .totals
-            .as_ref()
-            .map(|row| put_values(Object::default(), row, &distinct));
-        object_of(self, rows, totals)
+        rows.collect()
     }
 
     /// Returns the table as values named by the columns' ids.
@@ -278,6 +290,18 @@ impl RowTable<'_> {
             })),
         }
     }
+}
+
+/// Returns the columns without those given before. Every row has an `unread` field in any case, so a column of that name is
+/// left out.
+fn distinct(columns: &[&'static Column]) -> Vec<&'static Column> {
+    let mut distinct: Vec<&Column> = Vec::with_capacity(columns.len());
+    for column in columns {
+        if column.id != UNREAD && !distinct.iter().any(|c| c.id == column.id) {
+            distinct.push(column);
+        }
+    }
+    distinct
 }
 
 fn put_values<'r>(object: Object<'r>, row: &'r Row<'r>, columns: &[&'static Column]) -> Object<'r> {
@@ -325,7 +349,7 @@ fn row_fields() -> Vec<Field> {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "Selected columns of processes or groups. Written by `zmtop ps` with --columns or --by.",
+        help: "Selected columns of processes or groups. Written by `zmtop ps --format json`; `--format rows` writes its rows alone.",
         fields: fields(),
     }
 }

@@ -89,7 +89,7 @@ described! {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "A snapshot: the machine and its processes. Written by `zmtop ps` without --columns and --by, read by --from.",
+        help: "A snapshot: the machine and its processes. Written by `zmtop ps --format ndjson` without --columns and --by, read by --from.",
         fields: Fields::fields(),
     }
 }

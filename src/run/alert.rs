@@ -6,13 +6,17 @@ pub mod payload;
 mod program;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{AlertEvent, CALM, Queue, Transition};
+use crate::alert::{AlertEvent, CALM, Details, Queue, Target, TargetKind, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
+use crate::group::RowKey;
+use crate::model::Identity;
 use crate::units::span_exact;
 
 /// Notifies as the settings of each rule require. Dropping it kills the running programs and discards the waiting
@@ -88,7 +92,9 @@ impl Notifier {
 
     /// Notifies of an event. Returns true if the bell should ring. Never blocks: programs run on their own threads.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        let Some(settings) = self.0.settings.get(event.rule) else {
+        // The rules may have been replaced since it fired.
+        let settings = self.0.settings.get(event.rule);
+        let Some(settings) = settings.filter(|settings| *settings.name == *event.name) else {
             return false;
         };
         if settings.log {
@@ -142,7 +148,7 @@ impl Notifier {
 
     fn start_thread(&self, settings: &AlertSettings) {
         let shared = Arc::clone(&self.0);
-        let started = std::thread::Builder::new()
+        let started = thread::Builder::new()
             .name("zmtop-alert".into())
             .stack_size(256 << 10)
             .spawn(move || shared.work());
@@ -167,6 +173,54 @@ impl Drop for Notifier {
             tracing::warn!(waiting, "alerts were still waiting for their program");
         }
     }
+}
+
+/// The result of firing an alert once.
+#[derive(Debug)]
+pub(super) struct Fired {
+    pub(super) bell: bool,
+    /// Why its program failed, safe to print.
+    pub(super) errors: Vec<String>,
+}
+
+/// Fires an alert, whatever its condition, and waits for its program. The event is about this process and has no figures.
+pub(super) fn fire_once(settings: &AlertSettings) -> Fired {
+    let target_kind = TargetKind::from_id(&settings.on).unwrap_or(TargetKind::Process);
+    let id = Identity {
+        pid: std::process::id(),
+        starttime: 0,
+    };
+    let target = match target_kind {
+        TargetKind::System => Target::System,
+        _ => Target::Row(RowKey::Process(id)),
+    };
+    let details = Details {
+        labels: vec![("command", (*b"zmtop config test-alert").into())],
+        ..Details::default()
+    };
+    let event = AlertEvent {
+        rule: 0,
+        name: (*settings.name).into(),
+        target_kind,
+        target,
+        transition: Transition::Fired,
+        flapping: false,
+        time: SystemTime::now(),
+        monotonic: Duration::ZERO,
+        lasted: settings.hold,
+        details: Arc::new(details),
+    };
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let failed = Arc::clone(&errors);
+    let notifier = Notifier::new(vec![settings.clone()], move |error| {
+        failed.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+    });
+    let bell = notifier.notify(&event, rustix::system::uname().nodename().to_bytes());
+    while notifier.running() > 0 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let errors = std::mem::take(&mut *errors.lock().unwrap_or_else(PoisonError::into_inner));
+    Fired { bell, errors }
 }
 
 fn log(event: &AlertEvent) {

@@ -8,9 +8,10 @@ use clap::{Args, Subcommand};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use super::alert;
 use crate::cli::Exit;
-use crate::config::fault::shown_path;
-use crate::config::{Config, Env, Settings, settings};
+use crate::config::fault::{shown, shown_path};
+use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ConfigArgs {
@@ -21,7 +22,7 @@ pub struct ConfigArgs {
     pub config: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigAction {
     /// Print the settings in force, and which differ from the defaults
     Show,
@@ -31,13 +32,44 @@ pub enum ConfigAction {
     Path,
     /// Print the default settings with explanations
     Default,
+    /// Print the default keymap, to begin keymap.toml with
+    Keymap,
+    /// Print a theme, to begin themes/NAME.toml with; without NAME, the names of all
+    Theme {
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell
+    TestAlert {
+        /// The name of an [[alert]] in the config
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
 }
 
 /// Runs `zmtop config`. Faults are written to `err`.
 pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let explicit = args.config.as_deref();
-    match args.action {
+    match &args.action {
         ConfigAction::Default => out.write_all(settings::SHIPPED.as_bytes())?,
+        ConfigAction::Keymap => out.write_all(keymap::SHIPPED.as_bytes())?,
+        ConfigAction::Theme { name: None } => {
+            for (name, _) in theme::SHIPPED {
+                writeln!(out, "{name}")?;
+            }
+        }
+        ConfigAction::Theme { name: Some(name) } => match theme::SHIPPED.iter().find(|(known, _)| known == name) {
+            Some((_, text)) => out.write_all(text.as_bytes())?,
+            None => {
+                writeln!(
+                    err,
+                    "zmtop: {}",
+                    unknown("theme", name, theme::SHIPPED.map(|(name, _)| name))
+                )?;
+                return Ok(Exit::Usage);
+            }
+        },
+        ConfigAction::TestAlert { name } => return test_alert(name, explicit, env, out, err),
         ConfigAction::Path => {
             let Some(path) = explicit.map(Path::to_path_buf).or_else(|| env.config_file()) else {
                 writeln!(
@@ -66,6 +98,51 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 return Ok(Exit::Usage);
             }
         },
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Fires an alert of the config once. Exit code 1 if its program failed.
+fn test_alert(
+    name: &str,
+    explicit: Option<&Path>,
+    env: &Env,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Exit> {
+    let config = match Config::load(explicit, env) {
+        Ok(config) => config,
+        Err(e) => {
+            writeln!(err, "{e}")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    warn(&config, err)?;
+    let alerts = &config.settings.alerts;
+    let Some(settings) = alerts.iter().find(|alert| alert.name == name) else {
+        let known = alerts.iter().map(|alert| &*alert.name);
+        writeln!(err, "zmtop: {}", unknown("alert", name, known))?;
+        return Ok(Exit::Usage);
+    };
+    let fired = alert::fire_once(settings);
+    let name = shown(name);
+    if fired.bell {
+        writeln!(out, "alert {name}: the bell rings\x07")?;
+    }
+    if settings.log {
+        writeln!(out, "alert {name}: the monitor would write a line to its log")?;
+    }
+    match (settings.run.first(), fired.errors.as_slice()) {
+        (None, _) => writeln!(out, "alert {name}: it runs no program")?,
+        (Some(program), []) => writeln!(out, "alert {name}: {} ran, and ended with code 0", shown(program))?,
+        (Some(_), errors) => {
+            for error in errors {
+                writeln!(err, "zmtop: {error}")?;
+            }
+            out.flush()?;
+            return Ok(Exit::Found);
+        }
     }
     out.flush()?;
     Ok(Exit::Done)

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::signal::unix::SignalKind;
 
+use super::past::{self, Past};
 use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, parse_at};
 use super::{Failure, complain, load_settings, output_style, parse_filter, print, sampler_options};
 use crate::cli::{Exit, MachineArgs, ProcessArg, UsageError, by, set, watching_time};
-use crate::columns::{Needs, Row};
+use crate::columns::{ColumnId, Needs, Row};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
@@ -27,7 +28,7 @@ use crate::model::Snapshot;
 use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
 use crate::sampler::mappings::merged;
-use crate::sampler::{self, Options};
+use crate::sampler::{self, Options, Scanner};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
 use crate::units::{span, span_exact};
@@ -49,7 +50,7 @@ const MAX_MEMBERS: usize = 32;
 const REST: u32 = 50;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
 pub struct LeaksArgs {
     /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
@@ -58,7 +59,7 @@ pub struct LeaksArgs {
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
     )]
     pub time: Option<String>,
     /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.
@@ -75,7 +76,7 @@ pub struct LeaksArgs {
     /// Report all rows with enough data, not only growing ones
     #[arg(long)]
     pub all: bool,
-    /// Exit with code 1 if anything leaks
+    /// Exit with code 1 if anything leaks, and with 5 if that cannot be known yet
     #[arg(long)]
     pub check: bool,
     /// Report at most N rows
@@ -106,7 +107,10 @@ struct Plan {
 struct Observed {
     snapshot: Arc<Snapshot>,
     history: History,
+    /// Time from the first snapshot, of a past that was continued too, to the last.
     watched: Duration,
+    /// True if nothing can be called a leak in so short a time.
+    is_short: bool,
     /// Reads the mappings of suspects. `None` for a recording.
     mappings: Option<GrownMappings>,
 }
@@ -115,7 +119,10 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = plan(args, env)?;
     let mut observed = match &args.machine.source.from {
         Some(path) => replay(path, &plan)?,
-        None => watch(args, &plan)?,
+        None => match look(args, &plan, env)? {
+            Some(observed) => observed,
+            None => watch(args, &plan, plan.past(args, env))?,
+        },
     };
     observed.history.judge_all();
     let mut found = suspects(&observed.history, &observed.snapshot, plan.query);
@@ -145,6 +152,15 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     };
     Ok(match print(&report, args.machine.format) {
         Exit::Done if args.check && leaks => Exit::Found,
+        Exit::Done if args.check && observed.is_short => {
+            let least = span_exact(MIN_LEAK_OBSERVED);
+            complain(&format!(
+                "not yet judged: nothing is called a leak before {least} of its past are known, and {} are; watch with \
+                 --for {least} or longer, or let the monitor run, whose past counts",
+                span(observed.watched)
+            ));
+            Exit::Unjudged
+        }
         other => other,
     })
 }
@@ -153,6 +169,9 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     let mut settings = load_settings(&args.machine.paths, env)?;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
+    for column in filter.columns() {
+        past::refuse_of_monitor("FILTER", ColumnId(column))?;
+    }
     let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     Ok(Plan {
         settings,
@@ -166,19 +185,92 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     })
 }
 
+impl Plan {
+    /// Reads the past that the monitor keeps; `None` if there is none of what is watched.
+    fn past(&self, args: &LeaksArgs, env: &Env) -> Option<Past> {
+        let is_machine = args.machine.scope.cgroup.is_none() && args.machine.paths.proc_root.is_none();
+        let past = Past::read(env).ok().filter(|_| is_machine)?;
+        // Words choose other processes to sum.
+        Some(if self.filter.uses_text() {
+            past.without_groups()
+        } else {
+            past
+        })
+    }
+
+    fn new_history(&self, own_pid: Option<u32>) -> History {
+        let config = self.settings.history_config(self.settings.ui.delta);
+        History::with_config(HistoryConfig { own_pid, ..config })
+    }
+
+    fn push(&self, history: &mut History, snapshot: &Snapshot) {
+        history.push_chosen(snapshot, |sample| choose(&self.filter, sample, snapshot));
+    }
+}
+
+/// Returns true if nothing can be called a leak after so much time. The last snapshot is at most one interval older than
+/// the end.
+fn is_short(watched: Duration, interval: Duration) -> bool {
+    watched + interval.max(Duration::from_secs(5)) < MIN_LEAK_OBSERVED
+}
+
+/// Returns the time that a history covers, together with the past that it continues.
+fn covered(history: &History, now: Duration) -> Duration {
+    history
+        .known_since()
+        .map_or(Duration::ZERO, |since| now.saturating_sub(since))
+}
+
+/// Looks once, if no time to watch was asked for and the past that the monitor keeps is long enough to judge.
+fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Failure> {
+    let is_timed = args.time.is_some() || args.interval.is_some();
+    let Some(past) = plan.past(args, env).filter(|_| !is_timed) else {
+        return Ok(None);
+    };
+    let mut scanner = Scanner::new(&snapshot::scan_options(&plan.settings.sampler, None));
+    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES));
+    let snapshot = snapshot::scan(scanner)?;
+    let mut history = plan.new_history(Some(std::process::id()));
+    let Ok(note) = past.resume(&mut history, &snapshot) else {
+        return Ok(None);
+    };
+    plan.push(&mut history, &snapshot);
+    let watched = covered(&history, snapshot.monotonic);
+    if is_short(watched, Duration::ZERO) {
+        return Ok(None);
+    }
+    complain(&format!("{note}; --for TIME watches on"));
+    Ok(Some(Observed {
+        snapshot,
+        history,
+        watched,
+        is_short: false,
+        mappings: None,
+    }))
+}
+
 fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     let config = plan.settings.history_config(plan.settings.ui.delta);
     let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &config, &plan.filter)?;
-    let since = history.since();
+    let watched = history
+        .since()
+        .map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since));
     Ok(Observed {
-        watched: since.map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since)),
+        watched,
+        is_short: is_short(watched, snapshot.interval),
         snapshot,
         history,
         mappings: None,
     })
 }
 
-fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
+fn watch(args: &LeaksArgs, plan: &Plan, past: Option<Past>) -> Result<Observed, Failure> {
+    if args.check && past.is_none() && plan.time < MIN_LEAK_OBSERVED {
+        let (time, least) = (span_exact(plan.time), span_exact(MIN_LEAK_OBSERVED));
+        complain(&format!(
+            "--check answers after {least} at the earliest: within {time} nothing is called a leak"
+        ));
+    }
     sampler::make_room();
     let mut options = sampler_options(&plan.settings.sampler, args.machine.paths.proc_root.as_deref());
     args.machine.scope.apply(&mut options)?;
@@ -187,7 +279,7 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
         let own_pid = options.roots().is_own().then(std::process::id);
         let mappings = GrownMappings::new(options.clone());
         let mut handle = sampler::spawn(options, &tokio::runtime::Handle::current());
-        let mut watch = Watch::new(plan, own_pid, mappings);
+        let mut watch = Watch::new(plan, own_pid, mappings, past);
         handle.wanted.send_modify(|wanted| wanted.needs = Needs::HELD);
         let until = tokio::time::Instant::now() + plan.time;
         let ended = loop {
@@ -214,6 +306,8 @@ fn watch(args: &LeaksArgs, plan: &Plan) -> Result<Observed, Failure> {
 
 struct Watch<'a> {
     plan: &'a Plan,
+    /// The past that is continued with the first snapshot.
+    past: Option<Past>,
     history: History,
     last: Option<Arc<Snapshot>>,
     mappings: GrownMappings,
@@ -227,11 +321,11 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(plan: &'a Plan, own_pid: Option<u32>, mappings: GrownMappings) -> Self {
-        let config = plan.settings.history_config(plan.settings.ui.delta);
+    fn new(plan: &'a Plan, own_pid: Option<u32>, mappings: GrownMappings, past: Option<Past>) -> Self {
         Self {
             plan,
-            history: History::with_config(HistoryConfig { own_pid, ..config }),
+            past,
+            history: plan.new_history(own_pid),
             last: None,
             mappings,
             looked: Duration::ZERO,
@@ -245,9 +339,14 @@ impl<'a> Watch<'a> {
         if let Err(why) = &snapshot.processes {
             return ControlFlow::Break(format!("the processes cannot be listed: {why}"));
         }
-        let filter = &self.plan.filter;
-        self.history
-            .push_chosen(&snapshot, |sample| choose(filter, sample, &snapshot));
+        if let Some(note) = self
+            .past
+            .take()
+            .and_then(|past| past.resume(&mut self.history, &snapshot).ok())
+        {
+            complain(&note);
+        }
+        self.plan.push(&mut self.history, &snapshot);
         if snapshot.monotonic.saturating_sub(self.looked) >= LOOK_INTERVAL {
             self.looked = snapshot.monotonic;
             let found = suspects(&self.history, &snapshot, self.query());
@@ -298,7 +397,7 @@ impl<'a> Watch<'a> {
                 Coverage::of(last).readable,
                 found.len() - leaks,
                 match leaks {
-                    0 if watched < MIN_LEAK_OBSERVED => "too early for leaks".into(),
+                    0 if covered(&self.history, last.monotonic) < MIN_LEAK_OBSERVED => "too early for leaks".into(),
                     0 => "no leak".into(),
                     1 => "1 leak".into(),
                     n => format!("{n} leaks"),
@@ -308,16 +407,16 @@ impl<'a> Watch<'a> {
     }
 
     fn finish(self) -> Result<Observed, String> {
-        let watched = self.watched();
         drop(self.progress);
         let snapshot = self.last.ok_or_else(|| "nothing was seen yet".to_owned())?;
+        let watched = covered(&self.history, snapshot.monotonic);
         if Coverage::of(&snapshot).readable == 0 {
             return Err("no process's memory can be read".into());
         }
-        // The last snapshot is at most one interval older than the end.
-        let about = watched + self.plan.settings.sampler.interval.max(Duration::from_secs(5));
-        if about < MIN_LEAK_OBSERVED {
-            let growth = if about < SHORTEST {
+        let interval = self.plan.settings.sampler.interval;
+        let is_short = is_short(watched, interval);
+        if is_short {
+            let growth = if watched + interval.max(Duration::from_secs(5)) < SHORTEST {
                 "hardly any growth is detected, and "
             } else {
                 ""
@@ -332,6 +431,7 @@ impl<'a> Watch<'a> {
             snapshot,
             history: self.history,
             watched,
+            is_short,
             mappings: Some(self.mappings),
         })
     }

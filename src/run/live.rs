@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
-use super::monitor::{self, End, Setup, StartFleet};
+use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
-use crate::cli::{CgroupArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
+use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state};
 use crate::tui::Opening;
@@ -22,6 +22,8 @@ pub struct MonitorArgs {
     /// Show only rows that match the filter
     #[arg(short, long, allow_hyphen_values = true)]
     pub filter: Option<String>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
@@ -78,6 +80,10 @@ impl MonitorArgs {
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
         set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
+        if self.chosen != ChosenArgs::default() {
+            let filter = self.chosen.added_to(self.filter.as_deref().unwrap_or_default());
+            set(settings, "-u, -p", "ui.filter", Some(&filter))?;
+        }
         set(settings, "--theme", "ui.theme", self.theme.as_deref())?;
         if self.tree {
             // A tree consists of processes, so ignore a saved grouping.
@@ -99,8 +105,14 @@ impl MonitorArgs {
     }
 }
 
-/// Runs the monitor with this configuration, for this machine or a fleet.
-pub(super) fn run(args: &MonitorArgs, mut config: Config, fleet: Option<StartFleet>, env: &Env) -> ExitCode {
+/// Runs the monitor with this configuration, for this machine or a fleet. `reload` reads it again.
+pub(super) fn run(
+    args: &MonitorArgs,
+    mut config: Config,
+    fleet: Option<StartFleet>,
+    reload: Reload,
+    env: &Env,
+) -> ExitCode {
     if args.pick && process::was_closed() {
         return written(Ok(())).into();
     }
@@ -165,6 +177,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, fleet: Option<StartFle
             history_file,
             fleet,
             opening,
+            reload,
         },
     ) {
         Ok(End::Quit) if args.pick => Exit::Found.into(),

@@ -9,6 +9,7 @@ mod feeds;
 mod keep;
 mod mappings;
 mod page_cache;
+mod reload;
 mod sequence;
 mod signals;
 mod tracer;
@@ -27,12 +28,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 pub(super) use self::feeds::StartFleet;
-use self::feeds::{Notices, on_snapshot};
+use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
+pub(super) use self::reload::Reload;
 use self::tracer::Tracer;
 use super::runtime::runtime;
-use super::{alert::Notifier, process, terminal};
+use super::{process, terminal};
 use crate::act;
 use crate::config::{Config, Env, UiSettings, save as write, state};
 use crate::engine::Engine;
@@ -78,6 +80,8 @@ pub struct Setup {
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
     pub opening: Opening,
+    /// Reads the config again after its files changed.
+    pub(super) reload: Reload,
 }
 
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
@@ -119,14 +123,14 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
 
     let failed = send.clone();
     let readonly = config.settings.ui.readonly;
-    let mut rules = config.settings.alerts.clone();
-    for rule in rules.iter_mut().filter(|_| readonly) {
-        // The other actions of a rule change nothing.
-        rule.run.clear();
+    let notifiers = Notifiers::new(readonly, failed);
+    notifiers.replace(config.settings.alerts.clone());
+    let watched = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended));
+    if let Err(error) = watched {
+        config
+            .warnings
+            .push(format!("changes of the config are not seen: {error}"));
     }
-    let notifier = Notifier::new(rules, move |what| {
-        tell(&failed, Event::Failed(what));
-    });
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);
     let history = config.settings.history_config(config.settings.ui.delta);
@@ -145,7 +149,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         state,
         handle.snapshots.clone(),
         runtime.handle().clone(),
-        on_snapshot(notifier, send.clone(), Arc::clone(&notices)),
+        on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices)),
     )
     .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
@@ -180,6 +184,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         tracer,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
+        notifiers,
+        is_light: None,
     };
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -223,6 +229,9 @@ struct Screen {
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
     redraw: bool,
+    notifiers: Notifiers,
+    /// The terminal's background, if it reported that.
+    is_light: Option<bool>,
 }
 
 impl Screen {
@@ -312,6 +321,12 @@ impl Screen {
     /// Applies an input to the state. Returns the effects to perform.
     fn update(&mut self, app: &mut App, input: Input) -> io::Result<Vec<Effect>> {
         let event = match input {
+            Input::Event(Event::Config(Ok(mut config))) => {
+                if let Some(theme) = config.if_light.take().filter(|_| self.is_light == Some(true)) {
+                    config.theme = theme;
+                }
+                Some(Event::Config(Ok(config)))
+            }
             Input::Event(event) => Some(event),
             Input::Snapshot => {
                 // Drawing processes the snapshot. Nothing else is to be done before.
@@ -324,6 +339,7 @@ impl Screen {
                 resized.then_some(Event::Resize(size.width, size.height))
             }
             Input::Background(is_light) => {
+                self.is_light = Some(is_light);
                 if let Some(theme) = app.config.if_light.take().filter(|_| is_light) {
                     app.config.theme = theme;
                     self.redraw = true;
@@ -364,6 +380,7 @@ impl Screen {
             Effect::Save(saved) => self.save(saved),
             Effect::ScanMappings(number, ids) => self.mappings.scan(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
+            Effect::NotifyBy(settings) => self.notifiers.replace(settings),
             Effect::Copy(text) => terminal::copy(&text)?,
             Effect::ReadCache(number, cgroup) => {
                 page_cache::start(self.mappings.options().clone(), number, cgroup, &self.send);

@@ -12,10 +12,13 @@ use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
+use super::past::{self, Past};
 use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, local_time, parse_at, scan_options};
 use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, written};
-use crate::cli::{CgroupArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set};
+use crate::cli::{
+    CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set,
+};
 use crate::columns::{Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
@@ -23,7 +26,7 @@ use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig, kills};
 use crate::model::{Missing, Snapshot};
 use crate::output::changes::ChangeTracker;
-use crate::output::data::{DataTable, Document};
+use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
 use crate::proc::files;
@@ -32,7 +35,8 @@ use crate::record::{Record, time_text};
 use crate::sampler::mappings::{self, Shared};
 use crate::sampler::{self, Options, Scanner, one_shot};
 use crate::source::At;
-use crate::units::{self, Units};
+use crate::trend::MIN_LEAK_OBSERVED;
+use crate::units::{self, Units, counted};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// After SIGINT, how long a table being written may take to finish.
@@ -41,11 +45,13 @@ const GRACE: Duration = Duration::from_millis(700);
 const WIDE: usize = 100;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
 pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Sum by command, user, unit, container, pod, cgroup, family or mapping
     #[arg(long, value_name = "WHAT", value_parser = |typed: &str| one_of(&GROUPS, typed))]
     pub by: Option<GroupBy>,
@@ -55,7 +61,7 @@ pub struct PsArgs {
     #[command(flatten)]
     pub table: TableArgs,
     /// List at most N rows
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
@@ -96,7 +102,12 @@ impl PsArgs {
     /// Applies the options to the settings. The filter comes only from the command line, never from the monitor's
     /// settings.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
-        set(settings, "FILTER", "ui.filter", Some(&self.filter.join(" ")))?;
+        set(
+            settings,
+            "FILTER",
+            "ui.filter",
+            Some(&self.chosen.added_to(&self.filter.join(" "))),
+        )?;
         set(settings, "--every", "sampler.interval", self.every.as_deref())?;
         if self.by != Some(GroupBy::Mapping) {
             return self.table.apply(settings, "ui.columns");
@@ -121,19 +132,42 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = Plan::new(args, env)?;
     match (&args.source.from, plan.every) {
         (Some(path), _) => {
-            let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &plan.history(), &Filter::default())?;
+            let (snapshot, mut history) = snapshot::read(path, plan.at.as_ref(), &plan.history(), &Filter::default())?;
+            history.judge_all();
             print_once(&plan, snapshot, Some(&history))
         }
-        (None, Some(every)) => repeat(&plan, every),
-        (None, None) => {
-            let one_shot = plan.is_plain().then(|| one_shot::scan(&plan.sampling, plan.needs));
-            let snapshot = match one_shot.flatten() {
-                Some(snapshot) => Arc::new(snapshot),
-                None => snapshot::scan(plan.scanner())?,
-            };
-            print_once(&plan, snapshot, None)
-        }
+        (None, Some(every)) => repeat(&plan, every, env),
+        (None, None) => match plan.over_time() {
+            Some(asked) => print_with_past(&plan, asked, env),
+            None => {
+                let one_shot = plan.is_plain().then(|| one_shot::scan(&plan.sampling, plan.needs));
+                let snapshot = match one_shot.flatten() {
+                    Some(snapshot) => Arc::new(snapshot),
+                    None => snapshot::scan(plan.scanner())?,
+                };
+                print_once(&plan, snapshot, None)
+            }
+        },
     }
+}
+
+/// Prints a table for which one snapshot does not suffice, with the past that the monitor keeps.
+fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Result<Exit, Failure> {
+    let refused = |why: String| {
+        let id = column.get().id;
+        let what = format!("{id} takes more than one snapshot: add --every TIME or --from FILE ({why})");
+        UsageError::option(option, what)
+    };
+    let past = plan.past(env).map_err(refused)?;
+    let snapshot = snapshot::scan(plan.scanner())?;
+    let mut history = History::with_config(HistoryConfig {
+        own_pid: Some(std::process::id()),
+        ..plan.history()
+    });
+    complain(&past.resume(&mut history, &snapshot).map_err(refused)?);
+    history.push(&snapshot);
+    history.judge_all();
+    print_once(plan, snapshot, Some(&history))
 }
 
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
@@ -142,11 +176,15 @@ fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History
         tell_kills(&snapshot, plan.settings.ui.units);
     }
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
-    let done = Printer::new(plan).print(&mut out, &snapshot, history);
+    let mut printer = Printer::new(plan);
+    let done = printer.print(&mut out, &snapshot, history);
     // The program ends here, so skip freeing memory piece by piece.
     std::mem::forget(snapshot);
-    Ok(written(done.and_then(|()| out.flush())))
+    Ok(printer.exit(written(done.and_then(|()| out.flush()))))
 }
+
+/// A column that a single snapshot does not have, and the option that asked for it.
+type Asked = (&'static str, ColumnId);
 
 /// Tells the OOM kills of the last ten minutes, the newest first.
 fn tell_kills(snapshot: &Snapshot, units: Units) {
@@ -219,7 +257,7 @@ impl<'a> Plan<'a> {
         if self.every.is_some() && args.format == Format::Json {
             return refuse(
                 "--format",
-                "json is one object; with --every write ndjson, one a line".into(),
+                "json is one object; with --every write rows, a line a row, or ndjson, a line a snapshot".into(),
             );
         }
         if args.format != Format::Table {
@@ -231,13 +269,15 @@ impl<'a> Plan<'a> {
         if args.source.from.is_some() && args.by == Some(GroupBy::Mapping) {
             return refuse("--by", "mappings are not in a file of snapshots".into());
         }
-        if self.every.is_none()
-            && args.source.from.is_none()
-            && let Some(column) = self.over_time()
-        {
+        for (option, column) in self.beyond_one_snapshot() {
+            past::refuse_of_monitor(option, column)?;
             let id = column.get().id;
-            let what = format!("{id} takes more than one snapshot: add --every or --from");
-            return refuse("--columns, --sort", what);
+            if args.by == Some(GroupBy::Mapping) {
+                return refuse(
+                    option,
+                    format!("{id} takes more than one snapshot, and mappings have no past"),
+                );
+            }
         }
         if args.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
             let what = format!("--total-only sums bytes, which {} does not count", sort.id);
@@ -264,11 +304,70 @@ impl<'a> Plan<'a> {
         scanner
     }
 
-    /// Returns a requested column that a single snapshot cannot fill, if any.
-    fn over_time(&self) -> Option<ColumnId> {
-        let possible: Vec<ColumnId> = table::columns_of_one_snapshot().collect();
-        let mut asked = self.options.columns.iter().chain([&self.settings.ui.sort]).copied();
-        asked.find(|c| !possible.contains(c))
+    /// Returns the requested columns that a single snapshot does not have.
+    fn beyond_one_snapshot(&self) -> impl Iterator<Item = Asked> {
+        let filter = self.filter.columns().into_iter().map(|at| ("FILTER", ColumnId(at)));
+        let sort = [("--sort", self.settings.ui.sort)];
+        let shown = self.options.columns.iter().map(|column| ("--columns", *column));
+        let asked = filter.chain(sort).chain(shown);
+        asked.filter(|(_, column)| column.get().needs.is_beyond_one_snapshot())
+    }
+
+    /// Returns the first of them.
+    fn over_time(&self) -> Option<Asked> {
+        self.beyond_one_snapshot().next()
+    }
+
+    /// Reads the past that the monitor keeps.
+    fn past(&self, env: &Env) -> Result<Past, String> {
+        match self.args.scope.cgroup {
+            Some(_) => Err("no past is kept of a cgroup".into()),
+            None if !self.is_live() => Err("no past is kept of another proc tree".into()),
+            None => Past::read(env),
+        }
+    }
+
+    /// Returns the reason why a table without rows says nothing yet: its filter compares figures over time, which are not
+    /// known. The text is safe to print.
+    fn unjudged(&self, rows: &Rows<'_>) -> Unjudged {
+        let compared = self.filter.columns().into_iter().map(ColumnId);
+        let over_time: Vec<_> = compared.filter(|id| id.get().needs.contains(Needs::HISTORY)).collect();
+        if over_time.is_empty() || rows.selection.count() > 0 {
+            return Unjudged::None;
+        }
+        let is_asked = |row: &Row<'_>| {
+            let sample = row.sample.filter(|_| row.group.is_none());
+            sample.is_none_or(|s| !s.stat.is_kernel_thread() && self.filter.matches_but_for_figures(row))
+        };
+        let asked: Vec<_> = rows.candidates().map(|(_, row, _)| row).filter(is_asked).collect();
+        if asked.is_empty() {
+            return Unjudged::None;
+        }
+        let all = counted(
+            asked.len() as u64,
+            if self.args.by.is_some() { "group" } else { "process" },
+        );
+        let now = rows.source.snapshot.monotonic;
+        let since = rows.source.history.and_then(History::known_since);
+        let known = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let judges = over_time.iter().any(|id| id.get().unit == Unit::Verdict);
+        if judges && known < MIN_LEAK_OBSERVED {
+            let least = units::span_exact(MIN_LEAK_OBSERVED);
+            let known = units::span(known);
+            return Unjudged::All(format!(
+                "not yet judged: nothing is called a leak before {least} of its past are known, and {known} are"
+            ));
+        }
+        let is_open = |row: &&Row<'_>| over_time.iter().any(|id| id.is_open(row));
+        match asked.iter().filter(is_open).count() {
+            0 => Unjudged::None,
+            open if open == asked.len() => {
+                let ids: Vec<_> = over_time.iter().map(|id| id.get().id).collect();
+                let ids = ids.join(", ");
+                Unjudged::All(format!("not yet judged: {ids} is known of none of the {all}"))
+            }
+            open => Unjudged::Some(format!("{open} of {all} are not judged yet")),
+        }
     }
 
     fn query(&self) -> Query<'_> {
@@ -317,6 +416,14 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The rows that a filter could not judge, as their past is not known.
+#[derive(Debug)]
+enum Unjudged {
+    None,
+    Some(String),
+    All(String),
+}
+
 fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     let (mut settings, unread) = Settings::load(args.paths.config.as_deref(), env)?;
     if let Some(what) = unread {
@@ -331,8 +438,12 @@ fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
 
 fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
     let columns = match args.by {
+        None if args.table.columns.is_some() && args.format.has_objects() => {
+            table::with_names(settings.ui.columns.clone())
+        }
         _ if args.table.columns.is_some() => settings.ui.columns.clone(),
         Some(by) => layout::ps_by(by).to_vec(),
+        None if args.format.has_objects() => table::columns_of_data(),
         None if args.tree => layout::PS_TREE.to_vec(),
         None => layout::PS.to_vec(),
     };
@@ -354,7 +465,7 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
 
 /// Prints tables, the first in full, then the changes, until `count` are printed, the reader closes the pipe or SIGINT
 /// arrives. Every table comes from a full scan, regardless of the monitor's CPU budget.
-fn repeat(plan: &Plan<'_>, every: Duration) -> Result<Exit, Failure> {
+fn repeat(plan: &Plan<'_>, every: Duration, env: &Env) -> Result<Exit, Failure> {
     sampler::make_room();
     on_runtime(async {
         let stop = Arc::new(Notify::new());
@@ -366,11 +477,11 @@ fn repeat(plan: &Plan<'_>, every: Duration) -> Result<Exit, Failure> {
             tokio::time::sleep(GRACE).await;
             std::process::exit(i32::from(Exit::Done as u8));
         });
-        tables(plan, every, &stop).await
+        tables(plan, every, env, &stop).await
     })
 }
 
-async fn tables(plan: &Plan<'_>, every: Duration, stop: &Notify) -> Result<Exit, Failure> {
+async fn tables(plan: &Plan<'_>, every: Duration, env: &Env, stop: &Notify) -> Result<Exit, Failure> {
     let mut scanner = plan.scanner();
     let mut ticker = tokio::time::interval(every);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -379,6 +490,7 @@ async fn tables(plan: &Plan<'_>, every: Duration, stop: &Notify) -> Result<Exit,
         window: every,
         ..plan.history()
     });
+    let mut past = plan.over_time().and_then(|_| plan.past(env).ok());
     let mut printer = Printer::new(plan);
     for _ in 0..plan.args.count.unwrap_or(u64::MAX) {
         let snapshot = tokio::select! {
@@ -388,6 +500,9 @@ async fn tables(plan: &Plan<'_>, every: Duration, stop: &Notify) -> Result<Exit,
         };
         // Format the whole table before writing any of it, so that no line is written partially.
         let mut text = Vec::new();
+        if let Some(note) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
+            complain(&note);
+        }
         history.push(&snapshot);
         let done = printer.print(&mut text, &snapshot, Some(&history));
         let mut out = io::stdout().lock();
@@ -395,7 +510,7 @@ async fn tables(plan: &Plan<'_>, every: Duration, stop: &Notify) -> Result<Exit,
             return Ok(written(Err(error)));
         }
     }
-    Ok(Exit::Done)
+    Ok(printer.exit(Exit::Done))
 }
 
 /// Reads the full `smaps` of every process that matches the filter's words, and sums it by mapping.
@@ -431,6 +546,8 @@ struct Printer<'a> {
     changes: Option<ChangeTracker>,
     /// Number of tables printed, including the current one.
     tables: u64,
+    /// The filter could judge nothing in the last table.
+    is_unjudged: bool,
 }
 
 impl<'a> Printer<'a> {
@@ -439,6 +556,15 @@ impl<'a> Printer<'a> {
             plan,
             changes: None,
             tables: 0,
+            is_unjudged: false,
+        }
+    }
+
+    /// Returns the exit code after the last table.
+    fn exit(&self, written: Exit) -> Exit {
+        match written {
+            Exit::Done if self.is_unjudged => Exit::Unjudged,
+            other => other,
         }
     }
 
@@ -450,6 +576,22 @@ impl<'a> Printer<'a> {
             Some(GroupBy::Mapping) => mapping_rows(plan, snapshot),
             _ => Rows::select(snapshot, history, &plan.query()),
         };
+        let was_unjudged = self.is_unjudged;
+        match plan.unjudged(&rows) {
+            Unjudged::None => self.is_unjudged = false,
+            Unjudged::Some(what) => {
+                if was_unjudged || self.tables == 1 {
+                    complain(&what);
+                }
+                self.is_unjudged = false;
+            }
+            Unjudged::All(what) => {
+                if !was_unjudged {
+                    complain(&what);
+                }
+                self.is_unjudged = true;
+            }
+        }
         if plan.args.total_only {
             return print_total(out, plan, &rows);
         }
@@ -509,18 +651,31 @@ impl Report for PsReport<'_> {
         table::write(out, self.rows, &self.options)
     }
 
-    /// Returns processes as a snapshot that can be read back, unless columns were requested by name.
+    /// Returns a line of a recording as a snapshot that can be read back, unless columns were requested by name. Everything else
+    /// is a table.
     fn document(&self) -> Document<'_> {
         let plan = self.plan;
-        if plan.args.by.is_none() && !plan.args.tree && plan.args.table.columns.is_none() {
+        let is_recording = !plan.args.format.is_table();
+        if is_recording && plan.args.by.is_none() && !plan.args.tree && plan.args.table.columns.is_none() {
             let samples = self.rows.shown().filter_map(|shown| shown.row.sample).collect();
             return Document::Snapshot(Record::selected(self.rows.source.snapshot, samples));
         }
         let mut columns = self.columns();
-        if plan.args.tree && plan.args.table.columns.is_none() {
+        if is_recording && plan.args.tree && plan.args.table.columns.is_none() {
             columns.insert(1, layout::PPID.get());
         }
         Document::Object(self.row_table().document(&columns))
+    }
+
+    /// Returns the rows as objects. In a series of tables, each begins with its time.
+    fn rows(&self) -> Vec<Object<'_>> {
+        let rows = self.row_table().objects(&self.columns());
+        let time = time_text(self.rows.source.snapshot.time);
+        let timed = |row| Object::default().put("time", time.clone()).extend(row);
+        match self.plan.every {
+            Some(_) => rows.into_iter().map(timed).collect(),
+            None => rows,
+        }
     }
 
     /// Returns a table of values. In a series of tables, each row begins with its time, and only the first table has

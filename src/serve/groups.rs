@@ -122,7 +122,7 @@ pub(super) fn families(
     let mut families: Vec<Family> = COLUMNS
         .iter()
         .filter_map(|column| {
-            let mut family = Family::gauge(column.metric?, column.help);
+            let mut family = Family::gauge(column.metric?, column.help_of_metric());
             for (labels, row) in &rows {
                 family.push(labels, (column.value)(row).number());
             }

@@ -72,7 +72,7 @@ pub(super) fn families(
         .iter()
         .filter_map(|column| {
             let value = (column.value)(&row).number();
-            Some(Family::gauge(column.metric?, column.help).with(value, None))
+            Some(Family::gauge(column.metric?, column.help_of_metric()).with(value, None))
         })
         .collect();
     families.extend(COUNTERS.map(|(metric, help, get)| {

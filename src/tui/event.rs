@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
-use crate::config::UiSettings;
+use crate::config::{AlertSettings, Config, UiSettings};
 use crate::history::mappings::{Coldness, Look};
 use crate::model::kernel::Callers;
 use crate::model::mapping::Mapping;
@@ -43,6 +43,8 @@ pub enum Event {
     /// A reply to a command that acts on processes.
     Act(act::Reply),
     Fleet(FleetStatus),
+    /// The config was read again, or why it could not be.
+    Config(Result<Box<Config>, String>),
     /// An effect succeeded: a message.
     Done(String),
     /// An effect failed: the reason.
@@ -82,6 +84,8 @@ pub enum Effect {
     /// Copies a text to the terminal's clipboard.
     Copy(String),
     Act(act::Command),
+    /// Notifies of later alerts by these settings.
+    NotifyBy(Vec<AlertSettings>),
     /// Writes settings to the config file.
     Save(Box<UiSettings>),
 }

@@ -19,7 +19,7 @@ use crate::tui::event::{Effect, Event};
 use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
 use crate::tui::rows::{plan, rebuild, refresh};
-use crate::tui::{act, fleet, page, panel};
+use crate::tui::{act, fleet, page, panel, reload};
 
 /// Number of snapshots after which the greeting of the first start is removed.
 const GREETED: u64 = 20;
@@ -72,6 +72,10 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::TraceRefused(number, why) => app.data.callers.take_in(number, Err(why)),
         Event::Act(reply) => effects.extend(act::on_reply(app, reply)),
         Event::Fleet(status) => app.fleet = Some(status),
+        Event::Config(read) => {
+            effects = reload::on_config(app, read);
+            rebuild(app);
+        }
         Event::Done(text) => app.screen.say(text),
         Event::Failed(text) => app.screen.fail(text),
     }

@@ -8,6 +8,7 @@ mod conformance;
 mod formats;
 mod groups;
 pub(crate) mod leaks;
+mod past;
 mod program;
 mod prove;
 mod rows;

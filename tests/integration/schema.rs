@@ -208,6 +208,7 @@ fn documents() -> Vec<Value> {
     let holders = sharers();
     for line in [
         "ps --format json",
+        "ps --format ndjson",
         "ps --columns exe,oom_score,held,pss,cg_limit,unread,age --format json",
         "ps --tree --columns pid,pss,command --format json",
         "ps --by command --format json",

@@ -17,6 +17,7 @@ mod order;
 mod pages;
 mod panel;
 mod panels;
+mod reload;
 mod selection;
 mod turns;
 mod words;

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::decoder::{Decoder, Typed};
 use super::{End, Input, tell, terminal_gone};
 use crate::alert::AlertEvent;
+use crate::config::AlertSettings;
 use crate::engine::{Engine, SharedState};
 use crate::history::HistoryConfig;
 use crate::model::{FleetStatus, Snapshot};
@@ -139,9 +141,48 @@ pub(super) struct Notices {
     pub(super) bell: AtomicBool,
 }
 
+/// The notifier of the rules in force, and those of earlier rules whose programs still run.
+#[derive(Clone)]
+pub(super) struct Notifiers {
+    all: Arc<Mutex<Vec<Notifier>>>,
+    is_readonly: bool,
+    send: SyncSender<Input>,
+}
+
+impl Notifiers {
+    pub(super) fn new(is_readonly: bool, send: SyncSender<Input>) -> Self {
+        Self {
+            all: Arc::default(),
+            is_readonly,
+            send,
+        }
+    }
+
+    /// Notifies of later alerts by these settings.
+    pub(super) fn replace(&self, mut settings: Vec<AlertSettings>) {
+        for rule in settings.iter_mut().filter(|_| self.is_readonly) {
+            // The other actions of a rule change nothing.
+            rule.run.clear();
+        }
+        let send = self.send.clone();
+        let notifier = Notifier::new(settings, move |what| tell(&send, Event::Failed(what)));
+        let mut all = self.all.lock();
+        all.retain(|earlier| earlier.running() > 0);
+        all.push(notifier);
+    }
+
+    /// Returns true if the bell should ring.
+    fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
+        self.all
+            .lock()
+            .last()
+            .is_some_and(|notifier| notifier.notify(event, host))
+    }
+}
+
 /// Returns the engine's callback for each snapshot. It notifies of alerts and wakes the screen.
 pub(super) fn on_snapshot(
-    notifier: Notifier,
+    notifiers: Notifiers,
     send: SyncSender<Input>,
     notices: Arc<Notices>,
 ) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
@@ -149,7 +190,7 @@ pub(super) fn on_snapshot(
     move |snapshot, events| {
         memory.count(snapshot.rows().len(), snapshot.monotonic);
         for event in events {
-            if notifier.notify(event, &snapshot.host) {
+            if notifiers.notify(event, &snapshot.host) {
                 notices.bell.store(true, Ordering::SeqCst);
             }
         }

@@ -15,6 +15,7 @@ use crate::config::{Env, atomic, state};
 use crate::engine::SharedState;
 use crate::history::History;
 use crate::history::kept::{self, Kept};
+use crate::run::past::namespaces;
 use crate::run::terminal;
 use crate::text;
 use crate::tui::Event;
@@ -122,17 +123,6 @@ impl Keeper {
         self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }
-}
-
-/// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
-/// for it.
-///
-/// # Errors
-/// The pid namespace is unknown.
-fn namespaces() -> io::Result<String> {
-    let name = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}"));
-    let time = name("time").unwrap_or_default();
-    Ok(format!("{} {}", name("pid")?.display(), time.display()))
 }
 
 /// Maximum time to wait without a message.

@@ -156,7 +156,7 @@ on = "system"
         "config.toml:2:1: alert: this rule has no `name`",
         "config.toml:5:8: alert.name: must not be empty",
         "config.toml:6:8: alert.when: not a condition: pss wants a size such as 100M or 1.5G, not >4G at column 5",
-        "config.toml:7:6: alert.on: unknown word `procces`; did you mean `process`? Known: process, command,",
+        "config.toml:7:6: alert.on: unknown word `procces`; did you mean `process`?",
         "config.toml:8:8: alert.hold: `2d` is out of range: 0s to 24h",
         "config.toml:9:12: alert.cooldown: expected a length of time such as",
         "config.toml:10:8: alert.bell: expected true or false, found \"yes\"",
@@ -242,4 +242,17 @@ fn saving_what_was_chosen_leaves_them_alone() {
     let settings = home.load().unwrap().settings;
     assert!(settings.ui.tree);
     assert_eq!(settings.alerts, parse(ALL_CHANGED).alerts);
+}
+
+#[test]
+fn a_condition_of_other_rows_says_what_it_is_of() {
+    let home = Home::new();
+    home.write(
+        "config.toml",
+        "[[alert]]\nname = 'a'\nwhen = 'mem_percent>90%'\n[[alert]]\nname = 'b'\nwhen = 'pss>1G'\non = 'system'\n",
+    );
+    let faults = home.faults();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[0].contains("add on = \"system\""), "{}", faults[0]);
+    assert!(faults[1].contains("add on = \"process\""), "{}", faults[1]);
 }

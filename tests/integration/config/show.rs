@@ -103,6 +103,77 @@ fn show_is_toml_and_marks_what_differs() {
     assert_eq!(again, home.load().unwrap().settings);
 }
 
+#[test]
+fn the_default_keymap_and_every_theme_are_printed() {
+    use zmtop::config::{keymap, theme};
+    let home = Home::new();
+    assert_eq!(
+        run(&home, ConfigAction::Keymap, None),
+        (Exit::Done, keymap::SHIPPED.into(), String::new())
+    );
+    let theme = |name: Option<&str>| {
+        run(
+            &home,
+            ConfigAction::Theme {
+                name: name.map(Into::into),
+            },
+            None,
+        )
+    };
+    let (_, names, _) = theme(None);
+    assert_eq!(names.lines().count(), theme::SHIPPED.len());
+    for (name, text) in theme::SHIPPED {
+        assert!(names.lines().any(|line| line == name), "{names}");
+        assert_eq!(theme(Some(name)), (Exit::Done, text.into(), String::new()));
+    }
+    let (exit, out, err) = theme(Some("nrod"));
+    assert_eq!((exit, &*out), (Exit::Usage, ""));
+    assert!(err.contains("did you mean `nord`"), "{err}");
+}
+
+#[test]
+fn an_alert_is_fired_once_to_try_its_program() {
+    let home = Home::new();
+    let seen = home.dir.path().join("seen");
+    let script = |name: &str, mode: u32, text: &str| {
+        let path = home.write(name, text);
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        path.display().to_string()
+    };
+    let (good, bad) = (
+        script("good", 0o755, &format!("#!/bin/sh\ncat > {}\n", seen.display())),
+        script("bad", 0o755, "#!/bin/sh\nexit 3\n"),
+    );
+    let no_program = script("none", 0o644, "#!/bin/sh\n");
+    let alert = |name: &str, run: &str| format!("[[alert]]\nname = '{name}'\nwhen = 'pss>1T'\nrun = ['{run}']\n");
+    home.write("config.toml", alert("good", &good) + &alert("bad", &bad));
+    let test = |name: &str| run(&home, ConfigAction::TestAlert { name: name.into() }, None);
+    let (exit, out, err) = test("good");
+    assert_eq!((exit, &*err), (Exit::Done, ""));
+    assert!(out.contains("ended with code 0"), "{out}");
+    let payload = std::fs::read_to_string(seen).unwrap();
+    assert!(
+        payload.contains("\"event\":\"fired\"") && payload.contains("\"alert\":\"good\""),
+        "{payload}"
+    );
+    let (exit, _, err) = test("bad");
+    assert_eq!(exit, Exit::Found);
+    assert!(err.contains("ended with code 3"), "{err}");
+    let (exit, _, err) = test("god");
+    assert_eq!(exit, Exit::Usage);
+    assert!(err.contains("did you mean `good`"), "{err}");
+    // The check says what could not run.
+    assert_eq!(run(&home, ConfigAction::Check, None).0, Exit::Done);
+    home.write("config.toml", alert("good", &no_program));
+    let (exit, _, err) = run(&home, ConfigAction::Check, None);
+    assert_eq!(exit, Exit::Usage);
+    assert!(err.contains("permission denied"), "{err}");
+    home.write("config.toml", alert("good", "/nonexistent/program"));
+    let (exit, _, err) = run(&home, ConfigAction::Check, None);
+    assert_eq!(exit, Exit::Usage);
+    assert!(err.contains("no such file"), "{err}");
+}
+
 struct Closed;
 
 impl Write for Closed {
@@ -122,6 +193,7 @@ fn a_closed_pipe_is_the_callers_to_judge() {
         ConfigAction::Check,
         ConfigAction::Path,
         ConfigAction::Default,
+        ConfigAction::Keymap,
     ] {
         let args = ConfigArgs { action, config: None };
         let e = configure::run(&args, &home.env(), &mut Closed, &mut io::sink()).unwrap_err();

@@ -183,7 +183,7 @@ fn wrong_options_are_refused() {
         ("0", "0 is no pid"),
         ("4294967296", "4294967296 is no pid"),
         ("", "PROCESS"),
-        ("7 --format xml", "table, json, ndjson, csv"),
+        ("7 --format xml", "table, json, rows, ndjson, csv"),
     ] {
         let (code, out, err) = maps(&tree, line);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");

@@ -485,9 +485,9 @@ fn a_chosen_cgroup_shows_its_processes_and_its_memory() {
 #[test]
 fn a_record_keeps_whose_memory_it_is() {
     let tree = container(V2);
-    let (code, out, _) = tree.zmtop("ps --format json");
+    let (code, out, _) = tree.zmtop("ps --format ndjson");
     assert_eq!(code, Some(0));
-    let file = tree.path("recorded.json");
+    let file = tree.path("recorded.ndjson");
     std::fs::write(&file, out).unwrap();
     let line = std::process::Command::new(crate::support::pty::ZMTOP)
         .args(["mem", "--units", "k", "--from"])

@@ -147,7 +147,7 @@ fn a_capture_says_why_facts_are_missing() {
         );
         capture(&mocks, pid, &place);
         let done = Command::new(ZMTOP)
-            .args(["ps", "--format", "json", "--proc-root"])
+            .args(["ps", "--format", "ndjson", "--proc-root"])
             .arg(place.join("proc"))
             .env("HOME", "/nonexistent")
             .output()

@@ -20,7 +20,7 @@ fn pids(rows: &Value) -> Vec<u64> {
 
 #[test]
 fn processes_are_a_snapshot_in_the_order_asked_for() {
-    let all = json("--format json");
+    let all = json("--format ndjson");
     assert_eq!(all["schema"], "zmtop/1");
     assert_eq!(pids(&all["processes"]), [7, 1]);
     assert_eq!(all["processes"][0]["pss"], 3000 << 10);
@@ -28,6 +28,59 @@ fn processes_are_a_snapshot_in_the_order_asked_for() {
     let some = json("--format ndjson cmd:worker pss>2M --sort pid");
     assert_eq!(pids(&some["processes"]), [7]);
     assert_eq!(some["totals"]["processes"], 1);
+}
+
+#[test]
+fn json_has_one_shape_whatever_columns_are_chosen() {
+    let all = json("--format json");
+    let some = json("--format json --columns pss,cmdline");
+    let tree = json("--format json --tree");
+    for document in [&all, &some, &tree] {
+        assert_eq!(document["schema"], "zmtop-table/1");
+        assert_eq!(document["totals"]["pss"], 4000 << 10);
+        let row = |pid: u64| {
+            document["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|row| row["pid"] == pid)
+                .unwrap()
+        };
+        for (key, value) in all["rows"][0].as_object().unwrap() {
+            // Times differ from run to run.
+            let same = row(7)
+                .get(key)
+                .filter(|_| !["unread", "age", "elapsed"].contains(&&**key));
+            assert!(same.is_none_or(|same| same == value), "{key}: {same:?}");
+        }
+        for key in ["pid", "command", "pss", "cmdline"] {
+            assert!(row(7).get(key).is_some(), "{key}: {document}");
+        }
+        let text = document.to_string();
+        assert!(!text.contains("\\u0000"), "{text}");
+    }
+    assert_eq!(all["rows"][0]["command"], "[cat]");
+    assert_eq!(some["rows"][0].get("user"), None);
+}
+
+#[test]
+fn rows_are_a_line_a_process() {
+    let lines = |line: &str| -> Vec<Value> {
+        let (code, out, err) = said(&tree(), line);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{line}");
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let keys = |row: &Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let all: Vec<_> = lines("--format rows").iter().map(keys).collect();
+    let rows = json("--format json")["rows"].clone();
+    assert_eq!(all, rows.as_array().unwrap().iter().map(keys).collect::<Vec<_>>());
+    let some = lines("--format rows --columns pss --top 1");
+    let pids: Vec<_> = some.iter().map(|row| row["pid"].as_u64().unwrap()).collect();
+    assert_eq!(pids, [7]);
+    let timed = lines("--format rows --every 100ms --count 2");
+    assert_eq!(timed.len(), 4);
+    assert!(timed[0]["time"].is_string() && timed[0]["time"] != timed[3]["time"]);
+    assert_eq!(lines("--format rows --by user")[0]["count"], 2);
 }
 
 #[test]
@@ -80,7 +133,7 @@ fn again_and_again_each_line_has_its_time() {
     assert_eq!(code, Some(2));
     assert_eq!(
         err,
-        "zmtop: --format: json is one object; with --every write ndjson, one a line\n"
+        "zmtop: --format: json is one object; with --every write rows, a line a row, or ndjson, a line a snapshot\n"
     );
 }
 
@@ -143,7 +196,7 @@ fn a_file_is_accounted_for_as_the_machine_was() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (done.status.code(), text(done.stdout), text(done.stderr))
     };
-    tree.write("kept", &said(&tree, "--format json").1);
+    tree.write("kept", &said(&tree, "--format ndjson").1);
     let (root, kept) = (tree.root(), tree.path("kept"));
     let (root, kept) = (root.to_str().unwrap(), kept.to_str().unwrap());
     let (_, live, _) = mem(&["--format", "json", "--proc-root", root]);

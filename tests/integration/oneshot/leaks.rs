@@ -384,7 +384,12 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
     // After half of the time it grows, at an even pace or a little slower: a fact, and no leak yet.
     let half = check("leaking-service.ndjson.zst", &["--at", "-10m"]);
     let grows = ["growing", "warming"].iter().any(|word| half.out.contains(word));
-    assert!(half.code == 0 && grows, "{}", half.out);
+    assert!(half.code == 5 && grows, "{}", half.out);
+    assert!(
+        half.err.contains("not yet judged") && half.err.contains("16m"),
+        "{}",
+        half.err
+    );
     assert_eq!(
         check("leaking-service.ndjson.zst", &["--by", "command", "verdict:leaking"]).code,
         1

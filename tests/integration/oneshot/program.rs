@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
     for (line, expected) in [
         (
             "--columns pid,dpss",
-            "--columns, --sort: dpss takes more than one snapshot: add --every or --from",
+            "--columns: dpss takes more than one snapshot: add --every TIME or --from FILE",
         ),
         ("--every 10ms", "--every: `10ms` is out of range: 100ms to 1h"),
         ("--every soon", "--every: expected a length of time"),

@@ -318,3 +318,30 @@ fn what_could_not_be_read_is_absent() {
     assert_eq!(value(&families, "zmtop_system_memory_total", ""), None);
     assert_eq!(value(&families, "zmtop_snapshot_age", ""), Some(0.5));
 }
+
+#[test]
+fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
+    use zmtop::columns::{COLUMNS, system};
+    let of_groups = COLUMNS.iter().filter_map(|c| Some((c.metric?, c.help_of_metric())));
+    let of_the_machine = system::COLUMNS
+        .iter()
+        .filter_map(|c| Some((c.metric?, c.help_of_metric())));
+    // Words that are names in the kernel or of the field too.
+    let known = ["PSS", "RSS", "USS", "VRAM", "GPU", "BPF"];
+    let titles: Vec<_> = COLUMNS
+        .iter()
+        .map(|column| column.title)
+        .filter(|title| title.len() > 2)
+        .collect();
+    for (metric, help) in of_groups.chain(of_the_machine) {
+        for word in [
+            "≤", "≥", "Filter:", "shown", "screen", "column", "pressed", " row ", "Sorted",
+        ] {
+            assert!(!help.contains(word), "{metric}: {word}: {help}");
+        }
+        let words = help.split(|c: char| !c.is_alphanumeric() && c != '%');
+        for word in words.filter(|word| !known.contains(word) && word.chars().all(|c| c.is_uppercase())) {
+            assert!(!titles.contains(&word), "{metric}: {word}: {help}");
+        }
+    }
+}

@@ -43,6 +43,7 @@ impl World {
             | Effect::Pick(_)
             | Effect::Suspend
             | Effect::Redraw
+            | Effect::NotifyBy(_)
             | Effect::Copy(_)
             | Effect::ReadCache(..) => {}
             Effect::ScanMappings(number, ids) => {

@@ -1,0 +1,108 @@
+//! The past that the monitor keeps, for commands that look once and need more than one snapshot.
+
+use std::fs;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use super::snapshot::local_time;
+use crate::cli::UsageError;
+use crate::columns::{Column, ColumnId, Needs};
+use crate::config::{Env, state};
+use crate::history::History;
+use crate::history::kept::{self, Kept};
+use crate::model::Snapshot;
+use crate::text;
+use crate::units::span;
+
+/// Maximum time between the end of the past and now. The monitor writes it three times as often.
+pub const MAX_GAP: Duration = Duration::from_secs(15 * 60);
+
+/// A past that may be resumed.
+#[derive(Debug)]
+pub struct Past(Kept);
+
+impl Past {
+    pub const fn of(kept: Kept) -> Self {
+        Self(kept)
+    }
+
+    /// Reads the past of this user's monitor. Changes no file.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used. The text says why, safe to print.
+    pub(super) fn read(env: &Env) -> Result<Self, String> {
+        let file = state::history_path(env)?;
+        let shown = text::safe(file.as_os_str().as_encoded_bytes()).into_owned();
+        let of_file = |why: String| format!("{shown}: {}", text::safe(why.as_bytes()));
+        let bytes = state::read(&file, 2 * kept::MAX_BYTES as u64).map_err(|error| of_file(error.to_string()))?;
+        let bytes = bytes.filter(|bytes| !bytes.is_empty());
+        let bytes =
+            bytes.ok_or("no monitor of this user has kept a past yet; a running one keeps it every 5 minutes")?;
+        let namespaces = namespaces().map_err(|error| format!("/proc/self/ns/pid: {error}"))?;
+        match Kept::read(&bytes, &namespaces) {
+            Ok(Some(kept)) => Ok(Self(kept)),
+            Ok(None) => Err("the past that the monitor kept is of other namespaces".into()),
+            Err(error) => Err(of_file(error.to_string())),
+        }
+    }
+
+    /// Leaves out the sums of groups, for a history of some of the processes.
+    #[must_use]
+    pub fn without_groups(mut self) -> Self {
+        self.0.drop_groups();
+        self
+    }
+
+    /// Continues the past in a history that has no snapshot yet and that gets this one first. Returns a note that says from
+    /// when the past is.
+    ///
+    /// # Errors
+    /// It is of another boot or ended too long ago. The text says so.
+    pub fn resume(self, history: &mut History, first: &Snapshot) -> Result<String, String> {
+        let gap = self
+            .0
+            .age(first)
+            .ok_or("the past that the monitor kept is of another boot")?;
+        if gap > MAX_GAP {
+            let (gap, most) = (span(gap), span(MAX_GAP));
+            return Err(format!(
+                "the past that the monitor kept ends {gap} ago, more than {most}"
+            ));
+        }
+        let until = first.time.checked_sub(gap).unwrap_or(SystemTime::UNIX_EPOCH);
+        history.resume(self.0);
+        Ok(format!(
+            "judged with the past that the monitor kept until {}, {} ago",
+            local_time(until),
+            span(gap)
+        ))
+    }
+}
+
+/// Refuses a column whose values begin with a key that is pressed in the monitor. `option` is the option that asked for it.
+///
+/// # Errors
+/// It is such a column.
+pub(super) fn refuse_of_monitor(option: &'static str, column: ColumnId) -> Result<(), UsageError> {
+    let Column { id, needs, .. } = column.get();
+    if !needs.is_only_of_the_monitor() {
+        return Ok(());
+    }
+    let way = if needs.contains(Needs::MARK) {
+        "b sets a mark, and changes since then follow"
+    } else {
+        "c on a process; here, zmtop leaks --prove PROCESS does the same"
+    };
+    Err(UsageError::option(option, format!("only the monitor has {id}: {way}")))
+}
+
+/// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
+/// for it.
+///
+/// # Errors
+/// The pid namespace is unknown.
+pub(super) fn namespaces() -> io::Result<String> {
+    let name = |kind: &str| fs::read_link(format!("/proc/self/ns/{kind}"));
+    let time = name("time").unwrap_or_default();
+    Ok(format!("{} {}", name("pid")?.display(), time.display()))
+}

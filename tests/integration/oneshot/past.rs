@@ -1,0 +1,146 @@
+//! What needs a past is answered from one, or refused: a script never reads an all-clear that nobody looked for.
+
+use std::time::Duration;
+
+use zmtop::columns::{COLUMNS, Needs, Unit};
+use zmtop::history::History;
+use zmtop::history::kept::{Kept, pack};
+use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::run::past::{MAX_GAP, Past};
+use zmtop::trend::Verdict;
+
+use super::program::{said, tree};
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// A condition on the figure of a column.
+fn condition(id: &str, unit: Unit) -> String {
+    match unit {
+        Unit::Verdict => format!("{id}:leaking"),
+        Unit::Growth | Unit::Chart | Unit::Trend => format!("{id}>1M/min"),
+        Unit::Seconds => format!("{id}<1h"),
+        _ => format!("{id}>0"),
+    }
+}
+
+#[test]
+fn every_key_that_needs_a_past_is_refused_without_one() {
+    let tree = tree();
+    let needs_it = |needs: Needs| needs.contains(Needs::HISTORY) || needs.contains(Needs::REFERENCED);
+    let mut seen = 0;
+    for column in COLUMNS.iter().filter(|column| needs_it(column.needs)) {
+        seen += 1;
+        for line in [
+            condition(column.id, column.unit),
+            format!("!{}", condition(column.id, column.unit)),
+            format!("--by command {}", condition(column.id, column.unit)),
+            format!("--sort {}", column.id),
+            format!("--columns pid,{}", column.id),
+            format!("--format json {}", condition(column.id, column.unit)),
+        ] {
+            let (code, out, err) = said(&tree, &line);
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{line}: {err}");
+            assert!(err.contains(column.id), "{line}: {err}");
+            let is_only_seen = column.needs.contains(Needs::MARK) || column.needs.contains(Needs::REFERENCED);
+            let way = if is_only_seen { "monitor" } else { "--every" };
+            assert!(err.contains(way), "{line}: {err}");
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn what_only_the_monitor_has_is_refused_with_a_past_too() {
+    let tree = tree();
+    for line in ["hot>0 --every 1", "mark_pss>0 --every 1", "--sort cold --every 1"] {
+        let (code, out, err) = said(&tree, line);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{line}: {err}");
+        assert!(err.contains("only the monitor has"), "{line}: {err}");
+    }
+}
+
+#[test]
+fn what_is_not_judged_yet_is_no_all_clear() {
+    let tree = tree();
+    // One table has nothing before it.
+    let (code, out, err) = said(&tree, "verdict:leaking --every 100ms --count 1");
+    assert_eq!(code, Some(5), "{err}");
+    assert!(out.contains("0 processes"), "{out}");
+    assert!(err.contains("not yet judged") && err.contains("16m"), "{err}");
+    let (code, _, err) = said(&tree, "cpu>1% --every 100ms --count 1");
+    assert_eq!(code, Some(5), "{err}");
+    assert!(err.contains("cpu is known of none of the 2 processes"), "{err}");
+    // Two have a difference; nobody's words fit, so that there is nothing to judge.
+    assert_eq!(said(&tree, "cpu>1% --every 100ms --count 2").0, Some(0));
+    assert_eq!(
+        said(&tree, "nothing-like-it verdict:leaking --every 100ms --count 1").0,
+        Some(0)
+    );
+    // What passes is true, however early.
+    assert_eq!(
+        said(&tree, "pss>0 | verdict:leaking --every 100ms --count 1").0,
+        Some(0)
+    );
+}
+
+const HERE: &str = "pid:[1] time:[2]";
+const START: u64 = 100_000;
+
+fn at(second: u64) -> Snapshot {
+    let grown = |pid: u32, mib: u64| {
+        let mut sample: ProcessSample = process(pid, 1, "/usr/bin/server");
+        sample.id.starttime = u64::from(pid);
+        sample.stat.image = 7 + u64::from(pid);
+        sample.walk = Ok(walk(mib * MIB, 0));
+        sample
+    };
+    let mut snap = snapshot(
+        Duration::from_secs(START + second),
+        vec![grown(7, 100 + second), grown(8, 50)],
+    );
+    snap.interval = Duration::from_secs(2);
+    snap
+}
+
+/// What a monitor keeps after so many seconds.
+fn kept(seconds: u64) -> Kept {
+    let mut history = History::new(Duration::from_secs(10));
+    for second in (0..=seconds).step_by(2) {
+        history.push(&at(second));
+    }
+    let bytes = pack(&history.keep(&at(seconds), HERE).unwrap());
+    Kept::read(&bytes, HERE).unwrap().unwrap()
+}
+
+/// The history of a command that looks once after that, and its note.
+fn resumed(seconds: u64, now: &Snapshot) -> Result<(History, String), String> {
+    let mut history = History::new(Duration::from_secs(10));
+    let note = Past::of(kept(seconds)).resume(&mut history, now)?;
+    history.push(now);
+    history.judge_all();
+    Ok((history, note))
+}
+
+#[test]
+fn what_the_monitor_kept_answers_at_once() {
+    let now = at(1500 + 120);
+    let (history, note) = resumed(1500, &now).unwrap();
+    let verdicts: Vec<_> = now
+        .rows()
+        .iter()
+        .map(|row| history.get(row.id).unwrap().trend().verdict)
+        .collect();
+    assert_eq!(verdicts, [Verdict::Leaking, Verdict::Steady]);
+    assert!(note.contains("2m00 ago"), "{note}");
+}
+
+#[test]
+fn what_was_kept_is_used_only_while_it_is_fresh_and_of_this_boot() {
+    let gap = MAX_GAP.as_secs();
+    assert!(resumed(100, &at(100 + gap)).is_ok());
+    let why = resumed(100, &at(102 + gap)).unwrap_err();
+    assert!(why.contains("ends 15m02 ago"), "{why}");
+    let mut other = at(200);
+    other.boot_id = Ok("other".into());
+    let why = resumed(100, &other).unwrap_err();
+    assert!(why.contains("boot"), "{why}");
+}

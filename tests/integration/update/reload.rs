@@ -1,0 +1,83 @@
+//! A config that was read again: what it changes at once, what it names, and a faulty one.
+
+use zmtop::columns::find;
+use zmtop::config::{AlertSettings, Keymap, theme};
+use zmtop::tui::{Effect, Event};
+
+use crate::support::session::Session;
+
+fn message(session: &Session) -> (&str, bool) {
+    let message = session.app.screen.message.as_ref();
+    message.map_or(("", false), |message| (&message.text, message.bad))
+}
+
+#[test]
+fn what_can_change_does_and_the_rest_is_named() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    let mut new = session.app.config.clone();
+    new.keymap = Keymap::parse("k".as_ref(), b"[[table]]\non = ['j']\nrun = 'quit'\n".to_vec()).unwrap();
+    new.theme = theme::shipped("nord").unwrap();
+    new.settings.ui.columns = ["pid", "rss", "command"].map(|id| find(id).unwrap()).into();
+    new.settings.sampler.interval *= 7;
+    new.settings.alerts = vec![AlertSettings {
+        name: "big".into(),
+        when: "pss>0".into(),
+        ..AlertSettings::default()
+    }];
+    session.feed(Event::Config(Ok(Box::new(new.clone()))));
+    let said = "config read again: keys, theme, columns, alerts; from the next start on: sampler.interval";
+    assert_eq!(message(&session), (said, false));
+    assert_eq!(session.app.config.theme, new.theme);
+    assert_eq!(session.app.tables.columns, new.settings.ui.columns);
+    assert_eq!(session.app.engine.alerts.rules().len(), 1);
+    let notified = |effect: &Effect| matches!(effect, Effect::NotifyBy(rules) if rules.len() == 1);
+    assert!(session.effects.iter().any(notified));
+    assert!(session.picture().contains("RSS COMMAND"));
+    session.keys("j");
+    assert!(session.effects.contains(&Effect::Quit));
+}
+
+#[test]
+fn a_faulty_one_changes_nothing_and_is_told() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    let before = session.app.config.clone();
+    session.feed(Event::Config(Err("config.toml:3:1: faulty".into())));
+    let (text, is_bad) = message(&session);
+    assert!(
+        is_bad && text.contains("config.toml:3:1: faulty") && text.contains("former"),
+        "{text}"
+    );
+    assert_eq!(session.app.config.settings, before.settings);
+}
+
+#[test]
+fn what_was_saved_here_says_nothing() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("m");
+    let mut new = session.app.config.clone();
+    new.settings.ui = session.app.saved();
+    session.feed(Event::Config(Ok(Box::new(new))));
+    let (text, _) = message(&session);
+    assert!(!text.contains("config"), "{text}");
+}
+
+#[test]
+fn a_rule_that_stays_goes_on_firing() {
+    let rule = |name: &str| AlertSettings {
+        name: name.into(),
+        when: "pss>0".into(),
+        hold: std::time::Duration::ZERO,
+        ..AlertSettings::default()
+    };
+    let mut session = Session::new(120, 40);
+    let mut new = session.app.config.clone();
+    new.settings.alerts = vec![rule("a")];
+    session.feed(Event::Config(Ok(Box::new(new.clone())))).minute();
+    let firing = session.app.engine.alerts.firing();
+    assert!(firing > 0);
+    new.settings.alerts = vec![rule("b"), rule("a")];
+    session.feed(Event::Config(Ok(Box::new(new))));
+    assert_eq!(session.app.engine.alerts.firing(), firing);
+}
