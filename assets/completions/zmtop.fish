@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_zmtop_global_optspecs
-    string join \n interval= f/filter= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= cgroup= config= proc-root= h/help V/version
+    string join \n interval= f/filter= view= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= cgroup= config= proc-root= h/help V/version
 end
 
 function __fish_zmtop_needs_command
@@ -26,6 +26,7 @@ end
 
 complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only rows that match the filter' -r
+complete -c zmtop -n "__fish_zmtop_needs_command" -l view -d 'Start with the view that W saved under this name: its columns, order, grouping and filter' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping' -r -f -a "command\t''
 user\t''
 unit\t''
@@ -570,6 +571,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Query
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists each host\'s groups individually' -r -f -a "command\t''
 host\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s f -l filter -d 'Show only rows that match the filter, such as host:web footprint>1G' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l view -d 'Start with the view that W saved under this name: its columns, order, grouping and filter' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s r -l reverse -d 'Reverse the order'

@@ -7,17 +7,24 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
 use crate::config::UiSettings;
+use crate::config::views::View;
 use crate::history::mappings::{Coldness, Look};
 use crate::model::kernel::Callers;
 use crate::model::mapping::Mapping;
 use crate::model::page_cache::PageCache;
 use crate::model::{FleetStatus, Identity, Reading};
+use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::mappings::Mappings;
 use crate::sampler::page_cache::Progress;
+
+/// Time without a key after which a digit that is bound to an action is no beginning of a pid.
+pub const DIGIT_PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug)]
 pub enum Event {
     Key(KeyEvent),
+    /// No key came for [`DIGIT_PAUSE`] after a digit that is held back.
+    KeyPause,
     /// A mouse event, and when it happened on some monotonic clock.
     Mouse(MouseEvent, Duration),
     Paste(String),
@@ -43,6 +50,10 @@ pub enum Event {
     /// A reply to a command that acts on processes.
     Act(act::Reply),
     Fleet(FleetStatus),
+    /// The saved views.
+    Views(Vec<View>),
+    /// The answer to a question about a process.
+    Answered(Inquiry, Identity, Reading<Found>),
     /// An effect succeeded: a message.
     Done(String),
     /// An effect failed: the reason.
@@ -82,6 +93,11 @@ pub enum Effect {
     /// Copies a text to the terminal's clipboard.
     Copy(String),
     Act(act::Command),
-    /// Writes settings to the config file.
-    Save(Box<UiSettings>),
+    /// Saves settings as the view of that name.
+    Save(String, Box<UiSettings>),
+    /// Reads the saved views.
+    ReadViews,
+    DeleteView(String),
+    /// Reads once what is asked about a process.
+    Ask(Inquiry, Identity),
 }
