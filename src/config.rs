@@ -20,6 +20,7 @@ pub mod settings;
 pub mod state;
 pub mod theme;
 mod trust;
+pub mod views;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -121,6 +121,8 @@ impl FilterError {
 pub struct Filter {
     root: Option<Expr>,
     uses_text: bool,
+    /// The sizes without a unit.
+    bare_sizes: Vec<String>,
 }
 
 impl Filter {
@@ -141,13 +143,24 @@ impl Filter {
             let what = format!("a filter is at most {} bytes long", Self::MAX_BYTES);
             return Err(FilterError::new(before.count(), what));
         }
-        let root = parser::parse(text, schema)?;
+        let (root, bare_sizes) = parser::parse(text, schema)?;
         let uses_text = root.as_ref().is_some_and(Expr::uses_text);
-        Ok(Self { root, uses_text })
+        Ok(Self {
+            root,
+            uses_text,
+            bare_sizes,
+        })
     }
 
     pub const fn is_empty(&self) -> bool {
         self.root.is_none()
+    }
+
+    /// Returns the unit of sizes that were written without one, which the user may have meant otherwise: `30 is in bytes: write
+    /// 30M for MiB`.
+    pub fn remark(&self) -> Option<String> {
+        let size = self.bare_sizes.first()?;
+        Some(format!("{size} is in bytes: write {size}M for MiB"))
     }
 
     /// Returns true if some condition is about a text, the pid or the state, which only processes have.

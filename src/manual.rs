@@ -9,6 +9,9 @@ pub mod data {}
 #[doc = include_str!("manual/fleet.md")]
 pub mod fleet {}
 
+#[doc = include_str!("manual/keys.md")]
+pub mod keys {}
+
 #[doc = include_str!("manual/peers.md")]
 pub mod peers {}
 

@@ -8,6 +8,7 @@ pub mod accounting;
 pub mod cgroup;
 pub mod clock;
 pub mod containers;
+pub mod environ;
 pub mod fdinfo;
 pub mod files;
 pub mod hsperfdata;

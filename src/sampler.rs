@@ -37,6 +37,7 @@
 pub mod callers;
 pub mod containers;
 pub mod estimate;
+pub mod inquiry;
 pub mod kernel;
 mod kills;
 pub mod mappings;

@@ -240,14 +240,15 @@ const YEAR: u64 = 365 * DAY;
 pub fn parse_span(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut seconds = 0.0;
-    // The number of seconds that a bare number counts, and whether it follows another number.
-    let mut bare = (1.0, false);
-    while !(rest.is_empty() && bare.1) {
+    // The number of seconds that a bare number counts, if one may stand here.
+    let mut bare = Some(1.0);
+    let mut is_first = true;
+    while is_first || !rest.is_empty() {
         let (number, after) = rest.split_at(number_len(rest));
         let unit_len = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_len);
         let scale = match unit.trim() {
-            "" => bare.0,
+            "" => bare?,
             "ms" => 0.001,
             "s" => 1.0,
             "m" | "min" => 60.0,
@@ -258,8 +259,13 @@ pub fn parse_span(text: &str) -> Option<Duration> {
         };
         seconds += number.parse::<f64>().ok()? * scale;
         rest = after;
-        // The second number counts seconds in `4m05` and minutes in `3h07`.
-        bare = (if unit.trim() == "h" { 60.0 } else { 1.0 }, true);
+        is_first = false;
+        // The second number counts seconds in `4m05` and minutes in `3h07`; after another unit it would be a slip.
+        bare = match unit.trim() {
+            "h" => Some(60.0),
+            "m" | "min" => Some(1.0),
+            _ => None,
+        };
     }
     Duration::try_from_secs_f64(seconds).ok()
 }

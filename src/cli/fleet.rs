@@ -18,6 +18,7 @@ use crate::group::GroupBy;
     mut_arg("filter", |arg| arg.help("Show only rows that match the filter, such as host:web footprint>1G")),
     mut_arg("tree", |arg| arg.hide(true)),
     mut_arg("pick", |arg| arg.hide(true)),
+    mut_arg("view", |arg| arg.hide(true)),
     mut_arg("readonly", |arg| arg.hide(true)),
     mut_arg("proc_root", |arg| arg.hide(true)),
     mut_arg("cgroup", |arg| arg.hide(true))
@@ -76,6 +77,7 @@ impl FleetArgs {
         let of_one_machine = [
             ("--tree", own.tree),
             ("--pick", own.pick),
+            ("--view", own.view.is_some()),
             ("--proc-root", own.paths.proc_root.is_some()),
             ("--cgroup", own.scope.cgroup.is_some()),
         ];

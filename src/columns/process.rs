@@ -819,7 +819,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("cold_for", "COLDFOR", Unit::Seconds, 7, |r| {
         coldness(r, |c| Ok(Value::Seconds(c.since.as_secs_f64())))
     })
-    .help("Time from `c` to the last read of the referenced bits. Formula: time since clear_refs was written.")
+    .help("Time from `r` to the last read of the referenced bits. Formula: time since clear_refs was written.")
     .applies_to(AppliesTo::Processes)
     .needs(REFERENCED),
 ];

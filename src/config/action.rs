@@ -138,6 +138,12 @@ named! {
         NiceDown = "nice-down",
         /// After asking, clears the referenced bits of the process to see which memory it touches from now on.
         HotCold = "hot-cold",
+        /// Tags the selected process and all its descendants.
+        TagTree = "tag-tree",
+        /// Shows the environment of the selected process.
+        Environment = "environment",
+        /// Lists the open files of the selected process.
+        OpenFiles = "open-files",
         /// Removes all tags.
         UntagAll = "untag-all",
         /// Pauses or resumes sampling.
@@ -160,8 +166,10 @@ named! {
         Toggle = "toggle",
         /// Shows or hides kernel threads.
         KernelThreads = "kernel-threads",
-        /// Saves columns, sort and filter to the config.
+        /// Saves columns, sort, grouping and filter as a view, after asking for its name.
         Save = "save",
+        /// Lists the saved views.
+        Views = "views",
         /// Redraws the whole screen.
         Redraw = "redraw",
         /// Suspends the monitor, as Ctrl-Z does in other programs.

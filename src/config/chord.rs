@@ -74,6 +74,17 @@ impl Chord {
         allowed.contains(key.modifiers).then_some(Self { code, modifiers })
     }
 
+    /// Names a key with all its modifiers, safe to print: also one that no binding can have.
+    pub fn name(key: KeyEvent) -> String {
+        let shift = match Self::of(key) {
+            Some(chord) => return chord.to_string(),
+            None if key.modifiers.contains(KeyModifiers::SHIFT) => "S-",
+            None => "",
+        };
+        let (code, modifiers) = (key.code, key.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT));
+        format!("{shift}{}", Self { code, modifiers })
+    }
+
     /// Returns true if the key types a character in a text input.
     pub fn types(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && self.modifiers.is_empty()

@@ -10,7 +10,7 @@ use super::file::{self, reason};
 use super::settings::{Settings, UiSettings};
 use super::{ConfigError, atomic};
 
-const TABLE: &str = "ui";
+pub(super) const TABLE: &str = "ui";
 
 /// The settings of `[ui]` that the monitor saves.
 const SAVED: [&str; 13] = [

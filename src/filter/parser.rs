@@ -8,22 +8,23 @@ use crate::text::{self, Align, nearest};
 use crate::trend::Verdict;
 use crate::units::{self, Unit};
 
-/// Parses a filter; `None` for an empty one.
-pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<Option<Expr>, FilterError> {
+/// Parses a filter; `None` for an empty one. Also returns the sizes that are written without a unit.
+pub(super) fn parse(text: &str, schema: &dyn Schema) -> Result<(Option<Expr>, Vec<String>), FilterError> {
     let tokens = &tokens(text)?[..];
     if tokens.is_empty() {
-        return Ok(None);
+        return Ok(<_>::default());
     }
     refuse_words_for_signs(tokens)?;
     let mut parser = Parser {
         tokens,
         at: 0,
         patterns: 0,
+        bare_sizes: Vec::new(),
         schema,
     };
     let expr = parser.any_of(0)?;
     match parser.peek() {
-        None => Ok(Some(expr)),
+        None => Ok((Some(expr), parser.bare_sizes)),
         // Only a parenthesis ends a list of terms early.
         Some(token) => Err(FilterError::new(token.at(), "this ) closes nothing")),
     }
@@ -68,6 +69,7 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     patterns: usize,
+    bare_sizes: Vec<String>,
     schema: &'a dyn Schema,
 }
 
@@ -176,7 +178,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn figure(&self, column: &Literal, comparison: Comparison, bound: &Literal) -> Result<Condition, FilterError> {
+    fn figure(&mut self, column: &Literal, comparison: Comparison, bound: &Literal) -> Result<Condition, FilterError> {
         let name = normalized(&column.text);
         let Some((column, unit)) = self.schema.figure(&name) else {
             return Err(unknown_column(&column.text, &bound.text, column.at, self.schema));
@@ -186,10 +188,16 @@ impl<'a> Parser<'a> {
             let what = format!("a figure is missing after {name}: write {example}");
             return Err(FilterError::new(bound.at, what));
         }
-        let Some(bound) = parse_bound(&bound.text, unit) else {
-            let what = format!("{name} wants {example}, not {}", shown(&bound.text));
+        let text = &bound.text;
+        let Some(bound) = parse_bound(text, unit) else {
+            let what = format!("{name} wants {example}, not {}", shown(text));
             return Err(FilterError::new(bound.at, what));
         };
+        // A plain 4096 may well be meant.
+        let is_bare = text.chars().all(|c| c.is_ascii_digit()) && (1.0..1024.0).contains(&bound);
+        if is_bare && matches!(unit, Unit::Bytes | Unit::Delta) {
+            self.bare_sizes.push(text.clone());
+        }
         Ok(Condition::Figure {
             column,
             comparison,

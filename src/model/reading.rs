@@ -47,7 +47,7 @@ impl Missing {
             Self::TimedOut => "timed out",
             Self::Malformed => "malformed",
             Self::Pending => "not read yet",
-            Self::NotAsked => "not asked: press c",
+            Self::NotAsked => "not asked: press r",
             Self::NotMarked => "not known at the mark",
             Self::TooMany => "too many to have a history each",
             Self::NotExported => "not exported",

@@ -11,7 +11,7 @@ use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
-use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state};
+use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state, views};
 use crate::tui::Opening;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub struct MonitorArgs {
     pub filter: Option<String>,
     #[command(flatten)]
     pub chosen: ChosenArgs,
+    /// Start with the view that W saved under this name: its columns, order, grouping and filter
+    #[arg(long, value_name = "NAME")]
+    pub view: Option<String>,
     /// Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping
     #[arg(long, value_name = "WHAT")]
     pub by: Option<String>,
@@ -63,6 +66,9 @@ impl MonitorArgs {
     pub fn configure(&self, env: &Env) -> Result<Config, UsageError> {
         let env = self.table.color.apply(env);
         let mut config = Config::load(self.paths.config.as_deref(), &env)?;
+        if let (Some(name), Some(file)) = (&self.view, &config.file) {
+            config.settings.ui = views::read(file, name, &config.settings)?;
+        }
         self.apply(&mut config.settings)?;
         config.ascii |= self.ascii;
         if self.theme.is_some() {
@@ -178,6 +184,7 @@ pub(super) fn run(
             fleet,
             opening,
             reload,
+            view: args.view.clone(),
         },
     ) {
         Ok(End::Quit) if args.pick => Exit::Found.into(),

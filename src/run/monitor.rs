@@ -19,8 +19,8 @@ use std::mem::{ManuallyDrop, swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ratatui::backend::CrosstermBackend;
@@ -36,11 +36,12 @@ use self::tracer::Tracer;
 use super::runtime::runtime;
 use super::{process, terminal};
 use crate::act;
-use crate::config::{Config, Env, UiSettings, save as write, state};
+use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::Engine;
 use crate::model::FleetStatus;
-use crate::sampler::{self, Handle, Options};
+use crate::sampler::{self, Handle, Options, inquiry};
 use crate::tui::app::App;
+use crate::tui::event::DIGIT_PAUSE;
 use crate::tui::{Effect, Event, Opening, update, view};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub struct Setup {
     pub opening: Opening,
     /// Reads the config again after its files changed.
     pub(super) reload: Reload,
+    /// The name of the view that the settings are of.
+    pub view: Option<String>,
 }
 
 pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
@@ -175,6 +178,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         notices,
         mouse,
         config_path: config.file.clone(),
+        settings: config.settings.clone(),
+        view: setup.view,
         env: setup.env,
         ended: Arc::clone(&ended),
         save_failures,
@@ -218,10 +223,13 @@ struct Screen {
     mouse: bool,
     /// The file that `W` saves to; `None` if there is no place for it.
     config_path: Option<PathBuf>,
+    /// The settings at the start, which a view changes in part.
+    settings: Settings,
     env: Env,
     ended: Arc<AtomicBool>,
     save_failures: Sender<String>,
     opening: Opening,
+    view: Option<String>,
     is_fleet: bool,
     mappings: Mappings,
     tracer: Tracer,
@@ -248,7 +256,9 @@ impl Screen {
         app.screen.zone = jiff::tz::TimeZone::system();
         app.fleet = self.is_fleet.then(FleetStatus::default);
         app.begin(self.opening);
+        app.screen.view = self.view.take();
         let mut first = feeds::until_background(inputs, app.config.if_light.is_some());
+        let mut pause_end = None;
         loop {
             // Draw once for all queued inputs.
             let waiting = take(&mut first).into_iter().chain(inputs.try_iter());
@@ -268,7 +278,9 @@ impl Screen {
             for effect in self.draw(&mut terminal, &mut app)? {
                 self.perform(effect)?;
             }
-            let Ok(next) = inputs.recv() else { return Ok(End::Quit) };
+            let Some(next) = next_input(&app, inputs, &mut pause_end) else {
+                return Ok(End::Quit);
+            };
             first.push(next);
         }
     }
@@ -377,7 +389,18 @@ impl Screen {
                 self.redraw = true;
             }
             Effect::Redraw => self.redraw = true,
-            Effect::Save(saved) => self.save(saved),
+            Effect::Save(name, saved) => self.save(&name, saved),
+            Effect::ReadViews => self.read_views(),
+            Effect::DeleteView(name) => self.delete_view(name),
+            Effect::Ask(inquiry, id) => {
+                let (proc, send) = (self.mappings.options().proc_root.clone(), self.send.clone());
+                let ask = move || {
+                    let found = inquiry::read(&proc, id, inquiry);
+                    // Waits while the screen is stuck. Ends with it.
+                    let _ = send.send(Input::Event(Event::Answered(inquiry, id, found)));
+                };
+                self.beside("zmtop-ask", ask);
+            }
             Effect::ScanMappings(number, ids) => self.mappings.scan(number, ids, &self.send),
             Effect::Act(command) => self.act(command),
             Effect::NotifyBy(settings) => self.notifiers.replace(settings),
@@ -400,8 +423,8 @@ impl Screen {
     }
 
     /// Saves on a separate thread, so that a slow disk does not block keys.
-    fn save(&self, saved: Box<UiSettings>) {
-        let Some(path) = self.config_path.clone() else {
+    fn save(&self, name: &str, saved: Box<UiSettings>) {
+        let Some(path) = self.config_path.as_ref().map(|config| views::file_of(config, name)) else {
             let what = "not saved: neither XDG_CONFIG_HOME nor HOME names a directory";
             return tell(&self.send, Event::Failed(what.into()));
         };
@@ -431,6 +454,51 @@ impl Screen {
         if let Err(error) = started {
             tell(&self.send, Event::Failed(format!("not saved: {error}")));
         }
+    }
+
+    /// Reads the views on a separate thread, for the same reason.
+    fn read_views(&self) {
+        let (path, base, send) = (self.config_path.clone(), self.settings.clone(), self.send.clone());
+        let read = move || {
+            let views = path.map_or_else(Vec::new, |path| views::list(&path, &base));
+            tell(&send, Event::Views(views));
+        };
+        self.beside("zmtop-views", read);
+    }
+
+    fn delete_view(&self, name: String) {
+        let Some(path) = self.config_path.clone() else { return };
+        let send = self.send.clone();
+        let delete = move || {
+            let event = match views::delete(&path, &name) {
+                Ok(()) => Event::Done(format!("view {name} deleted")),
+                Err(error) => Event::Failed(format!("view {name} not deleted: {error}")),
+            };
+            tell(&send, event);
+        };
+        self.beside("zmtop-views", delete);
+    }
+
+    /// Runs something that may block on a thread of its own.
+    fn beside(&self, name: &str, run: impl FnOnce() + Send + 'static) {
+        if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
+            tell(&self.send, Event::Failed(format!("not done: {error}")));
+        }
+    }
+}
+
+/// Waits for the next input; while a digit is held back, until `pause_end` at most, when the pause itself is one. `None` if the
+/// inputs ended.
+fn next_input(app: &App, inputs: &Receiver<Input>, pause_end: &mut Option<Instant>) -> Option<Input> {
+    if app.screen.held_digit.is_none() {
+        *pause_end = None;
+        return inputs.recv().ok();
+    }
+    let end = *pause_end.get_or_insert_with(|| Instant::now() + DIGIT_PAUSE);
+    match inputs.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        Ok(input) => Some(input),
+        Err(RecvTimeoutError::Timeout) => Some(Input::Event(Event::KeyPause)),
+        Err(RecvTimeoutError::Disconnected) => None,
     }
 }
 

@@ -15,6 +15,7 @@ pub use page::{HelpSection, Page, PageKey, PageTable, Pages};
 use crate::act::RequestId;
 use crate::alert::Alerts;
 use crate::columns::{COLUMNS, ColumnId, Row, layout};
+use crate::config::views::View;
 use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
@@ -26,6 +27,7 @@ use crate::model::page_cache::PageCache;
 use crate::model::{FleetStatus, Identity, ProcessSample, Reading, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
+use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::page_cache::Progress;
 use crate::text::named;
 use crate::tui::chart::Chart;
@@ -303,6 +305,22 @@ impl App {
         }
     }
 
+    /// Shows a saved view. Tags and marks stay.
+    pub fn show_view(&mut self, ui: &UiSettings) {
+        self.close_page();
+        self.query = QueryState::new(ui);
+        let tags = std::mem::take(&mut self.tables.tags);
+        self.tables = Tables {
+            tags,
+            sort_is_chosen: true,
+            ..Tables::new(ui)
+        };
+        self.screen.units = ui.units;
+        self.screen.chart = Chart::over(&ui.span);
+        self.screen.graph = GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto);
+        self.apply_columns();
+    }
+
     /// Returns the settings that `W` saves.
     pub fn saved(&self) -> UiSettings {
         UiSettings {
@@ -368,6 +386,19 @@ pub struct Data {
     pub coldness: ColdnessTable,
     pub callers: TracedCallers,
     pub cache: CacheReads,
+    /// The saved views, as read when they were asked for last; `None` before.
+    pub views: Option<Vec<View>>,
+    pub asked: Option<Asked>,
+}
+
+/// A question about a process, and the answer once it came.
+#[derive(Debug)]
+pub struct Asked {
+    pub inquiry: Inquiry,
+    pub id: Identity,
+    /// The pid and the name, safe to print.
+    pub name: String,
+    pub found: Option<Reading<Found>>,
 }
 
 /// The files that fill the page cache, read when their list is opened.
@@ -512,14 +543,14 @@ impl QueryState {
 pub struct FilterState {
     /// The text as last typed.
     pub text: String,
-    /// The last filter that parsed, and its text.
+    /// The filter that applies, and its text: all of it, or the terms before the one that does not parse.
     pub filter: Filter,
     pub good: String,
     pub error: Option<FilterError>,
 }
 
 impl FilterState {
-    /// Parses a filter of processes; the last good filter stays if the text does not parse.
+    /// Parses a filter of processes. If the text does not parse, the terms before the fault apply.
     pub fn set(&mut self, text: &str) {
         self.set_by(text, &COLUMNS);
     }
@@ -533,7 +564,16 @@ impl FilterState {
                 self.good = text.into();
                 self.error = None;
             }
-            Err(error) => self.error = Some(error),
+            Err(error) => {
+                let fault = text.char_indices().nth(error.at).map_or(text.len(), |(byte, _)| byte);
+                let ends = text[..fault].char_indices().rev().filter(|(_, c)| c.is_whitespace());
+                let before = ends.map(|(byte, _)| &text[..byte]).chain([""]);
+                let mut sound = before.filter_map(|text| Some((Filter::parse(text, schema).ok()?, text)));
+                if let Some((filter, text)) = sound.next() {
+                    (self.filter, self.good) = (filter, text.trim().into());
+                }
+                self.error = Some(error);
+            }
         }
     }
 }
@@ -625,6 +665,10 @@ pub struct Screen {
     pub panel_open: bool,
     /// Enter on a process chooses it, which ends the monitor.
     pub picking: bool,
+    /// A digit with an action of its own, which waits: with more digits it is a pid.
+    pub held_digit: Option<char>,
+    /// The name of the saved view that is shown; `None` for that of the config.
+    pub view: Option<String>,
     pub message: Option<Message>,
     /// The message is the greeting of the first start, which some snapshots remove, too.
     pub greets: bool,
@@ -642,6 +686,8 @@ impl Screen {
             graph: GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto),
             panel_open: false,
             picking: false,
+            held_digit: None,
+            view: None,
             message: None,
             greets: false,
         }
@@ -738,6 +784,8 @@ pub struct Table {
     pub columns: Vec<ColumnId>,
     pub sort: ColumnId,
     pub descending: bool,
+    /// The column sorted by was removed, so it is not shown unless it is chosen.
+    pub hides_sort: bool,
     pub rows: Vec<RowRef>,
     pub selected: Option<RowKey>,
     /// The index of the selection in `rows`, and the first row on screen.
@@ -750,6 +798,7 @@ impl Table {
             columns,
             sort,
             descending,
+            hides_sort: false,
             rows: Vec::new(),
             selected: None,
             list: ListState::default(),

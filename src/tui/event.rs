@@ -6,18 +6,25 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
+use crate::config::views::View;
 use crate::config::{AlertSettings, Config, UiSettings};
 use crate::history::mappings::{Coldness, Look};
 use crate::model::kernel::Callers;
 use crate::model::mapping::Mapping;
 use crate::model::page_cache::PageCache;
 use crate::model::{FleetStatus, Identity, Reading};
+use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::mappings::Mappings;
 use crate::sampler::page_cache::Progress;
+
+/// Time without a key after which a digit that is bound to an action is no beginning of a pid.
+pub const DIGIT_PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug)]
 pub enum Event {
     Key(KeyEvent),
+    /// No key came for [`DIGIT_PAUSE`] after a digit that is held back.
+    KeyPause,
     /// A mouse event, and when it happened on some monotonic clock.
     Mouse(MouseEvent, Duration),
     Paste(String),
@@ -45,6 +52,10 @@ pub enum Event {
     Fleet(FleetStatus),
     /// The config was read again, or why it could not be.
     Config(Result<Box<Config>, String>),
+    /// The saved views.
+    Views(Vec<View>),
+    /// The answer to a question about a process.
+    Answered(Inquiry, Identity, Reading<Found>),
     /// An effect succeeded: a message.
     Done(String),
     /// An effect failed: the reason.
@@ -86,6 +97,11 @@ pub enum Effect {
     Act(act::Command),
     /// Notifies of later alerts by these settings.
     NotifyBy(Vec<AlertSettings>),
-    /// Writes settings to the config file.
-    Save(Box<UiSettings>),
+    /// Saves settings as the view of that name.
+    Save(String, Box<UiSettings>),
+    /// Reads the saved views.
+    ReadViews,
+    DeleteView(String),
+    /// Reads once what is asked about a process.
+    Ask(Inquiry, Identity),
 }

@@ -40,13 +40,15 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         | Action::NiceUp
         | Action::NiceDown
         | Action::HotCold
+        | Action::Environment
+        | Action::OpenFiles
         | Action::Mappings
         | Action::CopyPid => Some(REFUSED),
         Action::MemoryPage | Action::KernelPage => Some("this page is about one machine: run zmtop there"),
-        Action::Tree | Action::KernelThreads | Action::Users => {
+        Action::Tree | Action::TagTree | Action::KernelThreads | Action::Users => {
             Some("these are groups, of which single processes are not known")
         }
-        Action::Save => Some("not saved: a fleet's columns differ from this machine's"),
+        Action::Save | Action::Views => Some("not saved: a fleet's columns differ from this machine's"),
         _ => None,
     }
 }

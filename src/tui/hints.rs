@@ -5,9 +5,10 @@
 //!  reading mappings ████████░░░░░░░░░░░░ 120 of 412 processes   Esc stop
 //! ```
 
+use crossterm::event::KeyCode;
 use ratatui::layout::Position;
 
-use crate::config::{Action, Context};
+use crate::config::{Action, Chord, Context};
 use crate::tui::app::{App, Hint, Page, ScanProgress, Scope};
 use crate::tui::widgets::StatusLine;
 use crate::tui::{page, update};
@@ -83,7 +84,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                 continue;
             }
             Hint::Action(action, label) => {
-                let Some(key) = app.config.keymap.shown_key(context, action) else {
+                let Some(key) = key_of(app, context, action) else {
                     continue;
                 };
                 let label = match action {
@@ -108,6 +109,23 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
         shown.push(Some(*hint));
     }
     (line, shown)
+}
+
+/// Returns the key to show for an action. Characters that are text in the open menu are no keys.
+fn key_of(app: &App, context: Context, action: Action) -> Option<Chord> {
+    let Some(modal) = &app.modal else {
+        return app.config.keymap.shown_key(context, action).copied();
+    };
+    let is_text = |key: &&Chord| match key.code {
+        KeyCode::Char(c) if key.types() => modal.types(c, Some(action)),
+        _ => false,
+    };
+    let contexts = [Some(context), modal.further_context()].into_iter().flatten();
+    let keys = contexts.flat_map(|context| app.config.keymap.keys(context, action));
+    let keys: Vec<&Chord> = keys.filter(|key| !is_text(key)).collect();
+    // Where letters are text, the first key that is none.
+    let single = keys.iter().find(|key| key.types() && !modal.types('a', None));
+    single.or(keys.first()).map(|key| **key)
 }
 
 fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Hint>>) {

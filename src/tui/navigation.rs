@@ -9,9 +9,9 @@ use crate::sampler::mappings::{Mappings, Shared};
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
-use crate::tui::panel;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
+use crate::tui::{labels, panel};
 
 /// Shows another scope and selects a row of it, or the first row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
@@ -103,7 +103,8 @@ pub(super) fn open(app: &mut App) {
     }
 }
 
-/// Cancels one thing: the scan, else the chart's cursor, the panel, the search, or at last the scope.
+/// Cancels one thing: the scan, else the chart's cursor, the panel, the search, the scope, or at last the filter. Mappings lose
+/// their own filter first.
 pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if app.requests.scan.take().is_some() {
         return Some(Effect::CancelScan);
@@ -111,10 +112,31 @@ pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if app.shows_panel() && app.screen.chart.remove_cursor() {
         return None;
     }
-    if !panel::close(app) && app.query.search.take().is_none() {
+    if panel::close(app) || app.query.search.take().is_some() {
+        return None;
+    }
+    let is_top = matches!(app.query.scope, Scope::Processes | Scope::Groups(_));
+    if is_top || app.query.shows_mappings() && !app.query.filter.text.is_empty() {
+        clear_filter(app);
+    } else {
         back(app);
     }
     None
+}
+
+/// Removes the filter, and the choice of a user except from mappings, and says which.
+pub(super) fn clear_filter(app: &mut App) {
+    let user = app.query.user.take_if(|_| app.query.outer_filter.is_none());
+    let filter = std::mem::take(&mut app.query.filter).good;
+    let user = user.map(|user| format!("user {}", text::safe_prefix(&user, 16)));
+    let shown = labels::cut(filter.as_bytes(), 40);
+    let filter = (!filter.is_empty()).then(|| format!("filter {shown}"));
+    let cleared: Vec<String> = filter.into_iter().chain(user).collect();
+    if cleared.is_empty() {
+        return app.screen.say("nothing is open, and no filter applies");
+    }
+    app.screen.say(format!("cleared: {}", cleared.join(", ")));
+    rebuild(app);
 }
 
 /// Goes back from a group's processes to the groups, and from mappings to the scope before.
@@ -251,6 +273,67 @@ fn unfold_found(app: &mut App, search: &str) {
     app.query.unfolded.insert(key);
     rebuild(app);
     app.select_row(Some(&RowKey::Process(id)));
+}
+
+/// Selects the process of a pid, or the group of it, else the first row whose pid begins with the digits; says which. `unfolds`
+/// shows one of equal siblings that are folded.
+pub(super) fn select_pid(app: &mut App, digits: &str, unfolds: bool) {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return;
+    };
+    let pid = digits.parse::<u32>().ok();
+    let Some(sample) = snapshot.rows().iter().find(|sample| Some(sample.id.pid) == pid) else {
+        let rows = app.tables.current().rows.iter();
+        let pids = rows.map(|row| Some(row.key.process()?.pid.to_string()));
+        let begun = pids
+            .enumerate()
+            .find(|(_, pid)| pid.as_ref().is_some_and(|pid| pid.starts_with(digits)));
+        if let Some((at, _)) = begun.filter(|_| !digits.is_empty() && !unfolds) {
+            let height = app.rows_shown();
+            return app.tables.current_mut().select_index(at, height);
+        }
+        return app.screen.fail(format!("no process {digits}"));
+    };
+    let id = sample.id;
+    let name = format!("{} {}", id.pid, text::safe_prefix(&sample.facts.comm, 15));
+    if app.query.shows_tree() && !app.query.folded.is_empty() && !is_shown(app, &RowKey::Process(id)) {
+        app.query.folded.clear();
+        rebuild(app);
+    }
+    let Some(key) = row_of(app, &app.query.scope, id).filter(|key| is_shown(app, key)) else {
+        let keys = [Action::KernelThreads, Action::ClearFilter].map(|action| {
+            let key = app.config.keymap.shown_key(Context::Table, action);
+            key.map_or_else(|| "?".into(), ToString::to_string)
+        });
+        let why = match (sample.stat.is_kernel_thread(), &app.query.scope) {
+            (true, _) => format!("{} shows kernel threads", keys[0]),
+            (_, Scope::Members(_)) => "it is not in this group".into(),
+            _ => format!("the filter hides it, {} clears it", keys[1]),
+        };
+        return app.screen.fail(format!("{name} is not shown: {why}"));
+    };
+    app.select_row(Some(&key));
+    if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
+        if unfolds {
+            app.query.unfolded.insert(fold);
+            rebuild(app);
+            app.select_row(Some(&key));
+        } else {
+            return app.screen.say(format!("{name} is one of these: Enter shows it"));
+        }
+    }
+    app.screen.say(name);
+}
+
+/// Returns true if a table shows the row, or a row that it is folded into.
+fn is_shown(app: &App, key: &RowKey) -> bool {
+    let folds = &app.rows.folds;
+    let is_folded = app
+        .engine
+        .snapshot
+        .as_ref()
+        .is_some_and(|snapshot| folds.holding(key, snapshot).is_some());
+    is_folded || app.tables.current().rows.iter().any(|row| row.key == *key)
 }
 
 /// The way the monitor is opened.

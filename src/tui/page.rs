@@ -8,6 +8,7 @@ pub mod memory;
 
 use super::app::{App, Page};
 use super::event::Effect;
+use super::labels;
 use super::popup::menus::SortMenu;
 use super::prompt::{Prompt, PromptKind};
 use crate::config::{Action, Context};
@@ -66,7 +67,12 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         return Some(app.with_page(|page, app| perform(page, app, action)));
     }
     if action == Action::Cancel {
-        if !app.with_page(Page::back) {
+        let filter = &page.table().filter;
+        if !filter.text.is_empty() {
+            let cleared = labels::cut(filter.good.as_bytes(), 40);
+            app.with_page(|page, app| page.set_filter(app, ""));
+            app.screen.say(format!("cleared: filter {cleared}"));
+        } else if !app.with_page(Page::back) {
             app.close_page();
         }
         return Some(Vec::new());
@@ -111,6 +117,7 @@ const fn is_common(action: Action) -> bool {
             | Action::Redraw
             | Action::Suspend
             | Action::Save
+            | Action::Views
             | Action::SampleNow
             | Action::Pause
             | Action::Help

@@ -17,14 +17,15 @@ pub mod alerts;
 pub mod cache;
 pub mod diagnostics;
 pub mod help;
+pub mod inquiry;
 pub mod leaks;
 pub mod menus;
+pub mod views;
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crossterm::event::KeyCode;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -87,6 +88,12 @@ pub trait Popup: Any {
     /// Accepts an entry.
     fn accept(&mut self, _app: &mut App, _at: usize) -> Response {
         Response::close()
+    }
+
+    /// Deletes an entry.
+    fn delete(&mut self, app: &mut App, _at: usize) -> Response {
+        app.screen.say("nothing to delete here");
+        Response::stay()
     }
 
     /// Reverts the changes before it closes.
@@ -247,10 +254,15 @@ impl<P: Popup> Opened<P> {
         self.list.select(to, positions, height);
     }
 
-    /// Performs an action that does not move the cursor.
+    /// Performs an action that does not move the cursor. An entry that was found stays selected wherever the action put it.
     fn act(&mut self, app: &mut App, action: Action) {
+        let found = self.find.found.map(|at| self.popup.texts(app).swap_remove(at));
         let to = self.popup.on_action(app, action, self.list.cursor);
         self.move_to(app, |_, _| to);
+        if let Some(found) = found {
+            self.find.found = self.popup.texts(app).iter().position(|text| *text == found);
+            self.go_to_match(app);
+        }
     }
 
     /// Returns the title in the frame. If a text is longer than the frame, it says which lines are on screen.
@@ -298,12 +310,15 @@ impl<P: Popup> Opened<P> {
     /// Performs an action while the search is typed; returns `None` if the action has its usual meaning.
     fn on_typing(&mut self, app: &mut App, action: Action) -> Option<Response> {
         match action {
-            Action::SearchNext => self.step(app, true),
+            // In a menu, the key that starts a search goes on with it.
+            Action::Search | Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
             // Without a match, the selected entry is not the one that was typed.
             Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept if P::IS_TEXT => self.find.is_typing = false,
-            Action::Accept | Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
+            Action::Accept | Action::Toggle | Action::MoveUp | Action::MoveDown => return None,
+            _ if !P::IS_TEXT && movement(action).is_some() => return None,
+            Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
             Action::Backspace if self.find.is_empty() => self.find = Find::default(),
             Action::Cancel => {
                 let from = std::mem::take(&mut self.find).from;
@@ -335,11 +350,22 @@ impl<P: Popup> Opened<P> {
 
 impl<P: Popup> Modal for Opened<P> {
     fn context(&self) -> Context {
-        if self.find.is_typing {
+        if P::IS_TEXT && self.find.is_typing {
             Context::Input
         } else {
             Context::List
         }
+    }
+
+    /// The text that finds an entry of a menu is edited as any other.
+    fn further_context(&self) -> Option<Context> {
+        (!P::IS_TEXT).then_some(Context::Input)
+    }
+
+    /// In a menu, letters and digits find an entry, and so do signs once a text was begun.
+    fn types(&self, c: char, bound: Option<Action>) -> bool {
+        let switches = P::SWITCHES && matches!(bound, Some(Action::Toggle | Action::MoveUp | Action::MoveDown));
+        !P::IS_TEXT && (c.is_alphanumeric() || self.find.is_typing && !switches)
     }
 
     fn hints(&self) -> &[Hint] {
@@ -353,7 +379,7 @@ impl<P: Popup> Modal for Opened<P> {
     /// Leaves the keys of actions that mean nothing here to the search.
     fn takes(&self, action: Action) -> bool {
         match action {
-            Action::SearchNext | Action::SearchPrevious => P::IS_TEXT || self.find.is_typing,
+            Action::SearchNext | Action::SearchPrevious => P::IS_TEXT,
             Action::Toggle | Action::MoveUp | Action::MoveDown => P::SWITCHES,
             _ => true,
         }
@@ -372,12 +398,14 @@ impl<P: Popup> Modal for Opened<P> {
                 return Response::close();
             }
             Action::Accept => return self.popup.accept(app, self.list.cursor),
+            Action::Delete => return self.popup.delete(app, self.list.cursor),
             Action::Search => self.find = Find::from(self.list.cursor),
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
             _ => match movement(action) {
                 Some(to) => self.move_to(app, to),
-                None => self.act(app, action),
+                None if matches!(action, Action::Toggle | Action::MoveUp | Action::MoveDown) => self.act(app, action),
+                None => app.screen.say("letters find an entry"),
             },
         }
         Response::stay()
@@ -385,11 +413,7 @@ impl<P: Popup> Modal for Opened<P> {
 
     /// Searches for an entry by its name; in a text only after the key that starts a search.
     fn on_char(&mut self, app: &mut App, c: char) -> Response {
-        let is_switch =
-            P::SWITCHES && app.config.keymap.action(Context::List, KeyCode::Char(c).into()) == Some(Action::Toggle);
-        if is_switch {
-            self.act(app, Action::Toggle);
-        } else if self.find.is_typing || !P::IS_TEXT {
+        if self.find.is_typing || !P::IS_TEXT {
             if !self.find.is_typing {
                 self.find = Find::from(self.list.cursor);
             }

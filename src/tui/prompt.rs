@@ -1,20 +1,24 @@
-//! The line that is edited in place of the footer: the filter, a search, or the interval.
+//! The line that is edited in place of the footer: the filter, a search, a pid, or the interval.
 //!
 //! ```text
 //!             ▾ expected a size, such as 100M      a fault, above its place
 //!  Filter  pss>x  cmd:postgres  12 match           the text, and a note
 //! ```
 
+use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::config::settings::{MAX_INTERVAL, MIN_INTERVAL};
-use crate::config::{Action, Context};
+use crate::config::{Action, Context, views};
+use crate::group::RowKey;
 use crate::text::{self, Align};
-use crate::tui::app::{App, FilterState, Modal, Response};
-use crate::tui::navigation::select_match;
+use crate::tui::app::{App, FilterState, Hint, Modal, Response};
+use crate::tui::event::Effect;
+use crate::tui::labels;
+use crate::tui::navigation::{select_match, select_pid};
 use crate::tui::rows::rebuild;
 use crate::tui::widgets::{TextInput, draw_line, draw_text};
 use crate::units;
@@ -27,6 +31,10 @@ pub enum PromptKind {
     Search,
     /// Takes effect when it is accepted.
     Interval,
+    /// The name to save the view under.
+    View,
+    /// A pid, whose process is selected while it is typed. Any key that does not edit it closes it.
+    Pid,
 }
 
 #[derive(Clone, Debug)]
@@ -35,15 +43,34 @@ pub struct Prompt {
     pub input: TextInput,
     /// The text to restore on Esc.
     before: String,
+    /// The row to select again on Esc from a pid.
+    selected: Option<RowKey>,
 }
 
 impl Prompt {
     pub fn new(kind: PromptKind, text: &str) -> Self {
         Self {
             kind,
-            input: TextInput::new(text),
+            input: TextInput::prefilled(text),
             before: text.into(),
+            selected: None,
         }
+    }
+
+    fn of_pid(app: &App, digits: &str) -> Self {
+        Self {
+            kind: PromptKind::Pid,
+            input: TextInput::new(digits),
+            before: String::new(),
+            selected: app.tables.current().selected.clone(),
+        }
+    }
+
+    /// Opens an input for a pid that begins with these digits, on the page of the processes.
+    pub(super) fn open_for_pid(app: &mut App, digits: &str) {
+        app.close_page();
+        app.open(Self::of_pid(app, digits));
+        select_pid(app, digits, false);
     }
 
     /// Edits the text; the filter and the search follow it.
@@ -60,7 +87,8 @@ impl Prompt {
                 app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
                 select_match(app, 0, 1);
             }
-            PromptKind::Interval => {}
+            PromptKind::Interval | PromptKind::View => {}
+            PromptKind::Pid => select_pid(app, text, false),
         }
     }
 
@@ -68,7 +96,14 @@ impl Prompt {
         match self.kind {
             // A filter that does not parse stays open for correction.
             PromptKind::Filter if filter(app).error.is_some() => return Response::stay(),
-            PromptKind::Filter | PromptKind::Search => {}
+            PromptKind::Filter => {
+                if let Some(remark) = filter(app).filter.remark() {
+                    app.screen.say(remark);
+                }
+            }
+            PromptKind::Search => {}
+            PromptKind::View => return self.save_view(app),
+            PromptKind::Pid => select_pid(app, self.input.text(), true),
             PromptKind::Interval => match units::parse_span(self.input.text()) {
                 Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => app.requests.interval = interval,
                 _ => {
@@ -80,11 +115,33 @@ impl Prompt {
         Response::close()
     }
 
+    /// Saves the view, after asking if that overwrites another one.
+    fn save_view(&self, app: &mut App) -> Response {
+        let name = self.input.text().trim();
+        if let Err(what) = views::check_name(name) {
+            app.screen.fail(what);
+            return Response::stay();
+        }
+        let Some(saved) = &app.data.views else {
+            app.screen.say("reading which views there are: Enter again");
+            return Response::stay();
+        };
+        let exists = saved.iter().any(|view| view.name == name);
+        let save = Effect::Save(name.into(), Box::new(app.saved()));
+        if exists {
+            app.open(Confirm::new(format!("overwrite the view {name}?"), save));
+            return Response::close();
+        }
+        app.screen.view = Some(name.into());
+        Response::close().with(save)
+    }
+
     fn cancel(&self, app: &mut App) -> Response {
         match self.kind {
             PromptKind::Filter => set_filter(app, &self.before),
             PromptKind::Search => app.query.search = None,
-            PromptKind::Interval => {}
+            PromptKind::Interval | PromptKind::View => {}
+            PromptKind::Pid => app.select_row(self.selected.as_ref()),
         }
         Response::close()
     }
@@ -94,21 +151,42 @@ impl Prompt {
             PromptKind::Filter => " Filter ",
             PromptKind::Search => " Search ",
             PromptKind::Interval => " Interval ",
+            PromptKind::Pid => " Pid ",
+            PromptKind::View => " Save view as ",
         }
     }
 
     /// Returns the note beside the text, and whether it is a fault.
     fn note(&self, app: &App) -> (String, bool) {
         match (self.kind, &filter(app).error, &app.screen.message) {
-            (PromptKind::Filter, Some(error), _) => (error.to_string(), true),
+            (PromptKind::Filter, Some(error), _) if app.layout().detail.is_empty() => (error.to_string(), true),
+            (PromptKind::Filter, Some(_), _) => match filter(app).good.as_str() {
+                "" => ("unfinished: all rows are shown".into(), false),
+                good => (
+                    format!("unfinished: rows of {}", labels::cut(good.as_bytes(), 30)),
+                    false,
+                ),
+            },
             (_, _, Some(message)) => (message.text.clone(), message.bad),
             (PromptKind::Filter, ..) => {
                 let rows = app.page().map_or(app.rows.matching, |page| page.keys(app).len());
-                (format!("{rows} match"), false)
+                let remark = filter(app).filter.remark();
+                let remark = remark.map_or_else(String::new, |remark| format!("; {remark}"));
+                (format!("{rows} match{remark}"), false)
             }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
-            (PromptKind::Search, ..) => (String::new(), false),
+            (PromptKind::View, ..) => {
+                let others = app.data.views.iter().flatten().map(|view| view.name.as_str());
+                let others: Vec<&str> = others.collect();
+                let saved = match (&app.data.views, others.is_empty()) {
+                    (None, _) => "…".into(),
+                    (Some(_), true) => "none".into(),
+                    (Some(_), false) => others.join(", "),
+                };
+                (format!("default is what zmtop starts with; saved: {saved}"), false)
+            }
+            (PromptKind::Search | PromptKind::Pid, ..) => (String::new(), false),
         }
     }
 
@@ -180,6 +258,15 @@ impl Modal for Prompt {
         self.edit(app, |input| input.insert(text));
     }
 
+    fn is_left_by(&self, key: KeyEvent) -> bool {
+        let edits = match key.code {
+            KeyCode::Char(c) => c.is_ascii_digit() || !key.modifiers.is_empty(),
+            KeyCode::Backspace | KeyCode::Enter | KeyCode::Esc => true,
+            _ => false,
+        };
+        self.kind == PromptKind::Pid && !edits
+    }
+
     fn takes_mouse(&self) -> bool {
         false
     }
@@ -208,7 +295,6 @@ impl Modal for Prompt {
             }
             if !above.is_empty() {
                 Self::draw_fault(app, error.what.as_str(), column, above, buf);
-                return Some(cursor);
             }
         }
         let x = end.saturating_add(2).min(area.right());
@@ -217,5 +303,61 @@ impl Modal for Prompt {
         let style = if bad { theme.error } else { theme.dim };
         draw_text(buf, x, area.y, &note, left, style);
         Some(cursor)
+    }
+}
+
+/// A question in place of the footer, to be answered by y or n, and the effect of y.
+pub struct Confirm {
+    question: String,
+    effect: Effect,
+}
+
+impl Confirm {
+    pub const fn new(question: String, effect: Effect) -> Self {
+        Self { question, effect }
+    }
+}
+
+impl Modal for Confirm {
+    fn context(&self) -> Context {
+        Context::Input
+    }
+
+    fn hints(&self) -> &[Hint] {
+        &[Hint::Key("y", "yes"), Hint::Key("n", "no")]
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action) -> Response {
+        if action == Action::Cancel {
+            return Response::close();
+        }
+        app.screen.say(format!("{} y or n", self.question));
+        Response::stay()
+    }
+
+    fn on_char(&mut self, app: &mut App, c: char) -> Response {
+        match c {
+            'y' | 'Y' => {
+                if let Effect::Save(name, _) = &self.effect {
+                    app.screen.view = Some(name.clone());
+                }
+                Response::close().with(self.effect.clone())
+            }
+            'n' | 'N' => Response::close(),
+            _ => self.on_action(app, Action::Accept),
+        }
+    }
+
+    fn takes_mouse(&self) -> bool {
+        false
+    }
+
+    fn draw(&self, app: &App, frame: &mut Frame<'_>) -> Option<Position> {
+        let area = app.layout().footer.intersection(frame.area());
+        let buf = frame.buffer_mut();
+        Clear.render(area, buf);
+        let theme = &app.config.theme;
+        draw_line(buf, area, &format!(" {}  y/n", self.question), theme.warning);
+        None
     }
 }

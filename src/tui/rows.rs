@@ -71,6 +71,17 @@ pub fn rebuild(app: &mut App) {
     reselect(app, &snapshot);
 }
 
+/// Changes the order, and unfreezes it.
+pub(super) fn change_order(app: &mut App, change: impl FnOnce(&mut Table)) {
+    app.tables.frozen = false;
+    app.tables.sort_is_chosen = true;
+    let table = app.tables.current_mut();
+    change(table);
+    table.hides_sort = false;
+    app.apply_columns();
+    rebuild(app);
+}
+
 /// Reorders a plain list in which only the order can have changed; returns false if all rows must be derived anew.
 fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
     let (Some(mut kept), Some(plan)) = (app.rows.kept.take(), plan(app)) else {

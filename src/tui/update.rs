@@ -7,17 +7,17 @@ pub(super) use table::unfolded_siblings;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::config::{Action, Context};
+use crate::config::{Action, Chord, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
-use crate::text;
 use crate::tui::app::{App, Hint, Response};
 use crate::tui::event::{Effect, Event};
 use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
+use crate::tui::prompt::Prompt;
 use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel, reload};
 
@@ -27,9 +27,16 @@ const GREETED: u64 = 20;
 /// Handles an event; returns the effects to perform, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
+    // A click or a paste ends the wait for more digits, as a pause does.
+    if matches!(event, Event::KeyPause | Event::Mouse(..) | Event::Paste(_))
+        && let Some(digit) = app.screen.held_digit.take()
+    {
+        effects = act_on_digit(app, digit);
+    }
     match event {
         Event::Key(key) => effects = on_key(app, key),
-        Event::Mouse(mouse, at) => effects = on_mouse(app, mouse, at),
+        Event::KeyPause => {}
+        Event::Mouse(mouse, at) => effects.extend(on_mouse(app, mouse, at)),
         Event::Paste(text) => {
             app.with_modal(|modal, app| {
                 modal.on_paste(app, &text);
@@ -71,6 +78,13 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Traced(number, found) => app.data.callers.take_in(number, Ok(found)),
         Event::TraceRefused(number, why) => app.data.callers.take_in(number, Err(why)),
         Event::Act(reply) => effects.extend(act::on_reply(app, reply)),
+        Event::Views(views) => app.data.views = Some(views),
+        Event::Answered(inquiry, id, found) => {
+            let asked = app.data.asked.as_mut();
+            if let Some(asked) = asked.filter(|asked| (asked.inquiry, asked.id) == (inquiry, id)) {
+                asked.found = Some(found);
+            }
+        }
         Event::Fleet(status) => app.fleet = Some(status),
         Event::Config(read) => {
             effects = reload::on_config(app, read);
@@ -88,28 +102,81 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 }
 
 fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
-    let context = app.modal.as_ref().map_or(Context::Table, |modal| modal.context());
-    let action = app.config.keymap.action(context, key);
-    let action = action.filter(|action| app.modal.as_ref().is_none_or(|modal| modal.takes(*action)));
+    if key.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
     if key.kind == KeyEventKind::Press {
         (app.screen.message, app.screen.greets) = (None, false);
     }
-    match action {
-        Some(action) => perform(app, action),
-        None => match key.code {
-            KeyCode::Char(c) if app.modal.is_none() => {
-                let help = app.config.keymap.shown_key(context, Action::Help);
-                let help = help.map_or_else(String::new, |key| format!(": {key} lists the keys"));
-                let shown = text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2).into_owned();
-                app.screen.say(format!("{shown} does nothing here{help}"));
-                Vec::new()
-            }
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                app.with_modal(|modal, app| modal.on_char(app, c))
-            }
-            _ => Vec::new(),
-        },
+    let typed = match key.code {
+        KeyCode::Char(c) if Chord::of(key).is_some_and(Chord::types) => Some(c),
+        _ => None,
+    };
+    let digit = typed.filter(|c| c.is_ascii_digit() && takes_pids(app));
+    let mut effects = Vec::new();
+    match (app.screen.held_digit.take(), digit) {
+        (Some(first), Some(second)) => {
+            Prompt::open_for_pid(app, &format!("{first}{second}"));
+            return effects;
+        }
+        (Some(first), None) => effects = act_on_digit(app, first),
+        (None, Some(first)) if is_bound(app, first) => {
+            app.screen.held_digit = Some(first);
+            return effects;
+        }
+        (None, Some(first)) => {
+            Prompt::open_for_pid(app, &first.to_string());
+            return effects;
+        }
+        (None, None) => {}
     }
+    // A number to jump to is left by any other key, which then does what it does otherwise.
+    if app.modal.as_ref().is_some_and(|modal| modal.is_left_by(key)) {
+        effects.extend(app.close());
+    }
+    let action = action_of(app, key, typed);
+    effects.extend(match (action, typed) {
+        (Some(action), _) => perform(app, action),
+        (None, Some(c)) if app.modal.is_some() => app.with_modal(|modal, app| modal.on_char(app, c)),
+        _ => {
+            let help = app.config.keymap.shown_key(Context::Table, Action::Help);
+            let help = help.filter(|_| app.modal.is_none());
+            let help = help.map_or_else(String::new, |key| format!(": {key} lists the keys"));
+            app.screen.say(format!("{} does nothing here{help}", Chord::name(key)));
+            Vec::new()
+        }
+    });
+    effects
+}
+
+/// Returns the action of a key where it is pressed; `None` if it has none, or is typed into the open modal.
+fn action_of(app: &App, key: KeyEvent, typed: Option<char>) -> Option<Action> {
+    let bound = |context| app.config.keymap.action(context, key);
+    let Some(modal) = &app.modal else {
+        return bound(Context::Table);
+    };
+    let own = bound(modal.context()).filter(|action| modal.takes(*action));
+    match typed {
+        Some(c) if modal.types(c, own) => None,
+        _ => own.or_else(|| modal.further_context().and_then(bound)),
+    }
+}
+
+/// Returns true if digits may name a process: no modal is open, and the rows below are processes of this machine, or groups
+/// of them.
+fn takes_pids(app: &App) -> bool {
+    app.modal.is_none() && app.fleet.is_none() && !app.query.shows_mappings()
+}
+
+fn is_bound(app: &App, digit: char) -> bool {
+    let key = KeyCode::Char(digit).into();
+    app.config.keymap.action(Context::Table, key).is_some()
+}
+
+/// Performs the action of a digit that was held back, as it might have begun a pid.
+fn act_on_digit(app: &mut App, digit: char) -> Vec<Effect> {
+    let action = app.config.keymap.action(Context::Table, KeyCode::Char(digit).into());
+    action.map_or_else(Vec::new, |action| perform(app, action))
 }
 
 /// Passes an action to the open modal, else to the open page or the table.

@@ -445,6 +445,8 @@ pub struct TextInput {
     text: String,
     /// Byte offset.
     cursor: usize,
+    /// The text was put there, and nothing was edited: typing replaces it.
+    is_prefilled: bool,
 }
 
 impl TextInput {
@@ -452,6 +454,15 @@ impl TextInput {
         Self {
             text: text.into(),
             cursor: text.len(),
+            is_prefilled: false,
+        }
+    }
+
+    /// Returns an input whose text is replaced by what is typed first, unless it is edited before.
+    pub fn prefilled(text: &str) -> Self {
+        Self {
+            is_prefilled: !text.is_empty(),
+            ..Self::new(text)
         }
     }
 
@@ -469,8 +480,12 @@ impl TextInput {
         text::width(self.split().0)
     }
 
-    /// Inserts text at the cursor; control and formatting characters (a newline, a bidi mark) become spaces.
+    /// Inserts text at the cursor; control and formatting characters (a newline, a bidi mark) become spaces. A prefilled text
+    /// goes, except before a space, which continues it.
     pub fn insert(&mut self, typed: &str) {
+        if std::mem::take(&mut self.is_prefilled) && !typed.starts_with(' ') {
+            *self = Self::default();
+        }
         for c in typed.chars() {
             let is_hidden = c.is_control() || text::is_invisible(c);
             let c = if is_hidden { ' ' } else { c };
@@ -484,6 +499,7 @@ impl TextInput {
 
     /// Performs an editing action; ignores other actions.
     pub fn on_action(&mut self, action: Action) {
+        self.is_prefilled = false;
         match action {
             Action::Left => self.cursor = self.cluster_before(),
             Action::Right => self.cursor = self.cluster_after(),
@@ -544,7 +560,8 @@ impl TextInput {
         draw_text(buf, area.x, area.y, label, usize::from(area.width), theme.key);
         let (x, scrolled) = self.viewport(label, area);
         let room = usize::from(area.right() - x);
-        let end = draw_text(buf, x, area.y, &text::skip(&self.text, scrolled), room, theme.input);
+        let style = if self.is_prefilled { theme.found } else { theme.input };
+        let end = draw_text(buf, x, area.y, &text::skip(&self.text, scrolled), room, style);
         let cursor = u16::try_from(self.column() - scrolled).unwrap_or(0);
         let cursor = x.saturating_add(cursor).min(area.right().saturating_sub(1));
         (end, Position::new(cursor, area.y))

@@ -10,6 +10,7 @@ mod settings;
 mod show;
 mod theme;
 mod trust;
+mod views;
 
 use std::path::{Path, PathBuf};
 

@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod cmdline;
+mod environ;
 mod exe;
 mod fdinfo;
 pub(crate) mod hsperfdata;

@@ -116,9 +116,12 @@ fn a_filter_while_it_is_typed() {
 fn popups() {
     photograph!("help-80x24", Session::new(80, 24).minute().keys("?"));
     photograph!("help-end-120x40", Session::new(120, 40).minute().keys("? End"));
-    photograph!("sort-80x24", Session::new(80, 24).minute().keys("s j j"));
+    photograph!("sort-80x24", Session::new(80, 24).minute().keys("s Down Down"));
     photograph!("users-80x24", Session::new(80, 24).minute().keys("u"));
-    photograph!("columns-120x40", Session::new(120, 40).minute().keys("C j j Space ]"));
+    photograph!(
+        "columns-120x40",
+        Session::new(120, 40).minute().keys("C Down Down Space ]")
+    );
     photograph!("columns-20x5", Session::new(20, 5).minute().keys("C"));
 }
 
@@ -135,7 +138,7 @@ fn tags_pause_and_messages() {
 
 #[test]
 fn units_and_scrolled_columns() {
-    photograph!("units-k-120x40", Session::new(120, 40).minute().keys("e"));
+    photograph!("units-k-120x40", Session::new(120, 40).minute().keys("E"));
     photograph!(
         "scrolled-80x24",
         Session::new(80, 24).minute().keys("Right Right Right")

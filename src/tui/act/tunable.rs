@@ -65,7 +65,7 @@ impl TunableQuestion {
         if let Some(value) = self.common_value() {
             let stepped = self.clamp(value.saturating_add(self.step));
             self.step = stepped - value;
-            self.input = TextInput::new(&stepped.to_string());
+            self.input = TextInput::prefilled(&stepped.to_string());
         } else if self.step != 0 {
             self.input = TextInput::new(&format!("{:+} to each", self.step));
         } else {

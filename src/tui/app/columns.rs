@@ -24,7 +24,15 @@ impl App {
         }
     }
 
+    /// Chooses the columns. If the one sorted by is removed, it goes, though the order stays.
     pub fn choose_columns(&mut self, columns: Vec<ColumnId>) {
+        let before = self.chosen_columns().clone();
+        let table = &mut self.tables.single;
+        if before.contains(&table.sort) && !columns.contains(&table.sort) {
+            table.hides_sort = true;
+            let title = table.sort.get().title;
+            self.screen.say(format!("the rows are still sorted by {title}"));
+        }
         match self.query.scope {
             Scope::Processes | Scope::Members(_) => self.tables.columns = columns,
             Scope::Groups(_) => self.tables.group_columns = columns,
@@ -77,9 +85,8 @@ impl App {
             let beside = place_of(&columns, layout::DPSS).or_else(|| place_of(&columns, layout::PSS));
             columns.insert(beside.map_or(0, |at| at + 1), layout::MARK_PSS);
         }
-        if [layout::CPU, layout::TIME].contains(&sort) && !columns.contains(&sort) {
-            let names = |c: &ColumnId| [layout::PID, layout::COMMAND].contains(c) || c.get().label != Label::None;
-            columns.insert(columns.iter().position(names).unwrap_or(columns.len()), sort);
+        if !self.tables.single.hides_sort {
+            show_sorted(&mut columns, sort, &self.query.scope);
         }
         self.tables.single.columns = columns;
         let pair = match self.query.scope {
@@ -89,6 +96,7 @@ impl App {
         };
         for (table, columns) in self.tables.pair.iter_mut().zip(pair) {
             table.columns = columns.to_vec();
+            show_sorted(&mut table.columns, table.sort, &self.query.scope);
         }
     }
 
@@ -123,6 +131,8 @@ impl App {
                 id if is_blind && !layout::WITHOUT_PSS.contains(&id) && column.needs.contains(Needs::MEMORY) => {
                     Priority::Low
                 }
+                // A column that was added by hand is to be seen.
+                id if self.is_added(id) => column.priority.max(Priority::High),
                 _ => column.priority,
             };
             let width = match *id {
@@ -146,6 +156,15 @@ impl App {
             column.x += 1;
         }
         placed
+    }
+
+    /// Returns true if the user added a column to those of the settings.
+    fn is_added(&self, id: ColumnId) -> bool {
+        let ui = &self.config.settings.ui;
+        self.chosen_columns().contains(&id)
+            && !ui.columns.contains(&id)
+            && !ui.group_columns.contains(&id)
+            && !self.query.shows_mappings()
     }
 
     /// Returns the heading of a column of the table. Groups are titled by their kind; if most rows have RSS instead of PSS, so
@@ -234,4 +253,13 @@ impl App {
 
 const fn needs_if(is_needed: bool, needs: Needs) -> Needs {
     if is_needed { needs } else { Needs::NOTHING }
+}
+
+/// Adds the column sorted by, unless the rows have no value in it, left of the columns that name them.
+fn show_sorted(columns: &mut Vec<ColumnId>, sort: ColumnId, scope: &Scope) {
+    let has_values = scope.lists_processes() || sort.get().applies_to != AppliesTo::Processes;
+    if has_values && !columns.contains(&sort) {
+        let names = |c: &ColumnId| [layout::PID, layout::COMMAND].contains(c) || c.get().label != Label::None;
+        columns.insert(columns.iter().position(names).unwrap_or(columns.len()), sort);
+    }
 }

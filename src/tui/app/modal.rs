@@ -5,12 +5,14 @@
 
 use std::any::Any;
 
+use crossterm::event::KeyEvent;
 use ratatui::Frame;
 use ratatui::layout::Position;
 
 use super::App;
 use crate::config::{Action, Context};
 use crate::tui::event::Effect;
+
 #[derive(Clone, Copy, Debug)]
 pub enum Hint {
     Action(Action, &'static str),
@@ -52,6 +54,21 @@ pub trait Modal: Any {
     /// Returns the keys in the footer.
     fn hints(&self) -> &[Hint] {
         &[]
+    }
+
+    /// Returns another context whose key bindings apply if those of [`context`](Self::context) do not.
+    fn further_context(&self) -> Option<Context> {
+        None
+    }
+
+    /// Returns true if a character is text, though it may be bound to an action.
+    fn types(&self, _c: char, _bound: Option<Action>) -> bool {
+        false
+    }
+
+    /// Returns true if a key closes it and then does what it does without it.
+    fn is_left_by(&self, _key: KeyEvent) -> bool {
+        false
     }
 
     /// Returns false for an action that it does not perform: the key is then a character like any other.

@@ -188,7 +188,7 @@ impl dyn Page {
         }
     }
 
-    /// Sets the filter; the last good one stays if the text does not parse.
+    /// Sets the filter. If the text does not parse, the terms before the fault apply.
     pub fn set_filter(&mut self, app: &App, text: &str) {
         self.parse_filter(text);
         self.follow(app);
@@ -290,7 +290,7 @@ impl PageTable {
             let heading = text::width(&app.heading(column)) + usize::from(is_sorted);
             let is_idle = app.data.marks.is_empty() && column.needs.contains(Needs::MARK);
             let width = column.width_in(app.screen.units).max(heading as u16);
-            let stays = column.label != Label::None || column.priority == Priority::Highest;
+            let stays = column.label != Label::None || column.priority == Priority::Highest || is_sorted;
             let priority = column.priority as u8;
             ColumnLayout {
                 width: if is_idle { 0 } else { width },

@@ -173,7 +173,11 @@ impl Page for KernelPage {
         match action {
             Action::NextGroups | Action::Right => self.open = (self.open + 1) % views,
             Action::PreviousGroups | Action::Left => self.open = (self.open + views - 1) % views,
-            Action::Open if self.traces() => app.data.callers.by_site = !app.data.callers.by_site,
+            Action::Open if !self.traces() => {
+                let name = view!(self.open, T => T::NOUN);
+                app.screen.say(format!("a {name} has nothing to open"));
+            }
+            Action::Open => app.data.callers.by_site = !app.data.callers.by_site,
             _ => {}
         }
         (self as &mut dyn Page).follow(app);

@@ -56,14 +56,58 @@ fn sections(app: &App) -> Vec<HelpSection> {
             .collect()
     };
     let mut sections = Vec::new();
+    if app.page().is_none() {
+        sections.push(("THE TEN KEYS TO BEGIN WITH", first_keys(app)));
+    }
     if app.hides_memory() && app.page().is_none() {
         sections.push(("TO SEE PSS OF EVERY PROCESS", commands(&app.privilege)));
     }
-    sections.push(("KEYS", keys(Context::Table)));
+    sections.push(("ALL KEYS", keys(Context::Table)));
     sections.extend(app.page().map_or_else(help_of_tables, Page::help));
-    sections.push(("IN MENUS", keys(Context::List)));
+    sections.push((
+        "IN MENUS, WHERE ALL LETTERS ARE TEXT, AND IN TEXTS SUCH AS THIS",
+        keys(Context::List),
+    ));
     sections.push(("IN A LINE OF TEXT", keys(Context::Input)));
     sections
+}
+
+/// The actions that a person needs on the first day, and what the help says about them.
+const FIRST: [(&[Action], &str); 10] = [
+    (&[Action::Up, Action::Down], "Select a row. Digits jump to that pid"),
+    (&[Action::Open], "Details of a process; the processes of a group"),
+    (
+        &[Action::Filter],
+        "Filter: words, user:NAME, pss>100M. All forms are below",
+    ),
+    (&[Action::SortMenu], "Sort by a column, found by typing its name"),
+    (&[Action::NextGroups], "Sum by program, user, unit, container, and back"),
+    (&[Action::Leaks], "What leaks or grows, how fast, since when"),
+    (
+        &[Action::ProcessesPage, Action::MemoryPage, Action::KernelPage],
+        "Pages: processes, memory of the machine, kernel",
+    ),
+    (&[Action::Signal], "Send a signal, after a question"),
+    (
+        &[Action::Cancel],
+        "Back one step; when nothing is open, clear the filter",
+    ),
+    (&[Action::Quit], "Quit"),
+];
+
+fn first_keys(app: &App) -> Vec<(String, String)> {
+    let readonly = app.config.settings.ui.readonly;
+    let shown = FIRST
+        .iter()
+        .filter(|(actions, _)| !(readonly && actions.iter().any(|action| action.acts())));
+    let entries = shown.filter_map(|(actions, about)| {
+        let keys = actions
+            .iter()
+            .flat_map(|action| app.config.keymap.keys(Context::Table, *action));
+        let keys: Vec<String> = keys.map(ToString::to_string).collect();
+        (!keys.is_empty()).then(|| (keys.join(" "), (*about).to_owned()))
+    });
+    entries.collect()
 }
 
 /// Returns the commands that start zmtop with the right to read every process.

@@ -13,7 +13,7 @@ use crate::order;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Page, Response};
 use crate::tui::popup::{Popup, TYPE};
-use crate::tui::rows::rebuild;
+use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::{ListState, draw_list};
 use crate::units::bytes;
 
@@ -45,15 +45,16 @@ impl ColumnChooser {
         }
     }
 
-    /// Adds a column as the last of the chosen, or removes it; the last one stays. Returns the index to select: after an
-    /// addition the next entry, so that several can be added in a row.
+    /// Adds a column left of the one that grows, right of which it might be out of sight, or removes it; the last one stays.
+    /// Returns the index to select: after an addition the next entry, so that several can be added in a row.
     fn toggle(&mut self, at: usize) -> usize {
         let Some(column) = self.order.get(at).copied() else {
             return at;
         };
         if at >= self.chosen {
             self.order.remove(at);
-            self.order.insert(self.chosen, column);
+            let grows = self.order[..self.chosen].iter().rposition(|chosen| chosen.get().grows);
+            self.order.insert(grows.unwrap_or(self.chosen), column);
             self.chosen += 1;
             return (at + 1).min(self.order.len() - 1);
         }
@@ -177,11 +178,7 @@ impl Popup for SortMenu {
         match self.columns.get(at) {
             None => {}
             Some(column) if self.is_of_page => app.with_page(|page, app| page.sort_by(app, column.at)),
-            Some(column) => {
-                app.tables.frozen = false;
-                app.tables.current_mut().sort_by(ColumnId(column.at));
-                rebuild(app);
-            }
+            Some(column) => rows::change_order(app, |table| table.sort_by(ColumnId(column.at))),
         }
         Response::close()
     }

@@ -1,18 +1,22 @@
 //! Actions on the tables, and those that are the same on each page.
 
+use std::collections::HashMap;
+
 use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
-use crate::config::Action;
+use crate::config::views::DEFAULT;
+use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
-use crate::model::ProcessSample;
+use crate::model::{Identity, ProcessSample};
 use crate::proc::pid;
 use crate::query::RowRef;
-use crate::tui::app::{App, Scope, Table};
+use crate::sampler::inquiry::Inquiry;
+use crate::tui::app::{App, Scope};
 use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
-use crate::tui::rows::rebuild;
+use crate::tui::rows::{change_order, rebuild};
 use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
 
@@ -26,7 +30,15 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Quit => return vec![Effect::Quit],
         Action::Redraw => return vec![Effect::Redraw],
         Action::Suspend => return vec![Effect::Suspend],
-        Action::Save => return vec![Effect::Save(Box::new(app.saved()))],
+        Action::Save => {
+            let name = app.screen.view.clone();
+            app.open(Prompt::new(PromptKind::View, name.as_deref().unwrap_or(DEFAULT)));
+            return vec![Effect::ReadViews];
+        }
+        Action::Views => {
+            app.open_popup(popup::views::ViewMenu);
+            return vec![Effect::ReadViews];
+        }
         Action::SampleNow => app.requests.refresh += 1,
         Action::Pause => app.requests.paused = !app.requests.paused,
 
@@ -65,25 +77,25 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CopyCommand => return copy_command(app),
         Action::Graph => {
             app.screen.graph = app.screen.graph.next();
-            app.screen.say(format!("graph of memory: {}", app.screen.graph.id()));
+            let height = app.screen.graph.id();
+            app.screen.say(format!(
+                "graph of memory: {height}; threads have no rows, as they share one memory"
+            ));
             app.scroll_to_selection();
         }
 
         Action::Panel => panel::toggle(app),
-        Action::SpanLonger
-        | Action::SpanShorter
-        | Action::CursorLeft
-        | Action::CursorRight
-        | Action::CursorLeftFast
-        | Action::CursorRightFast => panel::on_action(app, action),
-
-        Action::ClearFilter => {
-            app.query.filter.set("");
-            if !app.query.shows_mappings() {
-                app.query.user = None;
-            }
-            rebuild(app);
+        Action::SpanLonger | Action::SpanShorter => panel::on_action(app, action),
+        Action::CursorLeft | Action::CursorRight | Action::CursorLeftFast | Action::CursorRightFast
+            if app.shows_panel() =>
+        {
+            panel::on_action(app, action);
         }
+        Action::CursorLeft | Action::CursorRight | Action::CursorLeftFast | Action::CursorRightFast => {
+            say_first(app, Action::Panel, "shows the chart");
+        }
+
+        Action::ClearFilter => navigation::clear_filter(app),
         Action::Open if app.screen.picking && app.query.scope.lists_processes() => return pick(app),
         Action::Open if app.panel_leads_to_cgroup() => {
             page::open(app, Action::MemoryPage);
@@ -91,9 +103,15 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Open => navigation::open(app),
         Action::NextGroups => navigation::show_next(app, true),
         Action::PreviousGroups => navigation::show_next(app, false),
+        Action::Back if matches!(app.query.scope, Scope::Processes | Scope::Groups(_)) => {
+            app.screen.say("no group is open to go back from");
+        }
         Action::Back => navigation::back(app),
         Action::Cancel => return navigation::cancel(app).into_iter().collect(),
         Action::Mappings => return start_scan(app).into_iter().collect(),
+        Action::SearchNext | Action::SearchPrevious if app.query.search.is_none() => {
+            say_first(app, Action::Search, "searches");
+        }
         Action::SearchNext => select_match(app, 1, 1),
         Action::SearchPrevious => select_match(app, -1, -1),
 
@@ -102,9 +120,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PreviousMark => change_mark(app, |m| m.step(false)),
         Action::NextMark => change_mark(app, |m| m.step(true)),
 
-        Action::SortLeft => sort(app, |t| t.sort_beside(-1)),
-        Action::SortRight => sort(app, |t| t.sort_beside(1)),
-        Action::Reverse => sort(app, |t| t.descending = !t.descending),
+        Action::SortLeft => change_order(app, |t| t.sort_beside(-1)),
+        Action::SortRight => change_order(app, |t| t.sort_beside(1)),
+        Action::Reverse => change_order(app, |t| t.descending = !t.descending),
         Action::SortPss => sort_by(app, &[layout::PSS]),
         Action::SortSwap => sort_by(app, &[layout::SWAP]),
         Action::SortGrowth => sort_by(app, layout::BY_GROWTH),
@@ -137,9 +155,14 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.tables.current_mut().selected = selected;
             rebuild(app);
         }
+        Action::OtherTable if !app.tables.two => say_first(app, Action::TwoTables, "shows two tables"),
         Action::OtherTable => app.tables.active = 1 - app.tables.active,
         Action::Follow => app.tables.follow = !app.tables.follow,
         Action::Tag => tag(app),
+        Action::TagTree => tag_tree(app),
+        Action::Environment => return popup::inquiry::open(app, Inquiry::Environment),
+        Action::OpenFiles => return popup::inquiry::open(app, Inquiry::OpenFiles),
+        Action::UntagAll if app.tables.tags.is_empty() => app.screen.say("no row is tagged"),
         Action::UntagAll => {
             app.tables.tags.clear();
             rebuild(app);
@@ -174,27 +197,18 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 fn acknowledge(app: &mut App) {
     let count = app.engine.history.acknowledge_kills() as u64;
     let text = match count {
-        0 => "no kill to acknowledge".into(),
+        0 => "no kill to acknowledge; CPU affinity is set by taskset".into(),
         _ => format!("{} acknowledged; page 2 lists them", units::counted(count, "kill")),
     };
     app.screen.say(text);
     app.scroll_to_selection();
 }
 
-/// Changes the order, and unfreezes it.
-fn sort(app: &mut App, change: impl FnOnce(&mut Table)) {
-    app.tables.frozen = false;
-    app.tables.sort_is_chosen = true;
-    change(app.tables.current_mut());
-    app.apply_columns();
-    rebuild(app);
-}
-
 /// Sorts by the first of these columns that is shown, or by the first.
 fn sort_by(app: &mut App, columns: &[ColumnId]) {
     let shown = columns.iter().find(|c| app.tables.current().columns.contains(c));
     let column = *shown.unwrap_or(&columns[0]);
-    sort(app, |table| (table.sort, table.descending) = (column, true));
+    change_order(app, |table| (table.sort, table.descending) = (column, true));
 }
 
 /// Copies what `what` returns for the selected process, or for each process of a folded row: a text, and whether it is
@@ -267,6 +281,50 @@ fn tag(app: &mut App) {
     rebuild(app);
 }
 
+/// Tags the selected process and all its descendants, also those that no table shows; if all are tagged, untags them. A group
+/// is tagged as a row.
+fn tag_tree(app: &mut App) {
+    let snapshot = app.engine.snapshot.clone();
+    let head = app.tables.current().selected.as_ref().and_then(RowKey::process);
+    let (Some(snapshot), Some(head)) = (snapshot, head) else {
+        return tag(app);
+    };
+    let mut children: HashMap<u32, Vec<Identity>> = HashMap::new();
+    for sample in snapshot.rows() {
+        children.entry(sample.stat.ppid).or_default().push(sample.id);
+    }
+    let mut found = vec![head];
+    let mut at = 0;
+    while let Some(parent) = found.get(at) {
+        // Removed, so that a pid that is its own ancestor in a torn snapshot ends.
+        found.extend(children.remove(&parent.pid).unwrap_or_default());
+        at += 1;
+    }
+    let below = found.len() as u64 - 1;
+    let keys: Vec<RowKey> = found.into_iter().map(RowKey::Process).collect();
+    let tags = &mut app.tables.tags;
+    let did = if keys.iter().all(|key| tags.contains(key)) {
+        tags.retain(|key| !keys.contains(key));
+        "untagged"
+    } else {
+        tags.extend(keys);
+        "tagged"
+    };
+    rebuild(app);
+    app.screen.say(format!(
+        "{did} {} and {} below",
+        head.pid,
+        units::counted(below, "process")
+    ));
+}
+
+/// Says which key has to be pressed before.
+fn say_first(app: &mut App, action: Action, does: &str) {
+    let key = app.config.keymap.shown_key(Context::Table, action);
+    let key = key.map_or_else(|| action.id().into(), ToString::to_string);
+    app.screen.say(format!("{key} {does} first"));
+}
+
 /// Folds or unfolds the selected equal siblings, or else the selected subtree.
 fn fold(app: &mut App) {
     if let Some(fold) = app.selected_fold() {
@@ -282,7 +340,9 @@ fn fold(app: &mut App) {
     }
     let row = app.tables.current().selected_row().filter(|row| row.parent);
     let Some(id) = row.filter(|_| app.query.shows_tree()).and_then(|row| row.key.process()) else {
-        return;
+        return app
+            .screen
+            .say("nothing to collapse here: only a process with children in the tree, or similar processes");
     };
     if !app.query.folded.remove(&id) {
         app.query.folded.insert(id);
@@ -317,7 +377,7 @@ pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
 /// Folds every subtree below the topmost processes; unfolds all if any is folded.
 fn fold_all(app: &mut App) {
     if !app.query.shows_tree() {
-        return;
+        return say_first(app, Action::Tree, "shows the tree");
     }
     if app.query.folded.is_empty() {
         let rows = app.tables.current().rows.iter();

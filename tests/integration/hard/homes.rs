@@ -109,6 +109,8 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
     pty.send("q");
     pty.wait("the list is closed", |screen| !screen.contains(" Alerts "));
     pty.send("W");
+    pty.wait_for("saved: none");
+    pty.send("\r");
     pty.wait_for("not saved");
     quit(&mut pty);
     pty.wait("the main screen", |screen| !screen.contains("COMMAND"));
@@ -198,6 +200,8 @@ fn two_starts(script: &str, home: &str) -> [String; 2] {
         pty.send("q");
         pty.wait("the list is closed", |s| !s.contains(" Alerts "));
         pty.send("W");
+        pty.wait_for("saved: none");
+        pty.send("\r");
         pty.wait_for("not saved");
         quit(&mut pty);
         pty.wait("the main screen", |screen| !screen.contains("COMMAND"));

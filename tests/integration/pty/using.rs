@@ -44,7 +44,7 @@ fn keys_open_and_close_what_they_should() {
     pty.wait_for_table();
     for (opens, shows, closes) in [
         ("?", "This help", "\x1b"),
-        ("s", " Sort by ", "q"),
+        ("s", " Sort by ", "\x1b"),
         ("C", " Columns ", "\x1b"),
         ("u", "everyone", "\x1b"),
     ] {
@@ -234,7 +234,18 @@ fn w_saves_and_the_next_start_has_it() {
         pty.send("S");
         pty.wait_for("▼SWAP");
         pty.send("W");
+        pty.wait_for("saved: none");
+        pty.send("\r");
         pty.wait_for("saved to");
+        pty.send("W");
+        pty.wait_for("saved: default");
+        pty.send("web\r");
+        pty.wait_for("views/web.toml");
+        pty.send("MV");
+        pty.wait_for("processes by swap");
+        pty.send("web\r");
+        pty.wait_for("view web");
+        pty.wait_for("▼SWAP");
         config = std::fs::read_to_string(pty.home().join(".config/zmtop/config.toml")).unwrap();
         pty.send("q");
         assert_eq!(pty.exit_code(), 0);
@@ -259,4 +270,34 @@ fn redraw_mends_a_spoilt_screen() {
         assert!(start.elapsed() < PATIENCE, "{}", pty.text());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+}
+
+#[test]
+fn digits_are_pages_or_a_pid_and_a_view_is_opened_by_its_name() {
+    let mut sleeper = std::process::Command::new("sleep").arg("4321.5").spawn().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    std::fs::write(&file, "").unwrap();
+    std::fs::create_dir(dir.path().join("views")).unwrap();
+    std::fs::write(
+        dir.path().join("views/web.toml"),
+        "[ui]\nsort = \"virt\"\nfold = false\n",
+    )
+    .unwrap();
+    let arguments = ["--config", file.to_str().unwrap(), "--view", "web"];
+    let mut pty = Pty::zmtop((120, 40), &arguments);
+    pty.wait_for("▼VIRT");
+    pty.send("2");
+    pty.wait_for("MemTotal");
+    pty.send(&sleeper.id().to_string());
+    pty.wait("the sleeper is found", |screen| {
+        screen.contains(" Pid ") && screen.contains(&format!("{} sleep", sleeper.id()))
+    });
+    pty.send("\r");
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let pty = Pty::zmtop((120, 40), &["--config", file.to_str().unwrap(), "--view", "wbe"]);
+    pty.wait_for("did you mean `web`?");
 }

@@ -135,16 +135,19 @@ impl Session {
         self.wanted.last().unwrap().focus.iter().map(|id| id.pid).collect()
     }
 
-    /// Keys by their names, a space between: `j j Enter C-l`.
+    /// Keys by their names, a space between: `j j Enter C-l`. After each one there is a pause.
     pub(crate) fn keys(&mut self, names: &str) -> &mut Self {
         for name in names.split_whitespace() {
             let chord: Chord = name.parse().unwrap();
             self.feed(Event::Key(KeyEvent::new(chord.code, chord.modifiers)));
+            if self.app.screen.held_digit.is_some() {
+                self.feed(Event::KeyPause);
+            }
         }
         self
     }
 
-    /// A text, typed character by character.
+    /// A text, typed character by character without a pause.
     pub(crate) fn types(&mut self, text: &str) -> &mut Self {
         for c in text.chars() {
             self.feed(Event::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use zmtop::act::{ActError, Command, ProcessAction, Reply, RequestId, Tunable, TunableValues};
 use zmtop::config::UiSettings;
+use zmtop::config::views::View;
 use zmtop::history::mappings::Look;
 use zmtop::model::mapping::Mapping;
 use zmtop::model::{Identity, Missing};
@@ -22,8 +23,8 @@ pub(crate) struct World {
     pub(crate) refusals: BTreeMap<u32, ActError>,
     /// The values of processes that were set, by pid; any other's is 0.
     pub(crate) tunables: BTreeMap<(u32, &'static str), i32>,
-    /// The config as it was saved last.
-    pub(crate) saved: Option<Box<UiSettings>>,
+    /// The saved views.
+    pub(crate) views: Vec<(String, Box<UiSettings>)>,
     /// The process whose mappings are read again and again.
     inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is looked at.
@@ -58,9 +59,30 @@ impl World {
             Effect::Trace(number) => self.traced = *number,
             Effect::Look(looks) => self.looks.clone_from(looks),
             Effect::Act(command) => self.act(command),
-            Effect::Save(settings) => {
-                self.saved = Some(settings.clone());
-                self.answers.push_back(Event::Done("saved to /config.toml".into()));
+            Effect::Save(name, settings) => {
+                self.views.retain(|(other, _)| other != name);
+                self.views.push((name.clone(), settings.clone()));
+                let file = if name == "default" { "config" } else { name };
+                self.answers.push_back(Event::Done(format!("saved to /{file}.toml")));
+            }
+            Effect::ReadViews => {
+                let view = |(name, ui): &(String, Box<UiSettings>)| View {
+                    name: name.clone(),
+                    ui: Ok(ui.clone()),
+                };
+                self.answers
+                    .push_back(Event::Views(self.views.iter().map(view).collect()));
+            }
+            Effect::DeleteView(name) => {
+                self.views.retain(|(other, _)| other != name);
+                self.answers.push_back(Event::Done(format!("view {name} deleted")));
+            }
+            Effect::Ask(inquiry, id) => {
+                let found = vec![
+                    (b"API_TOKEN"[..].into(), b"***"[..].into()),
+                    (b"HOME"[..].into(), b"/root"[..].into()),
+                ];
+                self.answers.push_back(Event::Answered(*inquiry, *id, Ok(found)));
             }
         }
     }

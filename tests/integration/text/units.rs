@@ -172,6 +172,10 @@ fn figures_are_read() {
         ("-1", None),
         ("1h30q", None),
         ("1x", None),
+        ("1s5", None),
+        ("500ms5", None),
+        ("1 2", None),
+        ("1h30m5", Some(5_405_000)),
         ("1.2.3s", None),
         ("99999999999999999999999d", None),
     ] {

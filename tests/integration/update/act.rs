@@ -217,7 +217,7 @@ fn readonly_has_none_of_it() {
     session.minute();
     assert!(session.picture().lines().next().unwrap().contains("read only"));
     assert!(!session.picture().contains("F9"));
-    for key in ["F9", "o", "i", "F7", "F8", "[", "]", "c"] {
+    for key in ["F9", "o", "i", "F7", "F8", "[", "]", "r"] {
         session.keys("Left").keys(key);
         assert_eq!(message(&session), "read only: nothing is changed", "{key}");
         assert!(session.app.modal.is_none());

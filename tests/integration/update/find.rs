@@ -142,6 +142,10 @@ fn an_entry_of_the_sort_menu_is_found_by_its_name() {
         // What was not found is not chosen.
         ("x x x Enter Esc Enter", "pss"),
         ("s w a p Esc Enter", "pss"),
+        // All letters are text, also those that are keys in a text.
+        ("g r o w t h Enter", "growth"),
+        ("g p u Enter", "gpu"),
+        ("j n Enter Esc Enter", "pss"),
         // Arrows go on from there.
         ("/ p s s Down Enter", "dpss"),
     ] {
@@ -193,12 +197,59 @@ fn columns_are_switched_while_a_name_is_typed() {
 }
 
 #[test]
-fn a_user_is_found_by_name_and_keys_of_the_menu_stay_keys() {
+fn a_user_is_found_by_name_and_all_letters_are_text() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("u").types("post").keys("Enter");
     assert_eq!(session.pids(), [400, 401, 402]);
-    session.keys("u j");
-    assert!(!footer(&mut session).contains("Search"), "j goes down");
-    session.keys("q");
-    assert!(session.app.modal.is_none(), "q closes");
+    for letter in ["g", "k", "j", "G", "n", "N", "q", "h"] {
+        for menu in ["s", "C", "u", "L"] {
+            session.keys(menu).keys(letter);
+            let footer = footer(&mut session);
+            assert!(
+                footer.starts_with(&format!("Search  {letter}")),
+                "{menu} {letter}: {footer}"
+            );
+            session.keys("Esc Esc");
+            assert!(session.app.modal.is_none(), "{menu} {letter}");
+        }
+    }
+}
+
+#[test]
+fn a_menu_is_moved_in_by_keys_that_are_no_letters() {
+    let mut session = Session::new(120, 40);
+    let cursor = |session: &Session| session.app.popup::<SortMenu>().unwrap().list.cursor;
+    session.minute().keys("s Home C-n C-n C-p");
+    assert_eq!(cursor(&session), 1);
+    session.keys("End");
+    let last = cursor(&session);
+    session.keys("PageUp PageDown");
+    assert_eq!(cursor(&session), last);
+    // Also after a text was typed.
+    session.types("pss").keys("Home");
+    assert_eq!(cursor(&session), 0);
+    session.keys("Down C-n");
+    assert_eq!(cursor(&session), 2);
+    session.keys("End");
+    assert_eq!(cursor(&session), last);
+}
+
+#[test]
+fn a_column_that_was_typed_and_added_is_selected_and_left_of_the_command() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("C").types("ppid").keys("Space");
+    assert!(!footer(&mut session).contains("no match"), "{}", footer(&mut session));
+    assert!(footer(&mut session).contains("1 of "), "{}", footer(&mut session));
+    let columns = |session: &Session| -> Vec<&str> {
+        let shown = session.app.tables.columns.iter();
+        shown.map(|column| column.get().id).collect()
+    };
+    let shown = columns(&session);
+    assert_eq!(shown[shown.len() - 2..], ["ppid", "command"]);
+    // The same key takes it away again.
+    session.keys("Space");
+    assert!(!columns(&session).contains(&"ppid"));
+    session.keys("Space Enter");
+    let line = session.line("COMMAND");
+    assert!(line.contains("PPID"), "{line}");
 }

@@ -272,9 +272,9 @@ fn each_kind_of_view_keeps_its_own_columns() {
     assert!(!session.line("COMMAND").contains(" PSS"), "the first one is gone");
     session.keys("C Space Esc");
     assert_eq!(session.app.tables.group_columns, groups[1..], "taken back");
-    session.keys("BackTab W");
+    session.keys("BackTab W").answers().keys("Enter");
     let saved = session.effects.iter().find_map(|e| match e {
-        Effect::Save(saved) => Some(saved.clone()),
+        Effect::Save(_, saved) => Some(saved.clone()),
         _ => None,
     });
     let saved = saved.unwrap();

@@ -157,10 +157,17 @@ fn the_sampler_is_told_which_rows_are_in_sight_whatever_changed_them() {
 #[test]
 fn saving_hands_over_what_is_shown() {
     let mut session = Session::new(80, 24);
-    session.minute().keys("S I t e / ").types("pss>1M").keys("Enter W");
-    let Some(Effect::Save(saved)) = session.effects.last() else {
+    session
+        .minute()
+        .keys("S I t E / ")
+        .types("pss>1M")
+        .keys("Enter W")
+        .answers()
+        .keys("Enter");
+    let Some(Effect::Save(name, saved)) = session.effects.last() else {
         panic!("{:?}", session.effects)
     };
+    assert_eq!(name, "default");
     assert_eq!(saved.sort.get().id, "swap");
     assert!(!saved.descending && saved.tree);
     assert_eq!(saved.filter, "pss>1M");
@@ -168,4 +175,54 @@ fn saving_hands_over_what_is_shown() {
         saved.columns.iter().all(|c| c.get().id != "tree_pss"),
         "the tree's own column is not the user's choice"
     );
+}
+
+/// Keys after `d` in a prompt that holds `1s`, and what stands there then.
+#[test]
+fn what_is_typed_first_replaces_what_was_there_and_cursor_keys_keep_it() {
+    for (keys, text) in [
+        ("5", "5"),
+        ("5 m", "5m"),
+        ("End 5", "1s5"),
+        ("Left 5", "15s"),
+        ("Backspace 5", "15"),
+        ("C-u 5", "5"),
+        ("", "1s"),
+    ] {
+        let mut session = Session::new(80, 24);
+        session.minute().keys("d").keys(keys);
+        assert_eq!(
+            session.app.modal::<Prompt>().unwrap().input.text(),
+            text,
+            "after {keys:?}"
+        );
+    }
+    // A space goes on with a filter, any other character begins a new one.
+    let mut session = Session::new(80, 24);
+    session
+        .minute()
+        .keys("/")
+        .types("postgres")
+        .keys("Enter /")
+        .types(" pss>1M");
+    assert_eq!(session.app.query.filter.text, "postgres pss>1M");
+    session.keys("Enter /").types("python");
+    assert_eq!(session.app.query.filter.text, "python");
+    session.keys("Esc");
+    assert_eq!(session.app.query.filter.text, "postgres pss>1M", "Esc restores it");
+}
+
+#[test]
+fn an_interval_of_1s5_is_an_error() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("d End 5 Enter");
+    assert!(session.app.modal.is_some(), "it stays open to be mended");
+    assert!(
+        session.picture().contains("an interval is 100ms to 1h"),
+        "{}",
+        session.picture()
+    );
+    assert_eq!(session.app.requests.interval, Duration::from_secs(1));
+    session.keys("Esc d").types("5").keys("Enter");
+    assert_eq!(session.app.requests.interval, Duration::from_secs(5));
 }

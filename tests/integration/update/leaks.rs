@@ -168,14 +168,14 @@ fn enter_goes_there_through_filters_folds_and_groups() {
             .contains("without the filter")
     );
     // A program that grows though none of its processes does.
-    session.keys("L j Enter");
+    session.keys("L Down Enter");
     assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
 }
 
 #[test]
 fn a_program_and_one_that_ended() {
     let mut session = leaking(120, 40, 1700);
-    session.keys("L j Enter");
+    session.keys("L Down Enter");
     assert_eq!(session.app.query.scope, Scope::Groups(GroupBy::Command));
     assert_eq!(session.selected_group().as_deref(), Some("worker"));
     session.keys("L End Enter");

@@ -15,7 +15,7 @@ fn the_sort_menu_chooses() {
     let mut session = Session::new(120, 40);
     session.minute().keys("s");
     let down = find("uss").unwrap().0;
-    session.keys("Home").keys(&"j ".repeat(down)).keys("Enter");
+    session.keys("Home").keys(&"Down ".repeat(down)).keys("Enter");
     assert_eq!(session.app.tables.current().sort, find("uss").unwrap());
     assert!(session.app.modal.is_none());
 }
@@ -23,7 +23,7 @@ fn the_sort_menu_chooses() {
 #[test]
 fn the_user_picker_filters_to_one_user_and_back() {
     let mut session = Session::new(120, 40);
-    session.minute().keys("u j Enter");
+    session.minute().keys("u Down Enter");
     assert_eq!(session.pids(), [900, 901], "alice holds most");
     session.keys("u Enter");
     assert_eq!(session.pids().len(), 7, "everyone");
@@ -61,7 +61,7 @@ fn the_oom_score_is_read_only_while_someone_looks() {
     let score = Needs::OOM_SCORE;
     assert_eq!(session.needs(), [none, score]);
     let at = session.app.tables.columns.len() - 1;
-    session.keys("C Home").keys(&"j ".repeat(at)).keys("Space Enter");
+    session.keys("C Home").keys(&"Down ".repeat(at)).keys("Space Enter");
     assert_eq!(session.needs(), [none, score, none]);
 }
 

@@ -140,9 +140,12 @@ fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
     assert!(session.picture().contains("Esc goes back"));
     session.keys("m");
     assert_eq!(asked(&session).1, ids, "of the same processes again");
-    session.keys("Esc W Esc");
+    session.keys("W").answers().keys("Enter Esc");
+    session.line("cleared: filter libc");
+    assert!(session.app.query.shows_mappings());
+    session.keys("Esc");
     let saved = session.effects.iter().find_map(|e| match e {
-        Effect::Save(saved) => Some(saved.filter.clone()),
+        Effect::Save(_, saved) => Some(saved.filter.clone()),
         _ => None,
     });
     assert_eq!(saved.as_deref(), Some("postgres"));

@@ -104,7 +104,7 @@ fn each_hint_of_the_last_line_does_what_its_key_does() {
         ("Enter", " Enter close ", "Enter"),
         ("Tab Down Enter", " Backspace back ", "Backspace"),
         ("s Down Down", " Enter choose ", "Enter"),
-        ("s", " q close", "q"),
+        ("s", " Esc close", "Esc"),
         ("?", " / search ", "/"),
         ("?", " PageDown page ", "PageDown"),
         ("? / p s s Enter", " n next match ", "n"),

@@ -73,15 +73,17 @@ fn a_frozen_order_puts_what_is_new_after_what_is_there() {
 }
 
 #[test]
-fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
+fn filters_take_effect_while_typed_and_an_unfinished_term_is_left_out() {
     let mut session = Session::new(120, 40);
     session.minute().keys("/").types("user:alice");
     assert_eq!(session.pids(), [900, 901]);
     session.types(" pss");
-    let good = session.pids();
+    assert!(session.pids().is_empty(), "no command of hers holds the word pss");
     session.types(">");
-    assert_eq!(session.pids(), good, "the last good filter holds");
-    assert!(session.app.query.filter.error.is_some());
+    assert_eq!(session.pids(), [900, 901], "the word before > was no filter");
+    let picture = session.picture();
+    assert!(picture.contains("a figure is missing"), "{picture}");
+    assert!(picture.contains("unfinished: rows of user:alice"), "{picture}");
     session.keys("Enter");
     assert!(
         session.app.query.filter.error.is_some(),
@@ -93,6 +95,79 @@ fn filters_take_effect_while_typed_and_the_last_good_one_stays() {
     assert_eq!(session.pids().len(), 7);
     session.keys("/").types("postgres").keys("Esc");
     assert_eq!(session.pids().len(), 7, "Esc takes it back");
+    session.keys("/").types("pss>");
+    assert_eq!(session.pids().len(), 7);
+    assert!(
+        session.picture().contains("unfinished: all rows are shown"),
+        "{}",
+        session.picture()
+    );
+}
+
+#[test]
+fn a_size_without_a_unit_is_said_to_be_bytes() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("/").types("pss>30");
+    assert!(session.line("30 is in bytes: write 30M for MiB").contains("match"));
+    session.keys("Enter");
+    session.line("30 is in bytes");
+    for sound in ["pss>30M", "pss>0", "pss>4096", "age>30"] {
+        session.keys("/ C-u").types(sound);
+        assert!(!session.picture().contains("is in bytes"), "{sound}");
+        session.keys("Esc");
+    }
+}
+
+#[test]
+fn esc_clears_a_filter_when_nothing_else_is_open() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("/").types("user:alice").keys("Enter");
+    session.keys("p Esc");
+    assert_eq!(session.pids(), [900, 901], "Esc closed the panel");
+    session.keys("Esc");
+    assert_eq!(session.pids().len(), 7);
+    session.line("cleared: filter user:alice");
+    session.keys("Esc");
+    session.line("nothing is open, and no filter applies");
+    // A group is left before the filter.
+    session.keys("/").types("postgres").keys("Enter Tab Enter Esc");
+    let found = session.group_names().len();
+    assert_eq!(found, 2, "postgres and its worker");
+    session.keys("Esc");
+    assert!(session.group_names().len() > found);
+    // The choice of a user is a filter, too.
+    session.keys("BackTab u").types("alice").keys("Enter");
+    assert_eq!(session.pids(), [900, 901]);
+    session.keys("Esc");
+    session.line("cleared: user alice");
+    // On a page it is that of the page.
+    session.keys("2 /").types("anon").keys("Enter Esc");
+    session.line("cleared: filter anon");
+    assert!(session.app.page().is_some());
+    session.keys("Esc");
+    assert!(session.app.page().is_none());
+}
+
+/// Keys, and the heading that is marked as the sorted one then.
+#[test]
+fn the_column_sorted_by_is_shown_with_its_mark() {
+    for (name, heading) in [("growth", "▼GROWTH"), ("virt", "▼VIRT"), ("elapsed", "▼RUNS")] {
+        for size in [(80, 24), (120, 40)] {
+            let mut session = Session::new(size.0, size.1);
+            session.minute().keys("s").types(name).keys("Enter");
+            let line = session.line(heading);
+            let command = line.find("COMMAND").unwrap();
+            assert!(line.find(heading).unwrap() < command, "{line}");
+            assert!(
+                !session.keys("M").picture().contains(heading.trim_start_matches('▼')),
+                "{}",
+                session.picture()
+            );
+        }
+    }
+    let mut session = Session::new(200, 40);
+    session.minute().keys("v s").types("virt").keys("Enter");
+    session.line("▼VIRT");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn keys_of_processes_say_that_they_are() {
         assert!(last.contains("1 goes back to the processes"), "{key}: {last}");
     }
     assert!(session.effects.is_empty(), "{:?}", session.effects);
-    session.keys("e x L");
+    session.keys("E x L");
     assert!(session.app.modal.is_some());
 }
 
@@ -220,7 +220,7 @@ fn the_parts_are_ordered_filtered_and_searched_and_their_own_order_comes_back() 
     session.keys("< < <");
     assert_eq!(names(&mut session), own);
     // By the menu.
-    session.keys("s j Enter");
+    session.keys("s Down Enter");
     assert_eq!(names(&mut session), by_size);
     session.keys("s Home Enter");
     assert_eq!(names(&mut session), own);

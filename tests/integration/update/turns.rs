@@ -73,11 +73,16 @@ fn a_process_in_a_panel_is_read_again_and_again() {
 #[test]
 fn what_is_saved_is_said_and_kept() {
     let mut session = session();
-    session.keys("/").types("pss>1M").keys("Enter W");
+    session
+        .keys("/")
+        .types("pss>1M")
+        .keys("Enter W")
+        .answers()
+        .keys("Enter");
     assert!(!session.picture().contains("saved to"));
     session.answers();
     assert!(session.picture().contains("saved to /config.toml"));
-    assert_eq!(session.world.saved.as_ref().unwrap().filter, "pss>1M");
+    assert_eq!(session.world.views[0].1.filter, "pss>1M");
 }
 
 #[test]

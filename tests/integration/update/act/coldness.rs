@@ -52,7 +52,7 @@ fn number(session: &Session, column: &str, pid: u32) -> Result<f64, Missing> {
 /// The process 900, whose bits were cleared.
 fn cleared() -> (Session, Look) {
     let mut session = ready();
-    session.keys("c Enter");
+    session.keys("r Enter");
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
     reply(&mut session, Reply::Performed(1, CLEAR, vec![Ok(0)]));
     let look = looks(&session)[0][0];
@@ -62,7 +62,7 @@ fn cleared() -> (Session, Look) {
 #[test]
 fn it_says_what_it_changes_and_does_it_on_enter() {
     let mut session = ready();
-    session.keys("c");
+    session.keys("r");
     assert_eq!(commands(&session), [Command::Pin(1, vec![id(900)])]);
     reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
     let picture = session.picture();
@@ -81,7 +81,7 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     session.types("cyx").keys("Down Esc");
     assert!(session.app.modal.is_none());
     assert_eq!(commands(&session)[1..], [Command::Release(1)]);
-    session.keys("c Enter");
+    session.keys("r Enter");
     assert!(session.app.modal::<ProcessDialog>().is_none());
     let did = [
         Command::Pin(2, vec![id(900)]),
@@ -137,11 +137,11 @@ fn what_was_found_is_in_the_columns_and_in_the_panel() {
 #[test]
 fn who_cannot_be_asked_is_not_looked_at() {
     let mut session = ready();
-    session.keys("c");
+    session.keys("r");
     reply(&mut session, Reply::Pinned(1, vec![Err(ActError::Gone)]));
     assert!(session.app.modal.is_none());
     assert_eq!(message(&session), "900 python3: the process has ended");
-    session.keys("c Enter");
+    session.keys("r Enter");
     let refused = vec![Err(ActError::NoReferencedBits)];
     reply(&mut session, Reply::Performed(2, CLEAR, refused));
     assert!(message(&session).contains("is not measured: this kernel does not record"));
@@ -157,7 +157,7 @@ fn no_more_than_a_few_are_asked_for_at_once() {
     for _ in 0..17 {
         session.keys("Space");
     }
-    session.keys("c");
+    session.keys("r");
     assert_eq!(message(&session), "these are 17 processes: at most 16 at once");
     assert!(session.app.modal.is_none());
 }

@@ -1,0 +1,77 @@
+//! Reads what a user asks about one process: its environment, or its open files.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::model::{Identity, Missing, Reading};
+use crate::proc::{environ, files, pid};
+
+/// A question about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inquiry {
+    Environment,
+    OpenFiles,
+}
+
+/// The answer: names or numbers, each with its value; raw bytes.
+pub type Found = Vec<(Box<[u8]>, Box<[u8]>)>;
+
+/// Maximum number of bytes read of an environment. The kernel allows a quarter of the stack, usually 2 MiB.
+const MAX_ENVIRON: usize = 256 << 10;
+/// Maximum number of open files listed.
+const MAX_FILES: usize = 20_000;
+const MAX_LINK: usize = 4096;
+
+/// Reads it from the process of that identity, never from another one with its pid. May block.
+///
+/// # Errors
+/// The process is gone, or may not be read.
+pub fn read(proc: &Path, id: Identity, inquiry: Inquiry) -> Reading<Found> {
+    let path = proc.join(id.pid.to_string());
+    // All reads go through this descriptor, which another process with the pid does not inherit.
+    let dir = files::open_dir(path.as_os_str().as_encoded_bytes()).map_err(files::reason)?;
+    let mut buf = vec![0; 4096];
+    let stat = files::open_at(&dir, b"stat").map_err(files::reason)?;
+    let len = files::read_all(&stat, &mut buf).map_err(files::reason)?;
+    if pid::stat(&buf[..len], 4096)?.starttime != id.starttime {
+        return Err(Missing::Gone);
+    }
+    match inquiry {
+        Inquiry::Environment => environment(&dir),
+        Inquiry::OpenFiles => open_files(&dir),
+    }
+    .map_err(files::reason)
+}
+
+fn environment(dir: &OwnedFd) -> Result<Found, Errno> {
+    let mut buf = vec![0; MAX_ENVIRON];
+    let len = files::read_all(files::open_at(dir, b"environ")?, &mut buf)?;
+    let variables = environ::parse(&buf[..len]).into_iter();
+    Ok(variables.map(|variable| (variable.name, variable.value)).collect())
+}
+
+fn open_files(dir: &OwnedFd) -> Result<Found, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::openat(dir, "fd", flags, Mode::empty())?;
+    let mut numbers = Vec::new();
+    files::numbers(&dir, b".", 64 << 10, |number| numbers.push(number))?;
+    // `files::numbers` is made for pids, and skips 0.
+    numbers.push(0);
+    numbers.sort_unstable();
+    numbers.truncate(MAX_FILES);
+    let mut link = [0; MAX_LINK];
+    let mut found = Vec::new();
+    for number in numbers {
+        let number = number.to_string();
+        match rustix::fs::readlinkat_raw(&dir, number.as_str(), &mut link[..]) {
+            Ok(len) => found.push((number.into_bytes().into(), link[..len].into())),
+            Err(e @ (Errno::ACCESS | Errno::PERM)) => return Err(e),
+            // It was closed meanwhile.
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,114 @@
+//! The environment and the open files of a process, read when the popup is opened.
+//!
+//! ```text
+//! ┌ Environment ──────────────────────────────────────────────┐
+//! │ 27213 python3                                             │
+//! │ API_TOKEN             ***                                 │
+//! │ HOME                  /home/alice                         │
+//! └───────────────────────────────────────────────────────────┘
+//! ```
+
+use super::{Text, TextLine, wrap};
+use crate::sampler::inquiry::Inquiry;
+use crate::text;
+use crate::tui::app::{App, Asked};
+use crate::tui::event::Effect;
+use crate::units;
+
+pub struct Environment;
+pub struct OpenFiles;
+
+/// Opens the popup about the selected process, and requests what it shows.
+pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
+    let snapshot = app.engine.snapshot.clone();
+    let Some(sample) = snapshot.as_ref().and_then(|snapshot| app.selected_sample(snapshot)) else {
+        app.screen.say("select one process for that: Enter opens a group");
+        return Vec::new();
+    };
+    let id = sample.id;
+    let name = format!("{} {}", id.pid, text::safe_prefix(&sample.facts.comm, 15));
+    app.data.asked = Some(Asked {
+        inquiry,
+        id,
+        name,
+        found: None,
+    });
+    match inquiry {
+        Inquiry::Environment => app.open_popup(Environment),
+        Inquiry::OpenFiles => app.open_popup(OpenFiles),
+    }
+    vec![Effect::Ask(inquiry, id)]
+}
+
+fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
+    let theme = &app.config.theme;
+    let Some(asked) = &app.data.asked else {
+        return Vec::new();
+    };
+    let line = |label: String, text: String| [(label, theme.key), (text, theme.popup)];
+    let (noun, hint) = match asked.inquiry {
+        Inquiry::Environment => ("variable", "as it was started; *** hides what may be secret"),
+        Inquiry::OpenFiles => (
+            "open file",
+            "by number; `zmtop cache PID` shows how much of them is cached",
+        ),
+    };
+    let found = match &asked.found {
+        None => return vec![line(String::new(), format!("{}: …", asked.name))],
+        Some(Err(why)) => return vec![line(String::new(), format!("{}: {why}", asked.name))],
+        Some(Ok(found)) => found,
+    };
+    let count = units::counted(found.len() as u64, noun);
+    let about = wrap(&format!("{}: {count}, {hint}", asked.name), width.saturating_sub(2));
+    let mut lines: Vec<TextLine> = about.into_iter().map(|text| line(text, String::new())).collect();
+    for (name, value) in found {
+        let mut name = text::safe(name).into_owned();
+        if text::width(&name) >= label - 1 {
+            lines.push(line(std::mem::take(&mut name), String::new()));
+        }
+        for value in pieces(&text::safe(value), width.saturating_sub(label + 1)) {
+            lines.push(line(std::mem::take(&mut name), value));
+        }
+        if !name.is_empty() {
+            lines.push(line(name, String::new()));
+        }
+    }
+    lines
+}
+
+/// Cuts a value into lines of at most `width` columns, but at least 8. Nothing of it is lost, as paths have no spaces.
+fn pieces(value: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut room = 0;
+    for c in value.chars() {
+        let columns = text::width(c.encode_utf8(&mut [0; 4]));
+        if let Some(line) = lines.last_mut().filter(|_| columns <= room) {
+            line.push(c);
+        } else {
+            lines.push(c.into());
+            room = width.max(8);
+        }
+        room -= columns.min(room);
+    }
+    lines
+}
+
+impl Text for Environment {
+    const TITLE: &'static str = " Environment ";
+    const WIDTH: u16 = 120;
+    const LABEL_WIDTH: u16 = 24;
+
+    fn lines(app: &App, width: usize) -> Vec<TextLine> {
+        lines(app, width, Self::LABEL_WIDTH.into())
+    }
+}
+
+impl Text for OpenFiles {
+    const TITLE: &'static str = " Open files ";
+    const WIDTH: u16 = 120;
+    const LABEL_WIDTH: u16 = 8;
+
+    fn lines(app: &App, width: usize) -> Vec<TextLine> {
+        lines(app, width, Self::LABEL_WIDTH.into())
+    }
+}

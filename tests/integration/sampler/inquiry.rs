@@ -1,0 +1,41 @@
+//! What is asked about a process: its environment and its open files.
+
+use std::path::Path;
+use std::process::Command;
+
+use zmtop::model::{Identity, Missing};
+use zmtop::proc::pid;
+use zmtop::sampler::inquiry::{Inquiry, read};
+
+#[test]
+fn the_environment_and_the_open_files_are_those_of_the_process_and_of_no_other() {
+    let mut child = Command::new("sleep");
+    child.arg("600").env_clear().env("ZMTOP_CASE", "x").env("MY_TOKEN", "hunter2");
+    let mut child = child.stdin(std::process::Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap();
+    let starttime = pid::stat(&stat, 4096).unwrap().starttime;
+    let id = Identity { pid, starttime };
+    let proc = Path::new("/proc");
+    // Until the exec, the child has the environment of this process.
+    let environment = loop {
+        let found = read(proc, id, Inquiry::Environment).unwrap();
+        if found.len() == 2 {
+            break found;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(environment[0], (b"MY_TOKEN"[..].into(), b"***"[..].into()));
+    assert_eq!(environment[1], (b"ZMTOP_CASE"[..].into(), b"x"[..].into()));
+    let files = read(proc, id, Inquiry::OpenFiles).unwrap();
+    assert_eq!(files[0], (b"0"[..].into(), b"/dev/null"[..].into()));
+    // Another process with its pid is not asked.
+    let other = Identity {
+        starttime: starttime + 1,
+        ..id
+    };
+    assert_eq!(read(proc, other, Inquiry::Environment), Err(Missing::Gone));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(read(proc, id, Inquiry::OpenFiles), Err(Missing::Gone));
+}
