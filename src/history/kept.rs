@@ -42,7 +42,7 @@ use crate::model::snapshot::Snapshot;
 /// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
 /// Must change with every change of the format.
-const VERSION: &[u8] = b"6";
+const VERSION: &[u8] = b"7";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;

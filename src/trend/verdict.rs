@@ -256,8 +256,8 @@ pub struct Judgement {
     /// most 0.999. Below [`Params::confidence`](super::Params::confidence) nothing is called a leak. Of leaks called
     /// with at least 0.9, nine in ten are leaks.
     pub confidence: f64,
-    /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
-    /// earlier.
+    /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point, or of the first one
+    /// after a long gap, if it may have begun earlier.
     pub since: Option<Duration>,
     /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,

@@ -9,7 +9,7 @@ use crate::sampler::mappings::{Mappings, Shared};
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
-use crate::tui::panel;
+use crate::tui::{page, panel};
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
 
@@ -30,6 +30,44 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     app.apply_columns();
     rebuild(app);
     app.select_row(select);
+}
+
+/// Goes to a row: to a process with its panel, to a group among its kind, to a part of the RAM on its page.
+pub(super) fn show_row(app: &mut App, key: &RowKey) {
+    if let RowKey::Part(key) = key {
+        return page::memory::show(app, key.id);
+    }
+    let snapshot = app.engine.snapshot.as_ref();
+    if let Some(id) = key.process()
+        && snapshot.is_none_or(|snapshot| snapshot.row(id).is_none())
+    {
+        return app.screen.say("that process has ended");
+    }
+    app.close_page();
+    app.screen.panel_open = true;
+    show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(key));
+    if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
+        // The process is in the fold.
+        app.query.unfolded.insert(fold);
+        rebuild(app);
+        app.select_row(Some(key));
+    }
+    if app.tables.current().selected.as_ref() != Some(key) {
+        // A filter hides it, or it is folded.
+        app.query.filter.set("");
+        app.query.user = None;
+        if key.process().is_some() {
+            app.query.folded.clear();
+        }
+        rebuild(app);
+        app.select_row(Some(key));
+        if app.tables.current().selected.as_ref() == Some(key) {
+            app.screen.say("shown without the filter");
+        } else {
+            app.screen.panel_open = false;
+            app.screen.say("that has no process any more");
+        }
+    }
 }
 
 /// Shows the next grouping, or the previous one. The selection moves to the row that contains the same process; at the first

@@ -342,6 +342,8 @@ struct Segment {
     priority: u8,
     spans: Vec<(String, Style)>,
     width: usize,
+    /// The action that a click on it performs.
+    action: Option<Action>,
 }
 
 impl Segment {
@@ -351,6 +353,7 @@ impl Segment {
             priority,
             width: spans.iter().map(|(text, _)| text::width(text)).sum(),
             spans,
+            action: None,
         });
     }
 }
@@ -386,6 +389,26 @@ impl StatusLine {
     /// Adds a text at the right edge.
     pub fn text_right(&mut self, priority: u8, text: impl Into<String>, style: Style) {
         Segment::add(&mut self.right, priority, vec![(text.into(), style)]);
+    }
+
+    /// Adds a text at the right edge; a click on it performs an action.
+    pub fn button_right(&mut self, priority: u8, text: impl Into<String>, style: Style, action: Action) {
+        self.text_right(priority, text, style);
+        if let Some(button) = self.right.last_mut() {
+            button.action = Some(action);
+        }
+    }
+
+    /// Returns the action of the button at a column of the screen.
+    pub fn action_at(mut self, area: Rect, x: u16) -> Option<Action> {
+        self.fit(area.width);
+        let mut end = usize::from(area.right());
+        let mut buttons = self.right.iter().rev();
+        let hit = buttons.find(|button| {
+            end = end.saturating_sub(button.width);
+            usize::from(x) >= end
+        });
+        hit?.action
     }
 
     /// Removes what does not fit; the last segment stays.

@@ -44,7 +44,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
-        Action::Alerts => app.open_popup(popup::alerts::AlertList),
+        Action::Alerts => app.open_popup(popup::alerts::AlertList::new(app)),
         Action::Acknowledge => acknowledge(app),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics),
         Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app.chosen_columns())),
