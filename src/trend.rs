@@ -98,9 +98,7 @@ pub use finding::Mark;
 use finding::{Finding, fill, held};
 use fit::Floors;
 pub use parameters::Params;
-use parameters::{
-    LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SHORTEST_GAP, WARM_UP,
-};
+use parameters::{LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SHORTEST_GAP, WARM_UP};
 pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
 use window::Windows;
@@ -218,17 +216,18 @@ pub fn judge(
             finding.reasons = None;
         }
     }
+    let since = previous
+        .since
+        .filter(|_| was_leak && is_leak)
+        .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding)));
     Judgement {
         verdict: finding.verdict,
         metric: Metric::Footprint,
         slope: finding.slope,
         flat_since: flat_since.filter(|_| is_leak),
         confidence: finding.confidence,
-        since: previous
-            .since
-            .filter(|_| was_leak && is_leak)
-            .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding)))
-            .map(|since| after_gap(points, since)),
+        since,
+        gap_until: since.and_then(|since| gap_until(points, since)),
         floor: last.min,
         reasons: finding.reasons,
         standing,
@@ -279,23 +278,18 @@ fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
     })
 }
 
-/// Returns the time since when growth was seen: the end of the last gap in which it may have begun, or which is long beside the
-/// time since, else `since`.
-fn after_gap(points: &[Point], since: Duration) -> Duration {
-    let gap = |pair: &[Point]| pair[1].from.saturating_sub(pair[0].to);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return since;
-    };
+/// Returns the end of the last gap since then in which the growth may have begun, or which is long beside the time since.
+fn gap_until(points: &[Point], since: Duration) -> Option<Duration> {
+    let (first, last) = (points.first()?, points.last()?);
     let usual = last.to.saturating_sub(first.from) / points.len() as u32 * MAX_USUAL_GAP;
-    let limit = SHORTEST_GAP.max(usual);
-    let start = points.partition_point(|point| point.to < since);
-    let is_cut = |pair: &&[Point]| {
-        let long = gap(pair);
-        let is_long = long >= last.to.saturating_sub(since) / LONG_GAP;
-        long > limit && (is_long || pair[0].to <= since)
+    let long = last.to.saturating_sub(since) / LONG_GAP;
+    let cuts = |pair: &&[Point]| {
+        let gap = pair[1].from.saturating_sub(pair[0].to);
+        gap > SHORTEST_GAP.max(usual) && (gap >= long || pair[0].to <= since)
     };
-    let cut = points[start..].windows(2).rev().find(is_cut);
-    cut.map_or(since, |pair| pair[1].from)
+    let start = points.partition_point(|point| point.to < since);
+    let gap = points[start..].windows(2).rev().find(cuts)?;
+    Some(gap[1].from)
 }
 
 /// Returns when growth began: the last time that the series was as low as at the start of the finding, followed back as

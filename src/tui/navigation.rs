@@ -9,9 +9,9 @@ use crate::sampler::mappings::{Mappings, Shared};
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
-use crate::tui::{page, panel};
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
+use crate::tui::{page, panel};
 
 /// Shows another scope and selects a row of it, or the first row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {

@@ -182,7 +182,7 @@ fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
     let started = charted.started_at;
     let trend = charted.history.trend;
     // It cannot have begun before the program, only within the same bucket.
-    let since = trend.since.map(|at| started.map_or(at, |started| at.max(started)));
+    let since = trend.seen_since().map(|at| started.map_or(at, |started| at.max(started)));
     let grows = since.map(|at| match trend.verdict {
         Verdict::Leaking => ChartEvent::new(at, "▲", "leak begins", theme.leak),
         _ => ChartEvent::new(at, "△", "grows", theme.up),
@@ -222,7 +222,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors => {}
     }
-    if let (None, Some(since)) = (judged.flat_since, judged.since) {
+    if let (None, Some(since)) = (judged.flat_since, judged.seen_since()) {
         label.text(65, labels::since(app, snapshot, since), theme.text);
     }
     if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {

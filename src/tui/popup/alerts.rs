@@ -137,6 +137,8 @@ impl Popup for AlertList {
 
     fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
         let lines = lines(app);
-        draw_list(buf, area, list, lines.len(), app.config.theme.selected, |at| lines[at].clone());
+        draw_list(buf, area, list, lines.len(), app.config.theme.selected, |at| {
+            lines[at].clone()
+        });
     }
 }

@@ -144,7 +144,12 @@ fn title(app: &App) -> StatusLine {
     }
     let alerts = app.engine.alerts.firing() as u64;
     if alerts > 0 {
-        line.button_right(79, format!(" ! {} ", counted(alerts, "alert")), theme.alert, Action::Alerts);
+        line.button_right(
+            79,
+            format!(" ! {} ", counted(alerts, "alert")),
+            theme.alert,
+            Action::Alerts,
+        );
     }
     if !app.engine.history.dangers().is_empty() {
         line.button_right(80, " DANGER ", theme.danger, Action::Leaks);
@@ -291,7 +296,13 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let amounts: Vec<_> = amounts.into_iter().chain([(in_bar, mark, style)]).collect();
     add_usage(&mut line, used, total, &amounts, bar_width, theme);
     // The sum is shown as a whole or not at all.
-    let sign = |glyph: char| if bar_width > 0 { format!("{glyph} ") } else { String::new() };
+    let sign = |glyph: char| {
+        if bar_width > 0 {
+            format!("{glyph} ")
+        } else {
+            String::new()
+        }
+    };
     let mut sum = Vec::new();
     for ((label, n, glyph, style), joint) in parts.into_iter().zip([" = ", " + ", " + "]) {
         sum.push((joint.into(), theme.dim));
@@ -299,7 +310,13 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         sum.push((format!("{label} {}", amount(n)), theme.text));
     }
     line.spans(62, sum);
-    line.labeled(49, &format!("  {}", sign(mark)), style, format!("cache {}", amount(cache)), theme.text);
+    line.labeled(
+        49,
+        &format!("  {}", sign(mark)),
+        style,
+        format!("cache {}", amount(cache)),
+        theme.text,
+    );
     line.labeled(60, "  avail ", theme.dim, amount(s.available()), theme.text);
     if let Some(scope) = &s.scope {
         if let Some(high) = scope.soft_limit() {
@@ -430,7 +447,7 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     let has_both = area.width >= BOTH && snapshot.system.mem_total.is_ok();
     let left = if has_both { area.width * 2 / 5 } else { 0 };
     let right = Rect::new(area.x + left, area.y, area.width - left, area.height);
-    let since = history.trend().since.unwrap_or(snapshot.monotonic);
+    let since = history.trend().seen_since().unwrap_or(snapshot.monotonic);
     // Suspends take no room in the chart.
     let ago = snapshot.monotonic.saturating_sub(since);
     // Two charts beside each other have one axis of time.
@@ -721,7 +738,7 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         line.text(85, format!("  paused for {}", units::span(elapsed(since))), pace_style);
     } else {
         line.text(85, format!("  {}", units::pace(judgement.slope)), pace_style);
-        if let Some(since) = judgement.since {
+        if let Some(since) = judgement.seen_since() {
             match labels::clock(app, snapshot, elapsed(since), false) {
                 Some(time) if app.screen.size.0 < WIDE => {
                     line.text(78, format!(" since {time}"), theme.text);

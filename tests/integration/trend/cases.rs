@@ -288,7 +288,11 @@ fn a_gap_hides_no_leak_and_makes_none() {
 
 #[test]
 fn since_never_reaches_over_a_gap_that_nobody_saw() {
-    let since = |points: &[Point]| watched(points).since.map(|since| since.as_secs() as i64 - at(0).as_secs() as i64);
+    let since = |points: &[Point]| {
+        watched(points)
+            .seen_since()
+            .map(|since| since.as_secs() as i64 - at(0).as_secs() as i64)
+    };
     // Level, then nobody looks for ten minutes, then it grows.
     let late = |s: u64| 200 * MB + s.saturating_sub(3000) * MB;
     let mut gappy = points(3200, late);

@@ -219,3 +219,19 @@ fn the_wheel_scrolls_what_is_read() {
     session.mouse(MouseEventKind::ScrollUp, 40, 10);
     assert!(session.picture().contains("lines 1 to "));
 }
+
+#[test]
+fn the_line_about_a_leak_is_a_button() {
+    let mut session = Session::new(120, 40);
+    for second in 0..300_u64 {
+        session.tick(1, busy(10 + second));
+    }
+    let picture = session.picture();
+    let row = picture.lines().position(|line| line.contains("press L")).unwrap();
+    session.click(50, row as u16);
+    assert!(
+        session.picture().contains(" Leaks and growth "),
+        "{}",
+        session.picture()
+    );
+}

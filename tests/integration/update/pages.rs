@@ -1,5 +1,7 @@
 //! Pages: going from one to another, and what is theirs while they are open.
 
+use std::sync::Arc;
+
 use ratatui::crossterm::event::MouseEventKind;
 use zmtop::alert::AlertEvent;
 use zmtop::columns::Needs;
@@ -259,14 +261,22 @@ fn reached(session: &mut Session, key: &str) -> Vec<String> {
 fn every_line_of_the_memory_page_is_reached_at_any_size_and_it_says_that_there_is_more() {
     let waits = |snapshot: &mut Snapshot| {
         let (some, full) = ([1.0; 3], [0.5; 3]);
-        snapshot.accounting.pressure = Ok(Pressure { some, full });
+        Arc::make_mut(&mut snapshot.accounting).pressure = Ok(Pressure { some, full });
     };
     for (width, height) in [(80, 24), (80, 10), (120, 18), (200, 14)] {
         let mut session = Session::new(width, height);
         session.minute().keys("2").tick_with(5, busy(13), waits);
         assert!(session.picture().contains("more lines"), "{}", session.picture());
         let all = reached(&mut session, "j").join("\n");
-        for wanted in ["PART", "MemTotal", "SWAP", "WAITING FOR MEMORY", "every task", "RECLAIM", "major faults"] {
+        for wanted in [
+            "PART",
+            "MemTotal",
+            "SWAP",
+            "WAITING FOR MEMORY",
+            "every task",
+            "RECLAIM",
+            "major faults",
+        ] {
             assert!(all.contains(wanted), "{wanted} at {width}×{height}:\n{all}");
         }
         let end = session.picture();

@@ -82,9 +82,16 @@ impl<'a> Placed<'a> {
     /// of the kind on this machine.
     pub(super) fn new(sections: Vec<Section<'a>>, width: u16, room: u16) -> Self {
         let columns = ((width + GAP) / (WIDTH + GAP)).max(1);
-        let mut sections: Vec<_> = sections.into_iter().filter(|section| !section.lines.is_empty()).collect();
+        let mut sections: Vec<_> = sections
+            .into_iter()
+            .filter(|section| !section.lines.is_empty())
+            .collect();
         let most = sections.iter().map(Section::height).sum::<u16>() + sections.len() as u16;
-        let fits = |room: &u16| places(&sections, *room).last().is_none_or(|(column, _)| column < columns);
+        let fits = |room: &u16| {
+            places(&sections, *room)
+                .last()
+                .is_none_or(|(column, _)| column < columns)
+        };
         let room = (room.min(most)..most).find(fits).unwrap_or(most);
         let places: Vec<_> = places(&sections, room).collect();
         let placed = sections.drain(..).zip(places);
