@@ -205,6 +205,15 @@ impl<'a> RowFilter<'a> {
     }
 }
 
+/// Returns the processes that pass the filter of a query.
+pub fn matching(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
+    let filter = RowFilter::new(*source, *query);
+    let rows = source.snapshot.rows().iter();
+    rows.filter(|sample| filter.lists(sample))
+        .map(|sample| sample.id)
+        .collect()
+}
+
 /// Returns one process of each address space that the query sums: the processes whose mappings must be read.
 pub fn address_spaces(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
     let filter = RowFilter::new(*source, *query);

@@ -126,6 +126,10 @@ named! {
         Follow = "follow",
         /// Tags the selected row.
         Tag = "tag",
+        /// Tags the selected process and all below it.
+        TagBelow = "tag-below",
+        /// Tags all rows that match the filter.
+        TagAll = "tag-all",
         /// Sends a signal, after asking.
         Signal = "signal",
         /// Sets `oom_score_adj`, after asking.

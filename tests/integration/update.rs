@@ -18,5 +18,6 @@ mod pages;
 mod panel;
 mod panels;
 mod selection;
+mod subtree;
 mod turns;
 mod words;

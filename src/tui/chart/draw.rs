@@ -182,7 +182,9 @@ fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
     let started = charted.started_at;
     let trend = charted.history.trend;
     // It cannot have begun before the program, only within the same bucket.
-    let since = trend.seen_since().map(|at| started.map_or(at, |started| at.max(started)));
+    let since = trend
+        .seen_since()
+        .map(|at| started.map_or(at, |started| at.max(started)));
     let grows = since.map(|at| match trend.verdict {
         Verdict::Leaking => ChartEvent::new(at, "▲", "leak begins", theme.leak),
         _ => ChartEvent::new(at, "△", "grows", theme.up),

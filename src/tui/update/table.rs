@@ -1,6 +1,5 @@
 //! Actions on the tables, and those that are the same on each page.
 
-use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
 use crate::config::Action;
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
@@ -12,7 +11,7 @@ use crate::tui::app::{App, Scope, Table};
 use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
-use crate::tui::rows::rebuild;
+use crate::tui::rows::{self, rebuild};
 use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
 
@@ -54,12 +53,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             let interval = units::span_exact(app.requests.interval);
             app.open(Prompt::new(PromptKind::Interval, &interval));
         }
-        Action::Signal => return act::open_signal_dialog(app),
-        Action::OomAdjust => return act::open_tunable_dialog(app, Tunable::OomScoreAdj, 0),
-        Action::Nice => return act::open_tunable_dialog(app, Tunable::Nice, 0),
-        Action::HotCold => return act::open_coldness_dialog(app),
-        Action::NiceUp => return act::open_tunable_dialog(app, Tunable::Nice, 1),
-        Action::NiceDown => return act::open_tunable_dialog(app, Tunable::Nice, -1),
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::HotCold | Action::NiceUp | Action::NiceDown => {
+            return act::ask(app, action);
+        }
 
         Action::CopyPid => return copy(app, |sample| (sample.id.pid.to_string(), false)),
         Action::CopyCommand => return copy_command(app),
@@ -140,6 +136,8 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::OtherTable => app.tables.active = 1 - app.tables.active,
         Action::Follow => app.tables.follow = !app.tables.follow,
         Action::Tag => tag(app),
+        Action::TagBelow => tag_below(app),
+        Action::TagAll => tag_all(app),
         Action::UntagAll => {
             app.tables.tags.clear();
             rebuild(app);
@@ -257,13 +255,58 @@ fn tag(app: &mut App) {
         (Some(fold), Some(snapshot)) => fold.ids(snapshot).map(RowKey::Process).collect(),
         _ => vec![key],
     };
+    switch_tags(app, keys);
+    app.move_selection(1);
+    rebuild(app);
+}
+
+/// Removes the tags of rows that are all tagged, else tags all; returns how many are tagged.
+fn switch_tags(app: &mut App, keys: Vec<RowKey>) -> usize {
     let tags = &mut app.tables.tags;
     if keys.iter().all(|key| tags.contains(key)) {
         tags.retain(|key| !keys.contains(key));
-    } else {
-        tags.extend(keys);
+        return 0;
     }
-    app.move_selection(1);
+    let count = keys.len();
+    tags.extend(keys);
+    count
+}
+
+/// Tags the selected process and all below it, or removes their tags.
+fn tag_below(app: &mut App) {
+    let Some(id) = app.tables.current().selected.as_ref().and_then(RowKey::process) else {
+        return app.screen.say("only a process has others below it");
+    };
+    let below = app.below(id);
+    let count = below.len() as u64;
+    let keys = std::iter::once(id).chain(below).map(RowKey::Process).collect();
+    let text = match switch_tags(app, keys) {
+        0 => "tags removed".into(),
+        _ => format!("tagged {} and {count} below", id.pid),
+    };
+    app.screen.say(text);
+    rebuild(app);
+}
+
+/// Tags all rows that match the filter, or removes their tags; of a tree also those that are folded.
+fn tag_all(app: &mut App) {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return;
+    };
+    let keys: Vec<RowKey> = if app.query.scope.lists_processes() {
+        let matching = rows::matching(app, &snapshot);
+        matching.into_iter().map(RowKey::Process).collect()
+    } else {
+        app.tables.current().rows.iter().map(|row| row.key.clone()).collect()
+    };
+    if keys.is_empty() {
+        return app.screen.say("nothing matches, so nothing is tagged");
+    }
+    let text = match switch_tags(app, keys) {
+        0 => "tags removed".into(),
+        count => format!("{count} tagged"),
+    };
+    app.screen.say(text);
     rebuild(app);
 }
 
