@@ -276,7 +276,7 @@ impl<T: TableKind> Column<T> {
 
 /// A set of kinds of data that must be read for a column. Each kind has its own cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs(u16);
+pub struct Needs(u32);
 
 impl Needs {
     /// Only the list of processes.
@@ -313,6 +313,8 @@ impl Needs {
     /// What of the memory of each cgroup can be reclaimed, its events, and its peak: `memory.stat` and other files. With
     /// [`Self::CGROUP_FIGURES`].
     pub const CGROUP_DETAILS: Self = Self(1 << 15);
+    /// The files and shared memory that each process maps: `maps`.
+    pub const MAPPED: Self = Self(1 << 16);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -321,7 +323,8 @@ impl Needs {
         .and(Self::ACCOUNT)
         .and(Self::SLAB)
         .and(Self::SITES)
-        .and(Self::HELD);
+        .and(Self::HELD)
+        .and(Self::MAPPED);
 
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -200,6 +200,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
             oom_counts: OomCounts::default(),
             cgroups: Arc::new(cgroups),
+            mapped: Arc::default(),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
             repeats: Arc::default(),

@@ -1,4 +1,4 @@
-//! The panel of the selected row: a process in full, with the mappings that grew, or a group.
+//! The panel of the selected row: a process in full, with its mappings, or a group.
 //!
 //! ```text
 //!  27213 python3                                                                     alice
@@ -9,13 +9,15 @@
 //!  footprint over 5 min: 1.1G to 1.3G                            5 min ago at the left, now at the right
 //!                                                         ▂▄▆█████
 //!                              ▁▂▃▄▅▆▇████████████████████████████
-//!  what grew in 2m  ·  +120M in all  ·  read 3s ago
-//!  GROWTH    NOW AREAS KIND
-//!   +118M   1.1G    41 anon    [anon]
+//!  what grew in 2m  ·  +120M in all  ·  read 3s ago                            12 of 41, m lists all
+//!  GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING
+//!   +118M   1.1G   1.1G      0    41 anon    [anon]
+//!       0   212K   1.9M      0     5 file    /usr/lib/libc.so.6  shared with 6 others: bash, sshd, cron
 //! ```
 //!
 //! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
 
+pub(super) mod mappings;
 mod process;
 
 use ratatui::buffer::Buffer;

@@ -18,6 +18,7 @@ pub mod cache;
 pub mod diagnostics;
 pub mod help;
 pub mod leaks;
+pub mod mappings;
 pub mod menus;
 
 use std::any::Any;

@@ -152,6 +152,16 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
             break;
         }
         let column = columns[index];
+        // Scrolled, the growing column stays: it names the row.
+        let later = columns
+            .get(index + 1..)
+            .unwrap_or_default()
+            .iter()
+            .filter(|later| later.grows);
+        let reserved: usize = later.map(|later| usize::from(later.width) + gap).sum();
+        if scroll > 0 && !column.grows && reserved > 0 && usize::from(x + column.width) + reserved > width {
+            continue;
+        }
         let spare = if column.grows { spare } else { 0 };
         let own = column.width.saturating_add(spare);
         placed.push(PlacedColumn {

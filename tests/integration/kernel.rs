@@ -10,6 +10,7 @@ mod estimate;
 mod facts;
 mod first_thread;
 mod held;
+mod mapped;
 mod perfmon;
 mod program;
 pub(crate) mod shared_mm;

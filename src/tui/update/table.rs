@@ -89,7 +89,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PreviousGroups => navigation::show_next(app, false),
         Action::Back => navigation::back(app),
         Action::Cancel => return navigation::cancel(app).into_iter().collect(),
-        Action::Mappings => return start_scan(app).into_iter().collect(),
+        Action::Mappings => match app.panel_process() {
+            Some(id) if app.fleet.is_none() => app.open_popup(popup::mappings::MappingList::new(app, id)),
+            _ => return start_scan(app).into_iter().collect(),
+        },
         Action::SearchNext => select_match(app, 1, 1),
         Action::SearchPrevious => select_match(app, -1, -1),
 

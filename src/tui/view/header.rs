@@ -17,6 +17,7 @@ use crate::history::dangers::Limit;
 use crate::history::stalls::StallKind;
 use crate::history::suspects::Suspect;
 use crate::model::{CgroupFigures, FleetStatus, Reading, Snapshot, SystemSample};
+use crate::query;
 use crate::text;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::App;
@@ -117,6 +118,9 @@ fn title(app: &App) -> StatusLine {
     }
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         line.text(66, format!("  {short} without history"), theme.warning);
+    }
+    if let Some(what) = query::unread_mappings(&app.query.process_filter().filter, snapshot) {
+        line.text(83, format!("  {what}"), theme.warning);
     }
     if let Some(remark) = app.fleet.as_ref().and_then(FleetStatus::remark) {
         line.text(57, format!("  {remark}"), theme.warning);

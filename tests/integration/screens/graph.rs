@@ -94,11 +94,11 @@ fn growth_never_stands_before_the_start_of_its_program() {
             let mut processes = vec![process(900, 1, "/usr/bin/rests")];
             if second >= 200 {
                 let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
-                grows.id.starttime = (1000 + second - (second - 200)) * 100;
+                grows.id.starttime = 1201 * 100;
                 grows.walk = Ok(walk(100 * MIB + (second - 200) * MIB / 2, 0));
                 processes.push(grows);
             }
-            session.tick(1, processes);
+            session.tick_with(1, processes, |snap| snap.system.uptime = Ok((1001 + second) as f64));
         }
         let axis = session.line("* program starts");
         let at = |sign: &str| axis.find(sign).unwrap_or_else(|| panic!("{sign} in {axis}"));
