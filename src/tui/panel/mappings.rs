@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::process::draw_name;
+use super::draw_name;
 use crate::columns::{Value, cell};
 use crate::history::mappings::{Coldness, MappingFigures, MappingGrowth, Presence, Resident};
 use crate::model::mapping::MappedObject;

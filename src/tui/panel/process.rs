@@ -18,8 +18,8 @@ use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
 use crate::tui::panel::mappings::MappingTable;
-use crate::tui::panel::{below, draw_facts, draw_titles, footprint};
-use crate::tui::widgets::{ListState, StatusLine, cell_style, draw_text};
+use crate::tui::panel::{below, draw_facts, draw_name, draw_titles, footprint};
+use crate::tui::widgets::{ListState, StatusLine, cell_style};
 use crate::units;
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
@@ -342,21 +342,6 @@ fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect,
     let place = Rect { height: CHART, ..rest };
     draw_chart(app, snapshot, &charted, place, buf);
     below(rest, CHART)
-}
-
-/// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.
-pub(super) fn draw_name(
-    name: &[u8],
-    (remark, remark_style): (&str, Style),
-    area: Rect,
-    style: Style,
-    buf: &mut Buffer,
-) {
-    let width = usize::from(area.width).saturating_sub(text::width(remark));
-    let name = text::truncate_start(&text::safe(name), width);
-    let x = draw_text(buf, area.x, area.y, &name, width, style);
-    let left = usize::from(area.right().saturating_sub(x));
-    draw_text(buf, x, area.y, remark, left, remark_style);
 }
 
 /// Returns the line that sums up the held memory.
