@@ -6,11 +6,13 @@ use zmtop::filter::Filter;
 use zmtop::query::unread_mappings;
 use zmtop::sampler::{Needs, Options, Scanner};
 
-#[tokio::test]
-async fn processes_are_found_by_what_they_map() {
-    let mut scanner = Scanner::new(&Options::default());
+use crate::support::block_on;
+
+#[test]
+fn processes_are_found_by_what_they_map() {
+    let mut scanner = Scanner::new(&Options::new(None));
     scanner.set_needs(Needs::MAPPED);
-    let snapshot = scanner.full().await;
+    let snapshot = block_on(scanner.full());
     let own = std::env::current_exe().unwrap();
     let name = own.file_name().unwrap().to_str().unwrap();
     let found = |filter: &str| {
@@ -26,6 +28,6 @@ async fn processes_are_found_by_what_they_map() {
     assert!(unread.is_none_or(|what| !what.contains("pending")), "all were read");
     // Without the need nothing is read, and that is said.
     scanner.set_needs(Needs::NOTHING);
-    let snapshot = scanner.full().await;
+    let snapshot = block_on(scanner.full());
     assert!(unread_mappings(&filter, &snapshot).is_some());
 }
