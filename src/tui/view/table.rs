@@ -130,7 +130,11 @@ fn draw_cell(
     let width = usize::from(placed.width) + placed.skip;
     // A long command loses its directories first, so more of it is read than fits.
     let of_command = id == layout::COMMAND && placed.skip == 0;
-    let read = if of_command { width.saturating_mul(4) } else { width };
+    let read = if id == layout::COMMAND {
+        width.saturating_mul(4)
+    } else {
+        width
+    };
     let mut cell = cell(&(column.value)(values), app.screen.units, read);
     let fold = app.fold(row);
     let is_chart = cell.style == CellStyle::Chart || column.unit == Unit::Chart && fold.is_some();

@@ -271,21 +271,3 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         assert!(width < 100 || picture.contains("are not known: "), "{picture}");
     }
 }
-
-#[test]
-fn a_mapping_of_all_processes_leads_to_those_which_map_it() {
-    let mut session = with_mappings(120, 40);
-    session.keys("Esc m").answers();
-    assert!(session.picture().contains("who maps it"), "{}", session.picture());
-    let name = session.app.selected_group().unwrap().name().to_vec();
-    session.keys("Enter");
-    if name.starts_with(b"/") {
-        assert!(session.app.query.filter.text.starts_with("maps:"), "{name:?}");
-    } else {
-        assert!(
-            session.picture().contains("each process has its own"),
-            "{}",
-            session.picture()
-        );
-    }
-}

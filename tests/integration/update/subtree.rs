@@ -85,7 +85,7 @@ fn a_subtree_is_tagged_with_one_key_and_all_that_match_with_another() {
     assert_eq!(chosen(&session), [900, 901, 902, 903]);
     session.keys("Esc J");
     assert!(session.app.tables.tags.is_empty());
-    session.keys("/").types("/opt").keys("Enter A");
+    session.keys("/").types("apps/bin").keys("Enter A");
     let mut tagged: Vec<u32> = session
         .app
         .tables
