@@ -106,7 +106,7 @@ fn a_subtree_is_tagged_with_one_key_and_all_that_match_with_another() {
 
 #[test]
 fn scrolled_to_the_right_a_row_still_says_whose_it_is() {
-    let mut session = session(80);
+    let mut session = session(120);
     session.keys("j -");
     assert!(session.picture().contains("[+2] "), "{}", session.picture());
     let mut seen = false;
