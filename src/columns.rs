@@ -333,6 +333,8 @@ impl Needs {
     pub const CGROUP_DETAILS: Self = Self(1 << 15);
     /// The referenced bits of processes that the user chose in the monitor.
     pub const REFERENCED: Self = Self(1 << 16);
+    /// The files and shared memory that each process maps: `maps`.
+    pub const MAPPED: Self = Self(1 << 17);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -341,7 +343,8 @@ impl Needs {
         .and(Self::ACCOUNT)
         .and(Self::SLAB)
         .and(Self::SITES)
-        .and(Self::HELD);
+        .and(Self::HELD)
+        .and(Self::MAPPED);
 
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

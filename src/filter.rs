@@ -66,6 +66,8 @@ pub enum TextField {
     /// The reason why its memory could not be read.
     Unread,
     Host,
+    /// The names of the files and shared memory that it maps, one a line.
+    Mapped,
     /// The letter of its state.
     State,
 }
@@ -299,6 +301,10 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         (
             "replaced:deleted",
             "the program's file is gone, or updated; exe: a word in its path",
+        ),
+        (
+            "maps:libssl",
+            "a word in the name of a file or of shared memory that it maps",
         ),
         ("host:web", "a word in the host's name, in zmtop fleet"),
         ("cmd:/^python3? /", "a regular expression in any of these"),

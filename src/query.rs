@@ -25,6 +25,7 @@ use crate::history::mappings::ColdnessTable;
 use crate::history::marks::Mark;
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, Missing, ProcessSample, Snapshot};
+use crate::units;
 
 /// A query over the processes of a snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -206,6 +207,34 @@ impl<'a> RowFilter<'a> {
     }
 }
 
+/// Returns the processes that pass the filter of a query.
+pub fn matching(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
+    let filter = RowFilter::new(*source, *query);
+    let rows = source.snapshot.rows().iter();
+    rows.filter(|sample| filter.lists(sample))
+        .map(|sample| sample.id)
+        .collect()
+}
+
+/// Returns what a filter by mappings could not decide, as the mappings of some processes are not known: they may match.
+pub fn unread_mappings(filter: &Filter, snapshot: &Snapshot) -> Option<String> {
+    if !filter.text_fields().contains(&TextField::Mapped) {
+        return None;
+    }
+    let rows = snapshot.rows().iter().filter(|row| row.stat.lacks_memory().is_none());
+    let reading = |row: &ProcessSample| match snapshot.mapped.get(&row.id) {
+        None => Some(Missing::Pending),
+        Some(found) => found.as_ref().err().copied().filter(|why| *why != Missing::Gone),
+    };
+    let missing: Vec<Missing> = rows.filter_map(reading).collect();
+    let why = missing
+        .iter()
+        .find(|why| **why != Missing::Pending)
+        .or(missing.first())?;
+    let count = units::counted(missing.len() as u64, "process");
+    Some(format!("the mappings of {count} are not known: {why}"))
+}
+
 /// Returns one process of each address space that the query sums: the processes whose mappings must be read.
 pub fn address_spaces(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
     let filter = RowFilter::new(*source, *query);
@@ -270,7 +299,7 @@ fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
             names.or_else(|| facts.cgroup.as_ref().err())
         }
         TextField::Exe | TextField::Replaced => facts.exe.as_ref().err(),
-        TextField::Comm | TextField::Host | TextField::Unread | TextField::State => None,
+        TextField::Comm | TextField::Host | TextField::Mapped | TextField::Unread | TextField::State => None,
     };
     missing == Some(&Missing::Pending)
 }

@@ -98,7 +98,7 @@ pub use finding::Mark;
 use finding::{Finding, fill, held};
 use fit::Floors;
 pub use parameters::Params;
-use parameters::{MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, WARM_UP};
+use parameters::{LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SHORTEST_GAP, WARM_UP};
 pub use plateau::{Plateau, plateau};
 pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
 use window::Windows;
@@ -216,16 +216,18 @@ pub fn judge(
             finding.reasons = None;
         }
     }
+    let since = previous
+        .since
+        .filter(|_| was_leak && is_leak)
+        .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding)));
     Judgement {
         verdict: finding.verdict,
         metric: Metric::Footprint,
         slope: finding.slope,
         flat_since: flat_since.filter(|_| is_leak),
         confidence: finding.confidence,
-        since: previous
-            .since
-            .filter(|_| was_leak && is_leak)
-            .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding))),
+        since,
+        gap_until: since.and_then(|since| gap_until(points, since)),
         floor: last.min,
         reasons: finding.reasons,
         standing,
@@ -274,6 +276,20 @@ fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
         floor: last.min,
         ..Judgement::default()
     })
+}
+
+/// Returns the end of the last gap since then in which the growth may have begun, or which is long beside the time since.
+fn gap_until(points: &[Point], since: Duration) -> Option<Duration> {
+    let (first, last) = (points.first()?, points.last()?);
+    let usual = last.to.saturating_sub(first.from) / points.len() as u32 * MAX_USUAL_GAP;
+    let long = last.to.saturating_sub(since) / LONG_GAP;
+    let cuts = |pair: &&[Point]| {
+        let gap = pair[1].from.saturating_sub(pair[0].to);
+        gap > SHORTEST_GAP.max(usual) && (gap >= long || pair[0].to <= since)
+    };
+    let start = points.partition_point(|point| point.to < since);
+    let gap = points[start..].windows(2).rev().find(cuts)?;
+    Some(gap[1].from)
 }
 
 /// Returns when growth began: the last time that the series was as low as at the start of the finding, followed back as

@@ -176,6 +176,15 @@ pub fn count_pace(per_second: f64) -> String {
     }
 }
 
+/// Returns the first unit of time of a size per time in a filter, in seconds and as written: 60 and `min` of `growth>1M/min`.
+pub fn per(filter: &str) -> Option<(f64, &str)> {
+    filter.split('/').skip(1).find_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = &rest[..end];
+        Some((seconds_of(unit)?, unit))
+    })
+}
+
 /// Writes a number with its noun: `1 process`, `12 processes`.
 pub fn counted(count: u64, noun: &str) -> String {
     let plural = match count {
@@ -297,14 +306,18 @@ pub fn parse_size(text: &str) -> Option<f64> {
 /// Parses a size per time as written in a filter, in bytes per second: `1M/min`, `10K/s`, `1G/h`.
 pub fn parse_rate(text: &str) -> Option<f64> {
     let (size, per) = text.split_once('/')?;
-    let seconds = match per {
+    Some(parse_size(size)? / seconds_of(per)?)
+}
+
+/// Returns the seconds of a unit of time as written in a size per time.
+fn seconds_of(unit: &str) -> Option<f64> {
+    Some(match unit {
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
         _ => return None,
-    };
-    Some(parse_size(size)? / seconds)
+    })
 }
 
 /// Formats a duration so that [`parse_span`] reads it back: `250ms`, `1s`, `90s`, `5m`, `1h`.

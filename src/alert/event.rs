@@ -84,6 +84,8 @@ pub struct Rule {
     /// Minimum time between two fires for the same target.
     pub cooldown: Duration,
     pub(super) condition: Filter,
+    /// The condition as it was written.
+    pub when: Arc<str>,
     /// The figures of its events: the ones that the condition uses, then the ones that are always reported.
     pub(super) figures: Vec<FigureColumn>,
     /// Number of leading `figures` that the condition uses.
@@ -101,6 +103,7 @@ impl Rule {
             TargetKind::System => (&system::COLUMNS, |column| system::COLUMNS[column].id),
             TargetKind::Process | TargetKind::Group(_) => (&COLUMNS, |column| ColumnId(column).get().id),
         };
+        let when = condition.into();
         let condition = Filter::parse(condition, schema)?;
         if condition.is_empty() {
             return Err(FilterError::new(0, "a condition is missing"));
@@ -130,6 +133,7 @@ impl Rule {
             cooldown: Duration::ZERO,
             condition_figures: condition.columns().len(),
             condition,
+            when,
             figures,
         })
     }
@@ -191,6 +195,20 @@ pub struct Figure {
     pub value: Option<f64>,
 }
 
+impl Figure {
+    /// Writes the id and the value; a pace in the time unit of the condition.
+    fn text(&self, when: &str) -> String {
+        let is_pace = matches!(self.unit, Unit::Growth | Unit::Chart | Unit::Trend);
+        match self.value.filter(|_| is_pace).zip(units::per(when)) {
+            Some((value, (seconds, unit))) => {
+                let by = units::delta((value * seconds) as i64, Units::Auto);
+                format!("{} {by}/{unit}", self.id)
+            }
+            None => self.to_string(),
+        }
+    }
+}
+
 impl std::fmt::Display for Figure {
     /// Writes the id and the value: `pss 4.2G`, `swap_in +12.0M/s`; `?` where it is unknown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -217,6 +235,8 @@ pub struct Details {
     pub figures: Vec<Figure>,
     /// Number of `figures` that the condition uses.
     pub condition_figures: usize,
+    /// The condition as it was written.
+    pub when: Arc<str>,
     /// Names by their ids, as raw bytes; long ones are cut.
     pub labels: Vec<(&'static str, Box<[u8]>)>,
 }
@@ -264,6 +284,7 @@ impl Details {
         Self {
             figures: figures.collect(),
             condition_figures: rule.condition_figures,
+            when: Arc::clone(&rule.when),
             labels: labels.chain(cause).collect(),
         }
     }
@@ -328,7 +349,7 @@ impl AlertEvent {
     }
 
     /// Returns the target and the figures of the condition in a line that is safe to print:
-    /// `27213 python3 train.py: pss 4.2G`.
+    /// `27213 python3 train.py: pss 4.2G`. A pace has the time unit of the condition.
     pub fn summary(&self) -> String {
         let name = text::safe_prefix(self.target_name(), MAX_NAME_WIDTH);
         let mut summary = match &self.target {
@@ -339,7 +360,7 @@ impl AlertEvent {
         let figures = self.details.figures.iter().take(self.details.condition_figures);
         for (at, figure) in figures.enumerate() {
             summary.push_str(if at == 0 { ": " } else { ", " });
-            summary.push_str(&figure.to_string());
+            summary.push_str(&figure.text(&self.details.when));
         }
         if let Some(cause) = self.details.label(CAUSE.0) {
             summary.push_str(", ");

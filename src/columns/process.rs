@@ -10,6 +10,7 @@ use crate::history::RowHistory;
 use crate::history::mappings::Coldness;
 use crate::history::marks::MarkDelta;
 use crate::model::cgroup::Count;
+use crate::model::mapping::MappedObject;
 use crate::model::{
     CgroupFigures, Container, ContainerNames, Facts, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Reading,
 };
@@ -1132,6 +1133,7 @@ const fn needs_of_text(field: TextField) -> Needs {
         TextField::Group => Needs::PROGRAM_NAME,
         TextField::Family => Needs::FAMILY,
         TextField::Exe | TextField::Replaced => Needs::PROGRAM,
+        TextField::Mapped => Needs::MAPPED,
         TextField::Unread => Needs::MEMORY,
     }
 }
@@ -1161,6 +1163,11 @@ impl Filterable for Row<'_> {
             TextField::Replaced => Cow::Borrowed(facts.replaced?.id().as_bytes()),
             TextField::Unread => Cow::Borrowed(self.memory.err()?.reason().as_bytes()),
             TextField::State => Cow::Owned(vec![sample.stat.state]),
+            TextField::Mapped => {
+                let objects = self.snapshot.mapped.get(&sample.id)?.as_ref().ok()?;
+                let names: Vec<_> = objects.iter().map(MappedObject::text).collect();
+                Cow::Owned(names.join(&b'\n'))
+            }
         })
     }
 
@@ -1211,6 +1218,7 @@ fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
         | TextField::Exe
         | TextField::Replaced
         | TextField::Unread
+        | TextField::Mapped
         | TextField::State => return None,
     };
     let name = group.key.name.as_deref().filter(|_| group.key.by == named_by)?;

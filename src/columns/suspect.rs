@@ -63,7 +63,11 @@ pub static COLUMNS: &[Entry] = &[
     .help("The confidence that it leaks. Growth is a fact and has none.")
     .priority(Priority::Low),
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
-        let since = r.suspect.judgement.since.map(|since| r.now.saturating_sub(since));
+        let since = r
+            .suspect
+            .judgement
+            .seen_since()
+            .map(|since| r.now.saturating_sub(since));
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
     .help(

@@ -126,6 +126,8 @@ named! {
         Follow = "follow",
         /// Tags the selected row.
         Tag = "tag",
+        /// Tags all rows that match the filter.
+        TagAll = "tag-all",
         /// Sends a signal, after asking.
         Signal = "signal",
         /// Sets `oom_score_adj`, after asking.

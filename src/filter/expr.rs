@@ -133,6 +133,7 @@ impl<'a> Inputs<'a> {
             | TextField::Group
             | TextField::Family
             | TextField::Exe
+            | TextField::Mapped
             | TextField::Host
             | TextField::State => None,
         }

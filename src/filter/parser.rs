@@ -568,7 +568,7 @@ const fn text(name: &'static str, field: TextField, expects: &'static str) -> Ke
     (name, KeyKind::Text(field), expects)
 }
 
-static KEYS: [Key; 21] = [
+static KEYS: [Key; 22] = [
     text("user", TextField::User, "a name"),
     text("cmd", TextField::CommandLine, "a word"),
     text("command", TextField::CommandLine, "a word"),
@@ -587,6 +587,7 @@ static KEYS: [Key; 21] = [
     text("family", TextField::Family, "a name"),
     text("host", TextField::Host, "a name"),
     text("exe", TextField::Exe, "a path"),
+    text("maps", TextField::Mapped, "the name of a file or of shared memory"),
     text("replaced", TextField::Replaced, "updated or deleted"),
     text("unread", TextField::Unread, "a reason"),
     ("state", KeyKind::State, "a letter"),

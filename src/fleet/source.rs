@@ -314,6 +314,7 @@ impl FleetSource {
             changes: None,
             cgroups: Arc::default(),
             jvms: Arc::default(),
+            mapped: Arc::default(),
             address_limits: Arc::default(),
             repeats: Arc::default(),
             fleet: Some(Arc::default()),

@@ -13,6 +13,8 @@ pub(super) struct Kinds {
     pub(super) lazy: u64,
     /// The part in transparent huge pages.
     pub(super) huge: u64,
+    /// The part in shared memory and files of tmpfs.
+    pub(super) shmem: u64,
 }
 
 /// The figures of a row before it grew.
@@ -35,6 +37,7 @@ impl GrowthStart {
             footprint: now.footprint.saturating_sub(then.footprint),
             lazy: now.lazy.saturating_sub(then.lazy),
             huge: now.huge.saturating_sub(then.huge),
+            shmem: now.shmem.saturating_sub(then.shmem),
             faults: self.faults,
         }
     }
@@ -46,6 +49,7 @@ pub(super) struct Growth {
     footprint: u64,
     lazy: u64,
     huge: u64,
+    shmem: u64,
     faults: f32,
 }
 
@@ -58,6 +62,11 @@ impl Growth {
     /// Returns true if most of it is in transparent huge pages.
     pub(super) fn is_in_huge_pages(&self) -> bool {
         self.is_part(self.huge)
+    }
+
+    /// Returns true if most of it is shared memory or files of tmpfs.
+    pub(super) fn is_in_shared_memory(&self) -> bool {
+        self.is_part(self.shmem)
     }
 
     /// Returns true if too few faults occurred to make half of the huge pages: the kernel (khugepaged) made them of small

@@ -11,7 +11,7 @@
 //! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 7`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! `zmtop history 8`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
 //! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
 //! compression: growing and large rows come first, then those that fit.
 
@@ -42,7 +42,7 @@ use crate::model::snapshot::Snapshot;
 /// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
 /// Must change with every change of the format.
-const VERSION: &[u8] = b"7";
+const VERSION: &[u8] = b"8";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;

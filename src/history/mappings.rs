@@ -24,6 +24,32 @@ use crate::model::reading::Reading;
 use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 use crate::order;
 
+/// The figures of a mapping, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappingFigures {
+    pub pss: u64,
+    pub rss: u64,
+    pub swap: u64,
+}
+
+impl MappingFigures {
+    const fn of(memory: &Memory) -> Self {
+        Self {
+            pss: memory.pss,
+            rss: memory.rss,
+            swap: memory.swap,
+        }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            pss: self.pss.saturating_add(other.pss),
+            rss: self.rss.saturating_add(other.rss),
+            swap: self.swap.saturating_add(other.swap),
+        }
+    }
+}
+
 /// All areas of one name and kind at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingTotal {
@@ -32,6 +58,7 @@ pub struct MappingTotal {
     pub name: Arc<[u8]>,
     /// PSS + `SwapPss` in bytes; PSS + `Swap` if the kernel has no `SwapPss` (before Linux 4.3).
     pub footprint: Reading<u64>,
+    pub figures: Reading<MappingFigures>,
     pub areas: u64,
 }
 
@@ -47,10 +74,12 @@ impl MappingTotals {
             kind: mapping.name.kind,
             name: mapping.name.bytes.clone(),
             footprint: mapping.memory.as_ref().map(footprint).map_err(|e| *e),
+            figures: mapping.memory.as_ref().map(MappingFigures::of).map_err(|e| *e),
             areas: mapping.areas,
         };
         Self(sum_by_name(mappings, total, |sum, total| {
             sum.areas = sum.areas.saturating_add(total.areas);
+            sum.figures = sum.figures.and_then(|sum| Ok(sum.plus(total.figures?)));
             sum.footprint = sum.footprint.and_then(|sum| Ok(sum.saturating_add(total.footprint?)));
         }))
     }
@@ -103,6 +132,8 @@ pub struct MappingGrowth {
     pub before: Reading<u64>,
     /// Its footprint at the later moment, in bytes.
     pub now: Reading<u64>,
+    /// Its figures at the later moment.
+    pub figures: Reading<MappingFigures>,
     /// The number of areas at the later moment; at the earlier one if it is gone.
     pub areas: u64,
     pub presence: Presence,
@@ -115,6 +146,10 @@ impl MappingGrowth {
             name: total.name.clone(),
             before,
             now,
+            figures: match presence {
+                Presence::Gone => Ok(MappingFigures::default()),
+                Presence::Both | Presence::New => total.figures,
+            },
             areas: total.areas,
             presence,
         }

@@ -34,6 +34,8 @@ pub struct MemorySample {
     pub(super) lazy: Kibibytes,
     /// The anonymous memory in transparent huge pages, as far as it is known.
     pub(super) huge: Kibibytes,
+    /// The mapped shared memory and files of tmpfs, as far as it is known.
+    pub(super) shmem: Kibibytes,
 }
 
 /// A size of up to 4 TiB, rounded down, to keep rows small. It has a niche, so that an optional sample needs no more room.
@@ -60,7 +62,7 @@ impl Default for Kibibytes {
 }
 
 impl MemorySample {
-    pub(super) const COUNT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 
     /// Creates the sample of a walk. `data` is the private memory that the process requested.
     pub fn new(memory: &Memory, data: Option<u64>) -> Self {
@@ -79,6 +81,7 @@ impl MemorySample {
             requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
             lazy: Kibibytes::new(memory.lazy_free.unwrap_or(0)),
             huge: Kibibytes::new(memory.anon_huge.unwrap_or(0)),
+            shmem: Kibibytes::new(memory.pss_shmem.unwrap_or(0)),
         }
     }
 
@@ -96,6 +99,7 @@ impl MemorySample {
             requested: sample.data.unwrap_or(held),
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
+            shmem: Kibibytes::ZERO,
         })
     }
 
@@ -109,6 +113,7 @@ impl MemorySample {
             requested: bytes,
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
+            shmem: Kibibytes::ZERO,
         }
     }
 
@@ -117,6 +122,7 @@ impl MemorySample {
             footprint: self.footprint,
             lazy: self.lazy.bytes(),
             huge: self.huge.bytes(),
+            shmem: self.shmem.bytes(),
         }
     }
 
@@ -130,12 +136,13 @@ impl MemorySample {
             self.requested,
             self.lazy.bytes(),
             self.huge.bytes(),
+            self.shmem.bytes(),
         ]
     }
 
     /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, requested, lazy, huge] =
+        let [pss, swap, footprint, held, requested, lazy, huge, shmem] =
             sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
@@ -145,6 +152,7 @@ impl MemorySample {
             requested,
             lazy: Kibibytes::new(lazy),
             huge: Kibibytes::new(huge),
+            shmem: Kibibytes::new(shmem),
         }
     }
 }

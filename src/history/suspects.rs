@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
 use crate::account::{PartKind, SLAB};
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
-use crate::history::growth::Growth;
 use crate::history::held::HeldHistory;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -26,7 +25,7 @@ const MIN_ALIKE_SHARE: f64 = 0.75;
 /// Multiple of their median pace above which a process is reported by itself.
 const MAX_ALIKE_PACE: f64 = 4.0;
 /// The parts of the RAM that contain little besides mapped and held memory.
-const EXPLAINED_BY_HELD: [&str; 2] = ["shmem", "gpu"];
+const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -68,6 +67,8 @@ pub enum Cause {
     Slab(Box<[u8]>),
     /// Transparent huge pages; `collapsed` if the kernel made them, without faults of the process.
     HugePages { collapsed: bool },
+    /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
+    SharedMemory,
 }
 
 impl Cause {
@@ -79,17 +80,19 @@ impl Cause {
             Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
+            Self::SharedMemory => "in shared memory and tmpfs".into(),
         }
     }
 }
 
 impl RowHistory {
-    /// Returns the huge pages that its growth consists of, if it does.
-    fn huge_pages(&self) -> Option<Cause> {
-        let growth = self.growth_since_start().filter(Growth::is_in_huge_pages)?;
-        Some(Cause::HugePages {
-            collapsed: growth.is_collapsed(),
-        })
+    /// Returns the kind of memory that its growth consists of, if it is huge pages or shared memory.
+    fn cause(&self) -> Option<Cause> {
+        let growth = self.growth_since_start()?;
+        let collapsed = growth.is_collapsed();
+        let is_huge = growth.is_in_huge_pages();
+        let huge = is_huge.then_some(Cause::HugePages { collapsed });
+        huge.or_else(|| growth.is_in_shared_memory().then_some(Cause::SharedMemory))
     }
 }
 
@@ -108,7 +111,7 @@ impl Suspect {
             eta: None,
             ended: None,
             times: 0,
-            cause: history.huge_pages(),
+            cause: history.cause(),
         }
     }
 
@@ -267,7 +270,7 @@ fn add_programs(mut programs: Vec<Suspect>, found: &mut Vec<Suspect>) {
     for program in &mut programs {
         fold_alike(program, found);
     }
-    programs.retain(|program| program.alike > 0 || !is_explained(program, found));
+    programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, found));
     found.extend(programs);
 }
 
@@ -371,7 +374,7 @@ fn fold_alike(program: &mut Suspect, found: &mut Vec<Suspect>) {
 }
 
 /// Returns true if the processes found explain the growth of their program.
-fn is_explained(program: &Suspect, found: &[Suspect]) -> bool {
+fn is_explained_by_processes(program: &Suspect, found: &[Suspect]) -> bool {
     let own = found
         .iter()
         .filter(|s| s.ended.is_none() && s.command == program.command);
@@ -448,18 +451,17 @@ fn is_explained_by_programs(history: &History, family: &Suspect, programs: &[Sus
     programs.iter().any(explains)
 }
 
-/// Returns true if the held memory that is reported explains at least half of a part's growth, with no better verdict.
-fn is_explained_by_held(reported: &[Suspect], part: &str, judged: &Judgement) -> bool {
-    let is_process = |s: &&Suspect| s.key.process().is_some() || s.alike > 0;
-    let processes = || reported.iter().filter(is_process).map(|s| &s.judgement);
-    let slope: f64 = processes().map(|judgement| judgement.slope).sum();
-    let worst = processes().map(|judgement| judgement.verdict).max();
-    EXPLAINED_BY_HELD.contains(&part)
+/// Returns true if the held or shared memory that is reported explains at least half of a part's growth, with no better verdict:
+/// a leak in two places is reported once.
+fn is_explained(part: &str, judged: &Judgement, reported: &[&Suspect]) -> bool {
+    let slope: f64 = reported.iter().map(|s| s.judgement.slope).sum();
+    let worst = reported.iter().map(|s| s.judgement.verdict).max();
+    EXPLAINED_BY_PROCESSES.contains(&part)
         && slope >= judged.slope / 2.0
         && worst.is_some_and(|worst| worst >= judged.verdict)
 }
 
-/// Finds the parts of the RAM that grow and may leak, unless the held memory that is reported explains it. Unreclaimable slab is
+/// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is
 /// reported with the cache that grows.
 fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Suspect], found: &mut Vec<Suspect>) {
     // A part that only warms up is not worth reporting.
@@ -473,7 +475,12 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
     };
     let parts = history.parts().that_may_leak();
     let parts = parts.filter(|(_, row)| is_suspect(row, least));
-    let parts = parts.filter(|(key, row)| !is_explained_by_held(held, key.id, row.trend()));
+    let is_live = |s: &&Suspect| s.ended.is_none() && (s.key.process().is_some() || s.alike > 0);
+    let shared = found.iter().filter(|s| s.cause == Some(Cause::SharedMemory));
+    let reported: Vec<_> = held.iter().chain(shared).filter(is_live).collect();
+    let parts: Vec<_> = parts
+        .filter(|(key, row)| !is_explained(key.id, row.trend(), &reported))
+        .collect();
     let mut has_cause = false;
     for (key, row) in parts {
         let cause = cause.clone().filter(|_| key.id == SLAB);

@@ -32,9 +32,35 @@ named! {
 /// The name of anonymous memory without one. No path can have it: a path starts with `/`.
 pub const ANON: &[u8] = b"[anon]";
 
+/// The name of shared anonymous memory, which the kernel calls `/dev/zero (deleted)`.
+pub const SHARED_ANON: &[u8] = b"[shared anonymous memory]";
+
+/// A file or shared memory that a process maps, and may share with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedObject {
+    /// Major and minor number of its device.
+    pub device: (u32, u32),
+    pub inode: u64,
+    pub kind: MappingKind,
+    /// As in [`MappingName`].
+    pub name: Arc<[u8]>,
+}
+
+impl MappedObject {
+    /// Returns the text that a filter matches: its name, with the inode if the name does not identify it.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = self.name.to_vec();
+        if *self.name == *SHARED_ANON {
+            text.extend(format!(" {}", self.inode).bytes());
+        }
+        text
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingName {
-    /// The name without ` (deleted)`, raw except that the kernel writes a newline as `\012`. [`ANON`] for an empty name.
+    /// The name without ` (deleted)`, raw except that the kernel writes a newline as `\012`. [`ANON`] for an empty name,
+    /// [`SHARED_ANON`] for shared anonymous memory.
     pub bytes: Arc<[u8]>,
     /// The file was removed or replaced. Never set for shared memory, whose files never had a name.
     pub deleted: bool,
@@ -53,7 +79,11 @@ impl MappingName {
             kind(bytes, stripped.is_some())
         };
         Self {
-            bytes: if bytes.is_empty() { ANON.into() } else { bytes.into() },
+            bytes: match bytes {
+                b"" => ANON.into(),
+                b"/dev/zero" if kind == MappingKind::Shared => SHARED_ANON.into(),
+                _ => bytes.into(),
+            },
             deleted: stripped.is_some() && kind == MappingKind::File,
             kind,
         }

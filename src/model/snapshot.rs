@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::model::cgroup::CgroupFigures;
 use crate::model::kernel::KernelTables;
 use crate::model::kill::{OomCounts, OomKill};
+use crate::model::mapping::MappedObject;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
@@ -88,6 +89,8 @@ pub struct Snapshot {
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
     /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
+    /// The files and shared memory that processes map, as far as they were asked for. Not recorded.
+    pub mapped: Arc<BTreeMap<Identity, Reading<Arc<[MappedObject]>>>>,
     /// The pids, sorted, of zmtop and of its ancestors whose command lines repeat its arguments. Words of a filter do not
     /// match them. Not recorded.
     pub repeats: Arc<[u32]>,

@@ -99,7 +99,7 @@ described_object! {
         /// The confidence of the verdict.
         "confidence": share().null("not known yet") => suspect.judgement.confidence,
         /// When its growth began.
-        "since": time().null("nothing grows") => suspect.judgement.since.map(|at| report.wall_clock(at)),
+        "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
         /// The time until a limit is reached at this pace.
         "eta_s": seconds().null("no limit is in the way") => suspect.eta,
         /// When it ended.

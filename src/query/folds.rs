@@ -488,7 +488,8 @@ fn judgement<'a>(members: impl Iterator<Item = &'a RowHistory> + Clone) -> Optio
     Some(Judgement {
         slope: same().map(|one| one.slope).sum(),
         flat_since: worst.flat_since.filter(|_| same().all(|one| one.flat_since.is_some())),
-        since: same().filter_map(|one| one.since).min(),
+        since: same().filter_map(Judgement::seen_since).min(),
+        gap_until: None,
         ..*worst
     })
 }

@@ -201,6 +201,7 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
             oom_counts: OomCounts::default(),
             killers: Arc::default(),
             cgroups: Arc::new(cgroups),
+            mapped: Arc::default(),
             jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
             address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
             repeats: Arc::default(),

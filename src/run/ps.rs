@@ -30,7 +30,7 @@ use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
 use crate::proc::files;
-use crate::query::{MappingCount, Query, RowSource, Rows, Selection, ShownRow, address_spaces};
+use crate::query::{MappingCount, Query, RowSource, Rows, Selection, ShownRow, address_spaces, unread_mappings};
 use crate::record::{Record, time_text};
 use crate::sampler::mappings::{self, Shared};
 use crate::sampler::{self, Options, Scanner, one_shot};
@@ -172,6 +172,9 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
 
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
     let snapshot = readable(snapshot, plan.is_live())?;
+    if let Some(what) = unread_mappings(&plan.filter, &snapshot) {
+        complain(&what);
+    }
     if plan.is_live() && plan.args.format == Format::Table {
         tell_kills(&snapshot, plan.settings.ui.units);
     }

@@ -141,6 +141,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         changes: None,
         cgroups: Arc::default(),
         jvms: Arc::default(),
+        mapped: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),
         inspected: None,

@@ -5,6 +5,7 @@ mod close_looks;
 mod job;
 mod killers;
 mod machine;
+mod mapped;
 mod table;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use close_looks::CloseLooks;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
 use killers::Killers;
 use machine::{Accounting, Inspector, KernelReader, OomWatch, SystemFiles};
+use mapped::MappedReads;
 use table::Table;
 
 use super::policy::births::{Births, Listing, Signs, may_be_reused};
@@ -62,6 +64,7 @@ pub struct Scanner {
     has_list: bool,
     cgroups: Cgroups,
     close_looks: CloseLooks,
+    mapped: MappedReads,
     planner: Planner,
     tick: u64,
     updates: Vec<Update>,
@@ -117,6 +120,7 @@ impl Scanner {
             has_list: false,
             cgroups: Cgroups::default(),
             close_looks: CloseLooks::default(),
+            mapped: MappedReads::default(),
             planner: Planner::new(options.policy),
             tick: 0,
             updates: Vec::new(),
@@ -145,6 +149,7 @@ impl Scanner {
         self.kernel.slab.show(needs.contains(Needs::SLAB));
         self.kernel.sites.show(needs.contains(Needs::SITES));
         self.table.set_held(needs.contains(Needs::HELD));
+        self.mapped.show(needs.contains(Needs::MAPPED));
     }
 
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
@@ -212,6 +217,8 @@ impl Scanner {
             .submit(self.kernel.jobs(now, self.tick == 0, self.cgroups.mounts()));
         let budget = self.planner.policy.budget.filter(|_| limits.until.is_some());
         self.pool.submit(self.table.held_jobs(now, budget));
+        let mapped = self.mapped.jobs(now, self.table.stats(), limits.until.is_some());
+        self.pool.submit(mapped);
         // A single table needs neither lists of cgroups nor their limits.
         let is_first = self.tick == 0;
         self.pool.submit(self.cgroups.mounts_job(now, !is_first));
@@ -384,6 +391,7 @@ impl Scanner {
                 .publish(&self.system.machine.sample, &self.accounting, &running),
             jvms: Arc::clone(&self.close_looks.heaps),
             address_limits: Arc::clone(&self.close_looks.limits),
+            mapped: Arc::clone(&self.mapped.found),
             repeats,
             fleet: None,
         });

@@ -231,6 +231,15 @@ parameters! {
         /// Share of the growth by which a value may exceed the level at its start.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
+        /// Maximum gap that is never cut from the time since when growth was seen.
+        SHORTEST_GAP: Duration = Duration::from_secs(60), "duration",
+            "growth that is cut at every late reading", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
+        /// The same as a multiple of the usual distance of points.
+        MAX_USUAL_GAP: u32 = 4, "1",
+            "growth that is cut in a series read every few minutes", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
+        /// Divisor of the time since: a longer gap within growth cuts it.
+        LONG_GAP: u32 = 50, "1/share",
+            "a leak of weeks that is cut as zmtop was updated", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
         /// Windows over which the fall of the remaining memory is measured, the shortest first.
         DANGER_WINDOWS: [Duration; 7] = [
             Duration::from_secs(12),

@@ -263,6 +263,8 @@ pub struct Judgement {
     /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
     /// earlier.
     pub since: Option<Duration>,
+    /// The end of the last long gap in the growth: nobody saw whether it began before.
+    pub gap_until: Option<Duration>,
     /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,
     /// Present for a leak, or for lasting growth that is not a leak yet.
@@ -278,6 +280,7 @@ impl Judgement {
         flat_since: None,
         confidence: 0.0,
         since: None,
+        gap_until: None,
         floor: 0,
         reasons: None,
         standing: Standing {
@@ -316,6 +319,11 @@ impl Judgement {
             _ => None,
         };
         source.map(str::to_owned).into_iter().chain(reasons).collect()
+    }
+
+    /// Returns the time since when the growth was seen: its start, or the end of a gap in it.
+    pub fn seen_since(&self) -> Option<Duration> {
+        self.since.map(|since| since.max(self.gap_until.unwrap_or(since)))
     }
 
     /// Downgrades a leak to growth.

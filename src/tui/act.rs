@@ -8,6 +8,7 @@ mod coldness;
 mod dialog;
 mod selection;
 mod signal;
+mod subtree;
 mod tunable;
 
 use coldness::ColdnessQuestion;
@@ -17,43 +18,73 @@ use dialog::Question;
 pub use selection::Selection;
 use selection::{explain, outcome, performed};
 pub use signal::SignalQuestion;
+use subtree::SubtreeChoice;
 pub use tunable::TunableQuestion;
 
 use crate::act::{MAX_PROCESSES, ProcessAction, Reply, RequestId, Tunable};
+use crate::config::Action;
+use crate::group::RowKey;
 use crate::history::mappings::MAX_ASKED;
 use crate::tui::app::App;
 use crate::tui::event::Effect;
 use crate::tui::fleet::REFUSED;
 
-pub(super) fn open_signal_dialog(app: &mut App) -> Vec<Effect> {
-    let question = SignalQuestion::default();
-    open(app, " Send a signal ", signal::LINES, MAX_PROCESSES, question)
+/// Opens the dialog of an action on the tagged or selected processes. A row that shows the sum of a folded tree stands for one
+/// process or for all: it asks for which.
+pub(super) fn ask(app: &mut App, action: Action) -> Vec<Effect> {
+    match SubtreeChoice::new(app, action) {
+        Some(choice) if !app.config.settings.ui.readonly => {
+            app.open_popup(choice);
+            Vec::new()
+        }
+        _ => open_dialog(app, action, false),
+    }
 }
 
-pub(super) fn open_coldness_dialog(app: &mut App) -> Vec<Effect> {
-    open(app, " Hot and cold ", (0, 5), MAX_ASKED, ColdnessQuestion)
+/// Opens the dialog of an action on processes, with all below the selected one if `below`.
+fn open_dialog(app: &mut App, action: Action, below: bool) -> Vec<Effect> {
+    let (title, lines, most) = match action {
+        Action::Signal => (" Send a signal ", signal::LINES, MAX_PROCESSES),
+        Action::HotCold => (" Hot and cold ", (0, 5), MAX_ASKED),
+        Action::OomAdjust => (Tunable::OomScoreAdj.spec().title, (0, 2), MAX_PROCESSES),
+        _ => (Tunable::Nice.spec().title, (0, 2), MAX_PROCESSES),
+    };
+    let question: Box<dyn Question> = match action {
+        Action::Signal => Box::new(SignalQuestion::default()),
+        Action::HotCold => Box::new(ColdnessQuestion),
+        Action::OomAdjust => Box::new(TunableQuestion::new(Tunable::OomScoreAdj, 0)),
+        Action::NiceUp => Box::new(TunableQuestion::new(Tunable::Nice, 1)),
+        Action::NiceDown => Box::new(TunableQuestion::new(Tunable::Nice, -1)),
+        _ => Box::new(TunableQuestion::new(Tunable::Nice, 0)),
+    };
+    let selection = select(app, most, below);
+    open(app, title, lines, selection, question)
 }
 
-/// Opens the dialog that sets a tunable, with its present value and `step` more.
-pub(super) fn open_tunable_dialog(app: &mut App, tunable: Tunable, step: i32) -> Vec<Effect> {
-    let question = TunableQuestion::new(tunable, step);
-    open(app, tunable.spec().title, (0, 2), MAX_PROCESSES, question)
+/// Returns the tagged or selected processes, `most` at most, and all below the selected one if `below`.
+fn select(app: &mut App, most: usize, below: bool) -> Result<Selection, String> {
+    if !below {
+        return Selection::new(app, most);
+    }
+    let selected = app.tables.current().selected.as_ref().and_then(RowKey::process);
+    let root = selected.ok_or("no process is selected")?;
+    Selection::tree(app, root, most)
 }
 
-/// Opens a dialog about the selected processes, `most` at most, or says why there are none to act on.
+/// Opens a dialog about processes, or says why there are none to act on.
 fn open(
     app: &mut App,
     title: &'static str,
     lines: (u16, u16),
-    most: usize,
-    mut question: impl Question,
+    selection: Result<Selection, String>,
+    mut question: Box<dyn Question>,
 ) -> Vec<Effect> {
     let selection = if app.config.settings.ui.readonly {
         Err("read only: nothing is changed".into())
     } else if app.fleet.is_some() {
         Err(REFUSED.into())
     } else {
-        Selection::new(app, most)
+        selection
     };
     match selection {
         Ok(selection) => {
@@ -63,7 +94,7 @@ fn open(
                 selection,
                 title,
                 lines,
-                question: Box::new(question),
+                question,
             });
             vec![pin]
         }

@@ -5,6 +5,7 @@ mod modal;
 mod page;
 
 use std::collections::{HashSet, VecDeque};
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::config::views::View;
 use crate::config::{Action, Config, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
+use crate::group::tree::Forest;
 use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals, path_of_group};
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
@@ -225,6 +227,22 @@ impl App {
         let sample = snapshot.rows().get(row.index)?;
         let subtree = self.rows.subtrees.get(row.index).filter(|_| self.query.tree);
         Some(self.row_source(snapshot).process_in_tree(sample, subtree, row.folded))
+    }
+
+    /// Returns the processes below one, by their parents.
+    pub fn below(&self, id: Identity) -> Vec<Identity> {
+        let rows = self
+            .engine
+            .snapshot
+            .as_ref()
+            .map_or(&[][..], |snapshot| snapshot.rows());
+        let Some(root) = rows.iter().position(|row| row.id == id) else {
+            return Vec::new();
+        };
+        let parents = Forest::new(rows).parent;
+        let is_below = |at: usize| iter::successors(parents[at], |at| parents[*at]).any(|up| up == root);
+        let below = (0..rows.len()).filter(|at| is_below(*at));
+        below.map(|at| rows[at].id).collect()
     }
 
     pub fn selected_group(&self) -> Option<&Group> {

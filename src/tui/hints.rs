@@ -96,6 +96,8 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",
                     Action::Open if app.panel_leads_to_cgroup() => "its memory",
+                    Action::Open if app.query.shows_mappings() => "who maps it",
+                    Action::Mappings if app.panel_process().is_some() => "mappings",
                     _ => label,
                 };
                 // Help and quit are left out last.
@@ -159,10 +161,9 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Fold => {
             !app.query.shows_tree() && app.selected_fold().is_none() && update::unfolded_siblings(app).is_none()
         }
-        Action::Open => !matches!(scope, Scope::Groups(_)) && !scope.lists_processes(),
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
-        Action::Mappings => !app.query.shows_mappings(),
+        Action::Mappings => !app.query.shows_mappings() && app.panel_process().is_none(),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings(),
         _ => false,
     }

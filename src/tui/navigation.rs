@@ -3,6 +3,7 @@
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
+use crate::model::mapping::{MappedObject, SHARED_ANON};
 use crate::model::{Identity, ProcessSample};
 use crate::query::{Query, RowRef, address_spaces};
 use crate::sampler::mappings::{Mappings, Shared};
@@ -11,7 +12,10 @@ use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
-use crate::tui::{labels, panel};
+use crate::tui::{labels, page, panel};
+
+/// Maximum number of objects without a name that a filter lists.
+const MAX_OBJECTS: usize = 16;
 
 /// Shows another scope and selects a row of it, or the first row.
 pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
@@ -30,6 +34,44 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     app.apply_columns();
     rebuild(app);
     app.select_row(select);
+}
+
+/// Goes to a row: to a process with its panel, to a group among its kind, to a part of the RAM on its page.
+pub(super) fn show_row(app: &mut App, key: &RowKey) {
+    if let RowKey::Part(key) = key {
+        return page::memory::show(app, key.id);
+    }
+    let snapshot = app.engine.snapshot.as_ref();
+    if let Some(id) = key.process()
+        && snapshot.is_none_or(|snapshot| snapshot.row(id).is_none())
+    {
+        return app.screen.say("that process has ended");
+    }
+    app.close_page();
+    app.screen.panel_open = true;
+    show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(key));
+    if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
+        // The process is in the fold.
+        app.query.unfolded.insert(fold);
+        rebuild(app);
+        app.select_row(Some(key));
+    }
+    if app.tables.current().selected.as_ref() != Some(key) {
+        // A filter hides it, or it is folded.
+        app.query.filter.set("");
+        app.query.user = None;
+        if key.process().is_some() {
+            app.query.folded.clear();
+        }
+        rebuild(app);
+        app.select_row(Some(key));
+        if app.tables.current().selected.as_ref() == Some(key) {
+            app.screen.say("shown without the filter");
+        } else {
+            app.screen.panel_open = false;
+            app.screen.say("that has no process any more");
+        }
+    }
 }
 
 /// Shows the next grouping, or the previous one. The selection moves to the row that contains the same process; at the first
@@ -88,13 +130,55 @@ fn selected_process(app: &App) -> Option<Identity> {
     Some(largest.id)
 }
 
-/// Opens the selected group or equal siblings; for a process, opens or closes the panel.
+/// Lists the processes that map what has that name, of the shared memory without a name that which this process maps. Returns
+/// false, and says why, if others cannot map it.
+pub(super) fn show_mappers(app: &mut App, name: &[u8], id: Option<Identity>) -> bool {
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    let is_object = name.starts_with(b"/") || name == SHARED_ANON;
+    if !is_object {
+        let name = text::truncate(&text::safe(name), 40);
+        app.screen.say(format!(
+            "{name} is no file and no shared memory: each process has its own"
+        ));
+        return false;
+    }
+    let snapshot = app.engine.snapshot.as_ref();
+    let own = id.and_then(|id| snapshot?.mapped.get(&id)?.as_ref().ok());
+    let own = own.into_iter().flat_map(|objects| objects.iter());
+    let mut texts: Vec<Vec<u8>> = own
+        .filter(|object| *object.name == *name)
+        .map(MappedObject::text)
+        .collect();
+    if texts.is_empty() {
+        texts.push(name.into());
+    }
+    let quoted = |text: &Vec<u8>| {
+        let text = String::from_utf8_lossy(text).replace('\\', "\\\\").replace('"', "\\\"");
+        format!("maps:\"{text}\"")
+    };
+    let filter: Vec<String> = texts.iter().take(MAX_OBJECTS).map(quoted).collect();
+    app.screen.panel_open = false;
+    let key = id.map(RowKey::Process);
+    show_scope(app, Scope::Processes, key.as_ref());
+    app.query.user = None;
+    app.query.filter.set(&filter.join(" | "));
+    rebuild(app);
+    app.select_row(key.as_ref());
+    true
+}
+
+/// Opens the selected group or equal siblings, or lists the processes that map the selected mapping; for a process, opens or closes the panel.
 pub(super) fn open(app: &mut App) {
     if let Some(key) = app.selected_fold().map(|fold| fold.group.key.clone()) {
         return show_scope(app, Scope::Members(key), None);
     }
     if app.query.scope.lists_processes() {
         return panel::toggle(app);
+    }
+    if let (Scope::Mappings(_), Some(group)) = (&app.query.scope, app.selected_group()) {
+        let name = group.name().to_vec();
+        show_mappers(app, &name, None);
+        return;
     }
     let Scope::Groups(_) = app.query.scope else { return };
     let selected = app.tables.current().selected.as_ref();

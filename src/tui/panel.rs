@@ -1,4 +1,4 @@
-//! The panel of the selected row: a process in full, with the mappings that grew, or a group.
+//! The panel of the selected row: a process in full, with its mappings, or a group.
 //!
 //! ```text
 //!  27213 python3                                                                     alice
@@ -9,17 +9,20 @@
 //!  footprint over 5 min: 1.1G to 1.3G                            5 min ago at the left, now at the right
 //!                                                         ▂▄▆█████
 //!                              ▁▂▃▄▅▆▇████████████████████████████
-//!  what grew in 2m  ·  +120M in all  ·  read 3s ago
-//!  GROWTH    NOW AREAS KIND
-//!   +118M   1.1G    41 anon    [anon]
+//!  what grew in 2m  ·  +120M in all  ·  read 3s ago                            12 of 41, m lists all
+//!  GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING
+//!   +118M   1.1G   1.1G      0    41 anon    [anon]
+//!       0   212K   1.9M      0     5 file    /usr/lib/libc.so.6  shared with 6 others: bash, sshd, cron
 //! ```
 //!
 //! A panel of another kind of row is a file here with a `draw`, and an arm in [`draw`].
 
+pub(super) mod mappings;
 mod process;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use crate::columns::{Column, Row, TableKind, Value, cell, layout};
 use crate::config::Action;
@@ -32,7 +35,7 @@ use crate::tui::chart::draw::{Charted, Past, draw_chart};
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::labels;
 use crate::tui::panel::process::{at_least, parts};
-use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, line};
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, draw_text, line};
 use crate::{order, text, units};
 
 /// Maximum number of growing processes whose mappings are tracked: each costs regular reads of `smaps`.
@@ -190,6 +193,15 @@ fn draw_titles<T: TableKind>(app: &App, columns: &[&Column<T>], area: Rect, buf:
     buf.set_style(line(area, 1), app.config.theme.dim);
     grid.draw_row(buf, 1, |at| (columns[at].title.to_owned(), app.config.theme.dim));
     grid
+}
+
+/// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.
+fn draw_name(name: &[u8], (remark, remark_style): (&str, Style), area: Rect, style: Style, buf: &mut Buffer) {
+    let width = usize::from(area.width).saturating_sub(text::width(remark));
+    let name = text::truncate_start(&text::safe(name), width);
+    let x = draw_text(buf, area.x, area.y, &name, width, style);
+    let left = usize::from(area.right().saturating_sub(x));
+    draw_text(buf, x, area.y, remark, left, remark_style);
 }
 
 /// Returns the height of the chart: two of five of the lines that are left, and 0 if it would be too low to read.

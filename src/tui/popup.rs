@@ -19,6 +19,7 @@ pub mod diagnostics;
 pub mod help;
 pub mod inquiry;
 pub mod leaks;
+pub mod mappings;
 pub mod menus;
 pub mod views;
 

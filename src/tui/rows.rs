@@ -11,7 +11,7 @@ use std::mem::{replace, take};
 use crate::columns::Row;
 use crate::filter::{Filterable, TextField};
 use crate::group::{Coverage, GroupBy, GroupNames, RowKey, Totals};
-use crate::model::{ProcessSample, Snapshot};
+use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::query::kept::{put, sort};
 use crate::query::{Folds, Kept, ListPlan, MappingCount, Query, RowRef, Selection};
 use crate::tui::app::{App, Scope, Table};
@@ -188,6 +188,12 @@ fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRe
 }
 
 /// Returns the query for the rows, without an order.
+/// Returns the processes that match the filter, also those that the table does not show because they are folded.
+pub(super) fn matching(app: &App, snapshot: &Snapshot) -> Vec<Identity> {
+    let source = app.row_source(snapshot);
+    crate::query::matching(&source, &query(app))
+}
+
 pub(super) fn query(app: &App) -> Query<'_> {
     Query {
         by: app.query.scope.grouped_by(),

@@ -19,7 +19,7 @@ use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
 use crate::tui::prompt::Prompt;
 use crate::tui::rows::{plan, rebuild, refresh};
-use crate::tui::{act, fleet, page, panel, reload};
+use crate::tui::{act, fleet, page, panel, reload, view};
 
 /// Number of snapshots after which the greeting of the first start is removed.
 const GREETED: u64 = 20;
@@ -296,6 +296,9 @@ fn on_click(app: &mut App, at: Position, now: Duration) -> Vec<Effect> {
     }
     if is_for_modal(app) {
         return app.with_modal(|modal, app| modal.on_click(app, at));
+    }
+    if let Some(action) = view::action_at(app, at).filter(|_| app.modal.is_none()) {
+        return perform(app, action);
     }
     if app.page().is_some() {
         return app.with_page(|page, app| page.click(app, at));

@@ -5,12 +5,18 @@ mod table;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
+use crate::config::Action;
 use crate::tui::app::App;
 use crate::tui::widgets::draw_line;
 use crate::tui::{hints, panel};
+
+/// Returns the action that a click on a line or a badge of the header performs.
+pub(super) fn action_at(app: &App, at: Position) -> Option<Action> {
+    header::action_at(app, at)
+}
 
 /// Draws one frame. The size in the state may lag behind the terminal's: areas are cut to the frame.
 pub fn view(app: &App, frame: &mut Frame<'_>) {

@@ -152,6 +152,16 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
             break;
         }
         let column = columns[index];
+        // Scrolled, the growing column stays: it names the row.
+        let later = columns
+            .get(index + 1..)
+            .unwrap_or_default()
+            .iter()
+            .filter(|later| later.grows);
+        let reserved: usize = later.map(|later| usize::from(later.width) + gap).sum();
+        if scroll > 0 && !column.grows && reserved > 0 && usize::from(x + column.width) + reserved > width {
+            continue;
+        }
         let spare = if column.grows { spare } else { 0 };
         let own = column.width.saturating_add(spare);
         placed.push(PlacedColumn {
@@ -342,6 +352,8 @@ struct Segment {
     priority: u8,
     spans: Vec<(String, Style)>,
     width: usize,
+    /// The action that a click on it performs.
+    action: Option<Action>,
 }
 
 impl Segment {
@@ -351,6 +363,7 @@ impl Segment {
             priority,
             width: spans.iter().map(|(text, _)| text::width(text)).sum(),
             spans,
+            action: None,
         });
     }
 }
@@ -386,6 +399,26 @@ impl StatusLine {
     /// Adds a text at the right edge.
     pub fn text_right(&mut self, priority: u8, text: impl Into<String>, style: Style) {
         Segment::add(&mut self.right, priority, vec![(text.into(), style)]);
+    }
+
+    /// Adds a text at the right edge; a click on it performs an action.
+    pub fn button_right(&mut self, priority: u8, text: impl Into<String>, style: Style, action: Action) {
+        self.text_right(priority, text, style);
+        if let Some(button) = self.right.last_mut() {
+            button.action = Some(action);
+        }
+    }
+
+    /// Returns the action of the button at a column of the screen.
+    pub fn action_at(mut self, area: Rect, x: u16) -> Option<Action> {
+        self.fit(area.width);
+        let mut end = usize::from(area.right());
+        let mut buttons = self.right.iter().rev();
+        let hit = buttons.find(|button| {
+            end = end.saturating_sub(button.width);
+            usize::from(x) >= end
+        });
+        hit?.action
     }
 
     /// Removes what does not fit; the last segment stays.

@@ -11,6 +11,7 @@ mod facts;
 mod first_thread;
 mod held;
 mod killers;
+mod mapped;
 mod perfmon;
 mod program;
 pub(crate) mod shared_mm;

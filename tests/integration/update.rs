@@ -21,6 +21,7 @@ mod panels;
 mod pids;
 mod reload;
 mod selection;
+mod subtree;
 mod turns;
 mod views;
 mod words;

@@ -116,6 +116,8 @@ fn read_judgement(input: &mut Reader<'_>, at: Duration) -> Option<Judgement> {
         flat_since: input.option(|input| past_time(input, at))?,
         confidence: input.float()?,
         since: input.option(|input| past_time(input, at))?,
+        // The next judgement finds it.
+        gap_until: None,
         floor: input.number()?,
         reasons: input.option(read_reasons)?,
         standing: Standing {

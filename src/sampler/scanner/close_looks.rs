@@ -229,13 +229,13 @@ fn read_limit(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<Option
     check_same(id, context, buf).map(|()| limit)
 }
 
-fn path(proc: &Path, pid: u32, name: &str) -> Vec<u8> {
+pub(super) fn path(proc: &Path, pid: u32, name: &str) -> Vec<u8> {
     let path = proc.join(pid.to_string()).join(name);
     path.into_os_string().into_encoded_bytes()
 }
 
 /// Fails if the process with that pid was replaced by another one.
-fn check_same(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<()> {
+pub(super) fn check_same(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<()> {
     let read = files::slurp(&path(&context.roots.proc, id.pid, "stat"), buf);
     let is_same = |bytes| pid::stat(bytes, context.page).is_ok_and(|glance| glance.starttime == id.starttime);
     read.is_ok_and(is_same).then_some(()).ok_or(Missing::Gone)

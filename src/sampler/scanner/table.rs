@@ -127,6 +127,12 @@ impl Table {
         process.is_some_and(|process| process.id == id && !process.stat.is_zombie())
     }
 
+    /// Returns the identity, the number of execs and the last counters of each process.
+    pub(crate) fn stats(&self) -> impl Iterator<Item = (Identity, u32, &Stat)> {
+        let processes = self.entries.values().filter_map(|entry| entry.process.as_deref());
+        processes.map(|process| (process.id, process.exec, &process.stat))
+    }
+
     /// Returns a process for modification, unless another one has its pid now. Touches it, because its row may change.
     fn process(&mut self, asked: &ProcessRef) -> Option<&mut Process> {
         self.touch(asked.pid);

@@ -53,8 +53,7 @@ impl Selection {
             return Err("no process is selected".into());
         }
         if samples.len() > most {
-            let all = samples.len();
-            return Err(format!("these are {all} processes: at most {most} at once"));
+            return Err(too_many(samples.len(), most));
         }
         let group = match rows.as_slice() {
             [row @ RowKey::Group(key)] => Some(match app.rows.folds.get(row) {
@@ -68,6 +67,27 @@ impl Selection {
             }
         };
         Ok(Self::of(app.requests.acts.next_request(), samples, group))
+    }
+
+    /// Selects a process and all below it.
+    ///
+    /// # Errors
+    /// It has ended, or they are more than `most`.
+    pub(super) fn tree(app: &mut App, root: Identity, most: usize) -> Result<Self, String> {
+        let below = app.below(root);
+        let snapshot = app.engine.snapshot.as_ref().ok_or("no process is known yet")?;
+        let first = snapshot.row(root).ok_or("that process has ended")?;
+        let name = format!("{} {}", root.pid, text::safe_prefix(&first.facts.comm, 15));
+        let mut samples: Vec<_> = below.iter().filter_map(|id| snapshot.row(*id)).chain([first]).collect();
+        if samples.len() > most {
+            return Err(too_many(samples.len(), most));
+        }
+        order::sort_by_key(&mut samples, |s| s.id);
+        Ok(Self::of(
+            app.requests.acts.next_request(),
+            samples,
+            Some(format!("the tree of {name}")),
+        ))
     }
 
     pub(super) fn of<'a>(
@@ -139,6 +159,10 @@ impl Selection {
         let values = pinned.filter_map(|values| values.get(tunable).ok());
         Some((values.clone().min()?, values.max()?))
     }
+}
+
+fn too_many(all: usize, most: usize) -> String {
+    format!("these are {all} processes: at most {most} at once")
 }
 
 /// Returns the name of a group, short and safe to print.

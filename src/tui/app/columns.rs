@@ -247,7 +247,8 @@ impl App {
         let has_panel = self.shows_panel();
         // The line of detail and the panel show cgroup figures, the panel also held memory.
         let detail = needs_if(by_cgroup || has_panel, Needs::CGROUP_FIGURES);
-        table.and(detail).and(needs_if(has_panel, Needs::HELD))
+        let of_process = needs_if(self.panel_process().is_some(), Needs::MAPPED);
+        table.and(detail).and(of_process).and(needs_if(has_panel, Needs::HELD))
     }
 }
 

@@ -57,6 +57,11 @@ pub trait Page: Any {
     /// Returns the area of the heading and of `rows` rows.
     fn area(&self, app: &App, rows: usize) -> Rect;
 
+    /// Returns how many lines can be scrolled after the last of `rows` rows, to show what is below the table.
+    fn lines_below(&self, _app: &App, _rows: usize) -> usize {
+        0
+    }
+
     /// Places the columns of a table drawn in `area`.
     fn grid(&self, app: &App, area: Rect) -> TableGrid;
 
@@ -127,13 +132,23 @@ impl dyn Page {
         usize::from(self.area(app, rows).height.saturating_sub(1))
     }
 
-    /// Selects the row at the index that `to` derives from the current one and the height of the table, or the last row.
+    /// Selects the row at the index that `to` derives from the current one and the height of the table. An index after the
+    /// last row scrolls to what is below the table, as far as there is anything.
     fn select(&mut self, app: &App, to: impl FnOnce(usize, usize) -> usize) {
         let keys = self.keys(app);
-        let height = self.height(app, keys.len());
+        let height = self.height(app, keys.len()).max(1);
         let table = self.table_mut();
-        let at = to(table.list.cursor, height.max(1));
-        table.select(&keys, at, height);
+        let at = to(table.list.cursor + table.scroll, height);
+        self.place(app, &keys, at);
+    }
+
+    /// Selects the row at an index, or the last one and scrolls below it.
+    fn place(&mut self, app: &App, keys: &[PageKey], at: usize) {
+        let below = self.lines_below(app, keys.len());
+        let table = self.table_mut();
+        table.scroll = at.saturating_sub(keys.len().saturating_sub(1)).min(below);
+        let height = self.height(app, keys.len());
+        self.table_mut().select(keys, at, height);
     }
 
     pub fn step(&mut self, app: &App, rows: isize) {
@@ -210,8 +225,8 @@ impl dyn Page {
     pub fn follow(&mut self, app: &App) {
         self.refresh(app);
         let keys = self.keys(app);
-        let height = self.height(app, keys.len());
-        self.table_mut().follow(&keys, height);
+        let at = self.table().followed(&keys);
+        self.place(app, &keys, at);
     }
 
     /// Sorts by the clicked heading, or selects the clicked row, or opens it if it is selected.
@@ -250,6 +265,8 @@ pub struct PageTable {
     pub selected: Option<PageKey>,
     /// The index of the selected row, and of the first row on screen.
     pub list: ListState,
+    /// Lines scrolled after the last row, to show what is below the table.
+    pub scroll: usize,
     /// The sorted column, and whether in descending order; `None` keeps the page's own order.
     pub sort: Option<(usize, bool)>,
     /// The first column stands for the page's own order.
@@ -277,10 +294,11 @@ impl PageTable {
         self.selected = keys.get(self.list.cursor).cloned();
     }
 
-    /// Finds the selection among new rows; if its row is gone, it stays at its index.
-    fn follow(&mut self, keys: &[PageKey], height: usize) {
+    /// Finds the selection among new rows; if its row is gone, it stays at its index. The last row stays scrolled.
+    fn followed(&self, keys: &[PageKey]) -> usize {
         let found = keys.iter().position(|key| Some(key) == self.selected.as_ref());
-        self.select(keys, found.unwrap_or(self.list.cursor), height);
+        let at = found.unwrap_or(self.list.cursor).min(keys.len().saturating_sub(1));
+        if at + 1 >= keys.len() { at + self.scroll } else { at }
     }
 
     /// Places columns by their priorities; the one that names the rows stays. Without a mark, changes since it are left out.

@@ -1,5 +1,6 @@
 //! Draws the chart of a history, and the axis of time below it.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -179,13 +180,17 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
 fn own(app: &App, charted: &Charted<'_>) -> impl Iterator<Item = ChartEvent> {
     let theme = &app.config.theme;
     let started = charted.started_at;
-    let started = started.map(|at| ChartEvent::new(at, "*", "program starts", theme.title));
     let trend = charted.history.trend;
-    let grows = trend.since.map(|at| match trend.verdict {
+    // It cannot have begun before the program, only within the same bucket.
+    let since = trend
+        .seen_since()
+        .map(|at| started.map_or(at, |started| at.max(started)));
+    let grows = since.map(|at| match trend.verdict {
         Verdict::Leaking => ChartEvent::new(at, "▲", "leak begins", theme.leak),
         _ => ChartEvent::new(at, "△", "grows", theme.up),
     });
-    started.into_iter().chain(grows)
+    let starts = started.map(|at| ChartEvent::new(at, "*", "program starts", theme.title));
+    starts.into_iter().chain(grows)
 }
 
 /// Adds the verdict: ` ·  ▲ leaking 8.1M/min since 09:14 (at least 58m), at this pace full in 5.0 h, 99% sure that it grows`.
@@ -219,7 +224,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors | Metric::Processes => {}
     }
-    if let (None, Some(since)) = (judged.flat_since, judged.since) {
+    if let (None, Some(since)) = (judged.flat_since, judged.seen_since()) {
         label.text(65, labels::since(app, snapshot, since), theme.text);
     }
     if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {
@@ -361,10 +366,13 @@ pub(in crate::tui) fn draw_time_axis(
     line.put(0, &format!("{start} "), theme.dim, buf);
     let end = format!(" {end}");
     line.put(width.saturating_sub(text::width(&end)), &end, theme.dim, buf);
+    let mut after = 0;
     for (at, it) in &mut here {
-        // Beside a time, if there is one.
-        let near = (0..width).filter(|column| line.free[*column]);
-        *at = near.min_by_key(|column| column.abs_diff(*at)).unwrap_or(*at);
+        // Beside a time, if there is one, and in the order of time.
+        let free = |column: &usize| line.free[*column];
+        let near = |columns: Range<usize>| columns.filter(free).min_by_key(|column| column.abs_diff(*at));
+        *at = near(after..width).or_else(|| near(0..width)).unwrap_or(*at);
+        after = *at;
         draw_text(buf, area.x + *at as u16, y, it.sign, 1, it.style);
         line.free[*at] = false;
     }

@@ -34,6 +34,7 @@ use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Rect};
 use ratatui::style::Style;
 
+use self::beside::Placed;
 use self::cgroup::Shown;
 use crate::account::headroom::machine_headroom;
 use crate::account::{Account, CACHED, FILES, Growth, PartKind, ProcessTotals, REST, account};
@@ -53,9 +54,8 @@ use crate::{order, text, units};
 /// The minimum width for the other figures at the right of the account.
 const WIDE: u16 = 150;
 const BESIDE_WIDTH: u16 = 52;
-/// Minimum lines of the detail, and of the figures below the account.
+/// Minimum lines of the detail.
 const MIN_DETAIL: u16 = 9;
-const MIN_BELOW: u16 = 4;
 /// Minimum lines of the account while the detail is open.
 const MIN_ROWS: u16 = 4;
 
@@ -155,7 +155,7 @@ impl MemoryPage {
     }
 
     /// Returns the areas of the heading and the parts, of the total, of the figures beside the account, and of the detail.
-    fn arrange(&self, app: &App, rows: usize) -> [Rect; 4] {
+    fn arrange(&self, app: &App, rows: usize) -> Areas {
         let [_, page] = self.divide(app);
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
@@ -173,21 +173,65 @@ impl MemoryPage {
         let right = if is_wide { BESIDE_WIDTH } else { 0 };
         let [account, right] = Layout::horizontal([Fill(1), Length(right)]).areas(upper);
         let height = wanted.min(upper.height);
-        let total = u16::from(height > 2);
-        let [table, total, below] = Layout::vertical([Length(height - total), Length(total), Fill(1)]).areas(account);
-        let beside = if is_wide {
-            Rect {
+        let scroll = u16::try_from(self.table.scroll).unwrap_or(u16::MAX);
+        // The account, and a gap.
+        let scrolled = if is_wide { 0 } else { scroll.min(height + 1) };
+        let kept = height.saturating_sub(scrolled);
+        let total = u16::from(height > 2 && kept > 0);
+        let [table, total, _] = Layout::vertical([Length(kept - total), Length(total), Fill(1)]).areas(account);
+        let (beside, room, gap) = if is_wide {
+            let beside = Rect {
                 x: right.x + 1,
                 width: right.width - 1,
                 ..right
-            }
-        } else if below.height > MIN_BELOW {
-            panel::below(below, 1)
+            };
+            (beside, beside.height, 0)
         } else {
-            Rect::default()
+            let beside = panel::below(account, (height + 1).saturating_sub(scrolled));
+            let gap = (height + 1).saturating_sub(upper.height);
+            (beside, upper.height.saturating_sub(height + 1), gap)
         };
-        [table, total, beside, detail]
+        Areas {
+            upper,
+            table,
+            total,
+            beside,
+            room,
+            gap,
+            skip: scroll - scrolled,
+            detail,
+        }
     }
+
+    /// Returns the figures beside the account, placed where there is room for all of them.
+    fn beside<'a>(&self, app: &'a App, areas: &Areas) -> Placed<'a> {
+        let snapshot = app.engine.snapshot.as_ref();
+        let sections = match (snapshot, &self.cgroup, &self.totals) {
+            (Some(snapshot), Some(shown), _) if shown.system(snapshot).is_ok() => {
+                cgroup::sections(app, snapshot, shown).into()
+            }
+            (Some(snapshot), None, Some(totals)) => beside::sections(app, snapshot, totals).into(),
+            _ => Vec::new(),
+        };
+        Placed::new(sections, areas.beside.width, areas.room)
+    }
+}
+
+/// The areas of the page without the lines about a cgroup.
+struct Areas {
+    /// All but the detail.
+    upper: Rect,
+    /// The heading and the parts.
+    table: Rect,
+    total: Rect,
+    beside: Rect,
+    /// The lines of the figures beside the account while nothing is scrolled.
+    room: u16,
+    /// 1 if scrolling must first make room for the empty line above them.
+    gap: u16,
+    /// The lines of these figures that are scrolled away.
+    skip: u16,
+    detail: Rect,
 }
 
 const fn hints(open: &'static str) -> [Hint; 8] {
@@ -238,8 +282,16 @@ impl Page for MemoryPage {
     }
 
     fn area(&self, app: &App, rows: usize) -> Rect {
-        let [table, ..] = self.arrange(app, rows);
-        table
+        self.arrange(app, rows).table
+    }
+
+    fn lines_below(&self, app: &App, rows: usize) -> usize {
+        let areas = self.arrange(app, rows);
+        match self.beside(app, &areas).height {
+            0 => 0,
+            lines if areas.upper.height > 0 => usize::from(lines.saturating_sub(areas.room) + areas.gap),
+            _ => 0,
+        }
     }
 
     fn grid(&self, app: &App, area: Rect) -> TableGrid {
@@ -259,8 +311,7 @@ impl Page for MemoryPage {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
-        let [.., detail] = self.arrange(app, self.rows(app).len());
-        let is_open = detail.height > 0;
+        let is_open = self.arrange(app, self.rows(app).len()).detail.height > 0;
         match action {
             Action::Open if self.is_at_files() => return popup::cache::open(app, self.inspected()),
             Action::Open | Action::Panel => {
@@ -321,7 +372,8 @@ impl Page for MemoryPage {
         let Some(snapshot) = &app.engine.snapshot else { return };
         let rows = self.rows(app);
         let areas = self.arrange(app, rows.len());
-        let [table, total, beside, detail] = areas.map(|part| part.intersection(area));
+        let parts = [areas.table, areas.total, areas.beside, areas.detail];
+        let [table, total, beside, detail] = parts.map(|part| part.intersection(area));
         let cell = |column: &Column<_>, row, width| part_cell(app, column, row, width);
         self.table.draw(app, &SHOWN, rows.iter(), table, buf, cell);
         let account = self.account(app);
@@ -334,11 +386,16 @@ impl Page for MemoryPage {
             if let Err(why) = shown.system(snapshot) {
                 let why = format!(" {}", cgroup::unread(why));
                 draw_line(buf, line(panel::below(table, 1), 0), &why, app.config.theme.dim);
-            } else {
-                beside::draw(app, cgroup::sections(app, snapshot, shown), beside, buf);
             }
-        } else if let Some(totals) = self.totals.as_ref().filter(|_| account.is_some()) {
-            beside::draw(app, beside::sections(app, snapshot, totals), beside, buf);
+        }
+        self.beside(app, &areas).draw(app, areas.skip, beside, buf);
+        let more = self.lines_below(app, rows.len()).saturating_sub(self.table.scroll);
+        let upper = areas.upper.intersection(area);
+        if more > 0 && upper.height > 0 {
+            let mut note = StatusLine::default();
+            let lines = units::counted(more as u64, "more line");
+            note.text_right(1, format!(" ↓ {lines} "), app.config.theme.key);
+            note.draw(line(upper, upper.height - 1), buf);
         }
         if detail.height > 0 {
             buf.set_style(line(detail, 0), app.config.theme.heading);

@@ -7,18 +7,20 @@ use ratatui::style::Style;
 use crate::account::headroom::headroom;
 use crate::columns::held::{COLUMNS, HeldRow};
 use crate::columns::{Column, Value, cell, layout};
+use crate::config::{Action, Context};
 use crate::history::RowHistory;
 use crate::history::held::HeldHistory;
-use crate::history::mappings::{MappingGrowth, Presence, Resident, total_growth};
+use crate::history::mappings::{MappingGrowth, total_growth};
 use crate::model::{Held, HeldFigures, HeldKind, Memory, Missing, ProcessSample, Snapshot};
-use crate::text::{self, Align};
+use crate::text;
 use crate::tui::app::App;
 use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
-use crate::tui::panel::{below, draw_facts, draw_titles, footprint};
-use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_text, line};
-use crate::{order, units};
+use crate::tui::panel::mappings::MappingTable;
+use crate::tui::panel::{below, draw_facts, draw_name, draw_titles, footprint};
+use crate::tui::widgets::{ListState, StatusLine, cell_style};
+use crate::units;
 
 pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     heading(app, sample).draw(area, buf);
@@ -30,7 +32,7 @@ pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area:
     if let Some(rest) = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf) {
         let rest = draw_held(app, snapshot, sample, rest, buf);
         if rest.height > 0 {
-            draw_growth(app, sample, rest, buf);
+            draw_mappings(app, snapshot, sample, rest, buf);
         }
     }
 }
@@ -342,15 +344,6 @@ fn draw_held(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect,
     below(rest, CHART)
 }
 
-/// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.
-fn draw_name(name: &[u8], (remark, remark_style): (&str, Style), area: Rect, style: Style, buf: &mut Buffer) {
-    let width = usize::from(area.width).saturating_sub(remark.len());
-    let name = text::truncate_start(&text::safe(name), width);
-    let x = draw_text(buf, area.x, area.y, &name, width, style);
-    let left = usize::from(area.right().saturating_sub(x));
-    draw_text(buf, x, area.y, remark, left, remark_style);
-}
-
 /// Returns the line that sums up the held memory.
 fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     let theme = &app.config.theme;
@@ -395,96 +388,26 @@ pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
     if figures.is_partial(None) { "at least " } else { "" }
 }
 
-// The mappings of a process, the one that grew most first.
-//
-//  what grew in 2m  ·  +120M in all  ·  read 3s ago
-//  GROWTH    NOW  AREAS KIND    MAPPING
-//   +118M   1.1G     41 anon    [anon]
-//     +2M    12M      1 file    /usr/lib/libpython3.13.so new
-//
-// COLD is beside NOW once the user asked which memory is untouched.
-
-/// A column: its title, width and alignment, and its cells.
-type MappingColumn<'a> = (&'static str, u16, Align, &'a dyn Fn(&MappingGrowth) -> (String, Style));
-
-/// Draws a line about the time of the growth, the titles, and as many mappings as there is room for.
-fn draw_growth(app: &App, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
-    let theme = &app.config.theme;
+/// Draws a line about the time of the growth, and as many mappings as there is room for.
+fn draw_mappings(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
     let tracked = app.data.growth.get(sample);
-    let mappings = tracked.and_then(TrackedProcess::growth);
-    growth_heading(app, sample, tracked, mappings.as_deref()).draw(area, buf);
-    // Titles need room for a mapping.
-    let Some(mappings) = mappings.filter(|_| area.height > 2) else {
-        return;
-    };
-    let bytes = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| units::bytes(n, app.screen.units));
-    let growth = |mapping: &MappingGrowth| {
-        let size = mapping.now.unwrap_or(0);
-        let growth = mapping.growth().map(|by| Value::Delta(by, size));
-        let cell = cell(
-            &growth.unwrap_or(Value::Missing(Missing::Unsupported)),
-            app.screen.units,
-            0,
-        );
-        (cell.text, cell_style(theme, cell.style))
-    };
-    let now = |mapping: &MappingGrowth| (bytes(mapping.now.ok()), Style::default());
-    let coldness = app.data.coldness.get(sample).ok();
-    let cold = |mapping: &MappingGrowth| {
-        let found = coldness.and_then(|coldness| coldness.mapping(mapping.kind, &mapping.name));
-        let cold = found.and_then(|found| found.resident.ok()).map(Resident::cold);
-        (bytes(cold), Style::default())
-    };
-    let areas = |mapping: &MappingGrowth| (units::count(mapping.areas), Style::default());
-    let kind = |mapping: &MappingGrowth| (mapping.kind.id().to_owned(), Style::default());
-    let width = app.screen.units.width();
-    let mut columns: Vec<MappingColumn<'_>> = vec![
-        ("GROWTH", width + 1, Align::Right, &growth),
-        ("NOW", width, Align::Right, &now),
-        ("AREAS", 6, Align::Right, &areas),
-        ("KIND", 7, Align::Left, &kind),
-    ];
-    if coldness.is_some() {
-        columns.insert(2, ("COLD", width, Align::Right, &cold));
-    }
-    let last = columns.len();
-    let layout = columns
-        .iter()
-        .map(|(title, width, align, _)| ColumnLayout::fixed(*width.max(&(title.len() as u16)), *align));
-    let layout: Vec<_> = layout.chain([ColumnLayout::rest()]).collect();
-    let grid = TableGrid::new(&layout, area, 1);
-    buf.set_style(line(area, 1), theme.dim);
-    grid.draw_row(buf, 1, |at| {
-        let title = columns.get(at).map_or("MAPPING", |column| column.0);
-        (title.to_owned(), theme.dim)
-    });
-    for (y, mapping) in (2..area.height).zip(&by_growth(mappings)) {
-        grid.draw_row(buf, y, |at| {
-            columns
-                .get(at)
-                .map_or_else(Default::default, |column| column.3(mapping))
-        });
-        let presence = match mapping.presence {
-            Presence::Both => "",
-            Presence::New => " new",
-            Presence::Gone => " gone",
+    let table = MappingTable::new(app, snapshot, sample);
+    let rows = table.as_ref().map(|table| &*table.rows);
+    let mut heading = growth_heading(app, sample, tracked, rows);
+    let key = app.config.keymap.shown_key(Context::Table, Action::Mappings);
+    if let (Some(table), Some(key)) = (&table, key) {
+        let shown = usize::from(area.height.saturating_sub(2));
+        let text = match table.rows.len() {
+            all if all > shown => format!("{shown} of {all}, {key} lists all "),
+            _ => format!("{key} chooses one "),
         };
-        let remark = (presence, theme.dim);
-        draw_name(&mapping.name, remark, grid.cell(y, last), Style::default(), buf);
+        heading.text_right(55, text, app.config.theme.dim);
     }
-}
-
-/// Sorts the mappings of a [`diff`](crate::history::mappings::diff): those that grew, those that shrank, the one that shrank most
-/// first, those that did neither, then those whose growth is unknown.
-fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
-    let mut ranked: Vec<_> = mappings.into_iter().zip(0_isize..).collect();
-    order::sort_by_key(&mut ranked, |(mapping, at)| match mapping.growth() {
-        Some(1..) => (0, *at),
-        Some(..0) => (1, -at),
-        Some(0) => (2, *at),
-        None => (3, -at),
-    });
-    ranked.into_iter().map(|(mapping, _)| mapping).collect()
+    heading.draw(area, buf);
+    // Titles need room for a mapping.
+    if let Some(table) = table.filter(|_| area.height > 2) {
+        table.draw(app, ListState::default(), false, below(area, 1), buf);
+    }
 }
 
 /// Returns the line about the time of the growth, its sum and the age of the figures, or the reason why nothing is known.

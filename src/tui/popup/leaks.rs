@@ -23,11 +23,9 @@ use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{Metric, Verdict};
-use crate::tui::app::{App, Response, Scope};
-use crate::tui::navigation::show_scope;
-use crate::tui::page;
+use crate::tui::app::{App, Response};
+use crate::tui::navigation::show_row;
 use crate::tui::popup::Popup;
-use crate::tui::rows::rebuild;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 use crate::{text, units};
 
@@ -119,31 +117,7 @@ impl Popup for LeakList {
             app.screen.say("that process has ended");
             return Response::close();
         }
-        let key = suspect.key.clone();
-        if let RowKey::Part(key) = key {
-            page::memory::show(app, key.id);
-            return Response::close();
-        }
-        app.close_page();
-        app.screen.panel_open = true;
-        show_scope(app, Scope::by(key.group().map(|group| group.by)), Some(&key));
-        if let Some(fold) = app.selected_fold().map(|fold| fold.group.key.clone()) {
-            // The process is in the fold.
-            app.query.unfolded.insert(fold);
-            rebuild(app);
-            app.select_row(Some(&key));
-        }
-        if app.tables.current().selected.as_ref() != Some(&key) {
-            // A filter hides it, or it is folded.
-            app.query.filter.set("");
-            app.query.user = None;
-            if key.process().is_some() {
-                app.query.folded.clear();
-            }
-            rebuild(app);
-            app.select_row(Some(&key));
-            app.screen.say("shown without the filter");
-        }
+        show_row(app, &suspect.key.clone());
         Response::close()
     }
 

@@ -1,14 +1,11 @@
 //! Actions on the tables, and those that are the same on each page.
 
-use std::collections::HashMap;
-
-use crate::act::Tunable;
 use crate::columns::{ColumnId, layout};
 use crate::config::views::DEFAULT;
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
-use crate::model::{Identity, ProcessSample};
+use crate::model::ProcessSample;
 use crate::proc::pid;
 use crate::query::RowRef;
 use crate::sampler::inquiry::Inquiry;
@@ -16,7 +13,7 @@ use crate::tui::app::{App, Scope};
 use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
-use crate::tui::rows::{change_order, rebuild};
+use crate::tui::rows::{self, change_order, rebuild};
 use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
 
@@ -56,7 +53,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
-        Action::Alerts => app.open_popup(popup::alerts::AlertList),
+        Action::Alerts => app.open_popup(popup::alerts::AlertList::new(app)),
         Action::Acknowledge => acknowledge(app),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics),
         Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app.chosen_columns())),
@@ -66,12 +63,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             let interval = units::span_exact(app.requests.interval);
             app.open(Prompt::new(PromptKind::Interval, &interval));
         }
-        Action::Signal => return act::open_signal_dialog(app),
-        Action::OomAdjust => return act::open_tunable_dialog(app, Tunable::OomScoreAdj, 0),
-        Action::Nice => return act::open_tunable_dialog(app, Tunable::Nice, 0),
-        Action::HotCold => return act::open_coldness_dialog(app),
-        Action::NiceUp => return act::open_tunable_dialog(app, Tunable::Nice, 1),
-        Action::NiceDown => return act::open_tunable_dialog(app, Tunable::Nice, -1),
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::HotCold | Action::NiceUp | Action::NiceDown => {
+            return act::ask(app, action);
+        }
 
         Action::CopyPid => return copy(app, |sample| (sample.id.pid.to_string(), false)),
         Action::CopyCommand => return copy_command(app),
@@ -108,7 +102,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Back => navigation::back(app),
         Action::Cancel => return navigation::cancel(app).into_iter().collect(),
-        Action::Mappings => return start_scan(app).into_iter().collect(),
+        Action::Mappings => match app.panel_process() {
+            Some(id) if app.fleet.is_none() => app.open_popup(popup::mappings::MappingList::new(app, id)),
+            _ => return start_scan(app).into_iter().collect(),
+        },
         Action::SearchNext | Action::SearchPrevious if app.query.search.is_none() => {
             say_first(app, Action::Search, "searches");
         }
@@ -160,6 +157,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Follow => app.tables.follow = !app.tables.follow,
         Action::Tag => tag(app),
         Action::TagTree => tag_tree(app),
+        Action::TagAll => tag_all(app),
         Action::Environment => return popup::inquiry::open(app, Inquiry::Environment),
         Action::OpenFiles => return popup::inquiry::open(app, Inquiry::OpenFiles),
         Action::UntagAll if app.tables.tags.is_empty() => app.screen.say("no row is tagged"),
@@ -271,51 +269,61 @@ fn tag(app: &mut App) {
         (Some(fold), Some(snapshot)) => fold.ids(snapshot).map(RowKey::Process).collect(),
         _ => vec![key],
     };
+    switch_tags(app, keys);
+    app.move_selection(1);
+    rebuild(app);
+}
+
+/// Removes the tags of rows that are all tagged, else tags all; returns how many are tagged.
+fn switch_tags(app: &mut App, keys: Vec<RowKey>) -> usize {
     let tags = &mut app.tables.tags;
     if keys.iter().all(|key| tags.contains(key)) {
         tags.retain(|key| !keys.contains(key));
-    } else {
-        tags.extend(keys);
+        return 0;
     }
-    app.move_selection(1);
-    rebuild(app);
+    let count = keys.len();
+    tags.extend(keys);
+    count
 }
 
 /// Tags the selected process and all its descendants, also those that no table shows; if all are tagged, untags them. A group
 /// is tagged as a row.
 fn tag_tree(app: &mut App) {
-    let snapshot = app.engine.snapshot.clone();
-    let head = app.tables.current().selected.as_ref().and_then(RowKey::process);
-    let (Some(snapshot), Some(head)) = (snapshot, head) else {
+    let Some(head) = app.tables.current().selected.as_ref().and_then(RowKey::process) else {
         return tag(app);
     };
-    let mut children: HashMap<u32, Vec<Identity>> = HashMap::new();
-    for sample in snapshot.rows() {
-        children.entry(sample.stat.ppid).or_default().push(sample.id);
-    }
-    let mut found = vec![head];
-    let mut at = 0;
-    while let Some(parent) = found.get(at) {
-        // Removed, so that a pid that is its own ancestor in a torn snapshot ends.
-        found.extend(children.remove(&parent.pid).unwrap_or_default());
-        at += 1;
-    }
-    let below = found.len() as u64 - 1;
-    let keys: Vec<RowKey> = found.into_iter().map(RowKey::Process).collect();
-    let tags = &mut app.tables.tags;
-    let did = if keys.iter().all(|key| tags.contains(key)) {
-        tags.retain(|key| !keys.contains(key));
+    let below = app.below(head);
+    let count = units::counted(below.len() as u64, "process");
+    let keys = std::iter::once(head).chain(below).map(RowKey::Process).collect();
+    let did = if switch_tags(app, keys) == 0 {
         "untagged"
     } else {
-        tags.extend(keys);
         "tagged"
     };
+    app.screen.say(format!("{did} {} and {count} below", head.pid));
     rebuild(app);
-    app.screen.say(format!(
-        "{did} {} and {} below",
-        head.pid,
-        units::counted(below, "process")
-    ));
+}
+
+/// Tags all rows that match the filter, or removes their tags; of a tree also those that are folded.
+fn tag_all(app: &mut App) {
+    let Some(snapshot) = app.engine.snapshot.clone() else {
+        return;
+    };
+    let keys: Vec<RowKey> = if app.query.scope.lists_processes() {
+        let matching = rows::matching(app, &snapshot);
+        matching.into_iter().map(RowKey::Process).collect()
+    } else {
+        app.tables.current().rows.iter().map(|row| row.key.clone()).collect()
+    };
+    if keys.is_empty() {
+        return app.screen.say("nothing matches, so nothing is tagged");
+    }
+    let text = match switch_tags(app, keys) {
+        0 => "tags removed".into(),
+        count => format!("{count} tagged"),
+    };
+    app.screen.say(text);
+    rebuild(app);
 }
 
 /// Says which key has to be pressed before.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use crate::columns::cell::sparkline;
@@ -17,11 +17,12 @@ use crate::history::dangers::Limit;
 use crate::history::stalls::StallKind;
 use crate::history::suspects::Suspect;
 use crate::model::{CgroupFigures, FleetStatus, Reading, Snapshot, SystemSample};
+use crate::query;
 use crate::text;
 use crate::trend::{Metric, Verdict};
 use crate::tui::app::App;
 use crate::tui::chart::draw::{Axis, Charted, common, draw_chart, draw_time_axis};
-use crate::tui::chart::{Scale, axis_width, draw_value_axis};
+use crate::tui::chart::{Chart, Scale, axis_width, draw_value_axis};
 use crate::tui::fleet::count as count_of_fleet;
 use crate::tui::labels;
 use crate::tui::layout::Layout;
@@ -54,6 +55,21 @@ pub(super) fn draw(app: &App, layout: &Layout, cut: impl Fn(Rect) -> Rect, buf: 
             line(app, snapshot, area.width).draw(area, buf);
         }
     }
+}
+
+/// Returns the action of the line or the badge at a position.
+pub(super) fn action_at(app: &App, at: Position) -> Option<Action> {
+    let layout = app.layout();
+    let lines = [
+        (layout.kills, Action::MemoryPage),
+        (layout.dangers, Action::Leaks),
+        (layout.growth, Action::Leaks),
+        (layout.unread, Action::Help),
+    ];
+    let line = lines.iter().find(|(area, _)| area.contains(at));
+    let badge = || title(app).action_at(layout.title, at.x);
+    line.map(|(_, action)| *action)
+        .or_else(|| layout.title.contains(at).then(badge).flatten())
 }
 
 // The first line: the host, how many processes, how old the figures are, what zmtop costs.
@@ -103,6 +119,9 @@ fn title(app: &App) -> StatusLine {
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         line.text(66, format!("  {short} without history"), theme.warning);
     }
+    if let Some(what) = query::unread_mappings(&app.query.process_filter().filter, snapshot) {
+        line.text(83, format!("  {what}"), theme.warning);
+    }
     if let Some(remark) = app.fleet.as_ref().and_then(FleetStatus::remark) {
         line.text(57, format!("  {remark}"), theme.warning);
     }
@@ -115,13 +134,13 @@ fn title(app: &App) -> StatusLine {
         line.text_right(20, format!(" up {up} "), theme.dim);
     }
 
-    for (on, label) in [
-        (app.requests.paused, "PAUSED"),
-        (app.tables.frozen, "FROZEN"),
-        (app.tables.follow, "FOLLOW"),
+    for (on, label, action) in [
+        (app.requests.paused, "PAUSED", Action::Pause),
+        (app.tables.frozen, "FROZEN", Action::Freeze),
+        (app.tables.follow, "FOLLOW", Action::Follow),
     ] {
         if on {
-            line.text_right(75, format!(" {label} "), theme.warning);
+            line.button_right(75, format!(" {label} "), theme.warning, action);
         }
     }
     if app.config.settings.ui.readonly {
@@ -129,17 +148,22 @@ fn title(app: &App) -> StatusLine {
     }
     let alerts = app.engine.alerts.firing() as u64;
     if alerts > 0 {
-        line.text_right(79, format!(" ! {} ", counted(alerts, "alert")), theme.alert);
+        line.button_right(
+            79,
+            format!(" ! {} ", counted(alerts, "alert")),
+            theme.alert,
+            Action::Alerts,
+        );
     }
     if !app.engine.history.dangers().is_empty() {
-        line.text_right(80, " DANGER ", theme.danger);
+        line.button_right(80, " DANGER ", theme.danger, Action::Leaks);
     }
     if app.engine.history.shown_kills().next().is_some() {
-        line.text_right(81, " KILLED ", theme.killed);
+        line.button_right(81, " KILLED ", theme.killed, Action::MemoryPage);
     }
     let leaks = app.engine.leaks().count() as u64;
     if leaks > 0 {
-        line.text_right(78, format!(" {} ", counted(leaks, "leak")), theme.leak);
+        line.button_right(78, format!(" {} ", counted(leaks, "leak")), theme.leak, Action::Leaks);
     }
     if let Some(mark) = app.data.marks.current() {
         let which = match app.data.marks.position() {
@@ -151,14 +175,15 @@ fn title(app: &App) -> StatusLine {
     }
     add_scope(app, &mut line);
     if let Some(user) = &app.query.user {
-        line.text_right(70, format!(" user {} ", text::safe_prefix(user, 16)), theme.warning);
+        let text = format!(" user {} ", text::safe_prefix(user, 16));
+        line.button_right(70, text, theme.warning, Action::Users);
     }
     let of_mappings = app.query.outer_filter.as_ref().map(|_| &app.query.filter);
     for (what, filter) in [("filter", Some(app.query.process_filter())), ("matching", of_mappings)] {
         let filter = filter.map_or("", |filter| filter.good.trim_end());
         if !filter.is_empty() {
             let text = format!(" {what} {} ", labels::cut(filter.as_bytes(), 30));
-            line.text_right(72, text, theme.warning);
+            line.button_right(72, text, theme.warning, Action::Filter);
         }
     }
     line
@@ -192,7 +217,7 @@ fn add_scope(app: &App, line: &mut StatusLine) {
 
 // Memory, swap and pressure.
 //
-//  Mem  ████████▓▓▒▒▒░░░░░░        9.1G/23.5G  █ anon 6.2G ▓ shmem 310M ▒ slab 512M ░ cache 2.1G  avail 13.9G  used, 5 min  ▂▃▃▄▄▅▅▆▆▇
+//  Mem  ████████▓▓▒▒▒░░░░░░        9.1G/23.5G  = █ anon 6.2G + ▓ shmem 310M + ▒ other 2.6G  ░ cache 2.1G  avail 14.4G  used, 5 min  ▂▃▃▄▄▅▅▆▆▇
 //  Swap ███                        400M/ 1.0G  in 0 out 12K/s  zram 1.2G→410M 3.0×  disk 0     ▁▁▁▁▂▂▂▂▂▂
 //  PSI  some 0.1% full 0.0%  12 major faults/s  load 0.42 0.31 0.20
 
@@ -206,7 +231,7 @@ type Part = (u64, char, Style);
 fn bar_width(width: u16) -> usize {
     match width {
         0..60 => 0,
-        _ => (usize::from(width) / 4).clamp(10, 50),
+        _ => (usize::from(width) / 5).clamp(10, 50),
     }
 }
 
@@ -258,25 +283,44 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
             return line;
         }
     };
+    let used = s.used();
+    let parts: [(&str, Reading<u64>, char, Style); 3] = [
+        ("anon", s.anon_pages, '█', theme.bar_anon),
+        ("shmem", s.shmem, '▓', theme.bar_shmem),
+        ("other", other(s), '▒', theme.bar_slab),
+    ];
     let shmem = s.shmem.unwrap_or(0);
     let cache = s
         .cached
         .map(|n| n.saturating_add(s.buffers.unwrap_or(0)).saturating_sub(shmem));
-    let parts: [(u8, &str, Reading<u64>, char, Style); 4] = [
-        (50, "anon", s.anon_pages, '█', theme.bar_anon),
-        (47, "shmem", s.shmem, '▓', theme.bar_shmem),
-        (48, "slab", s.slab, '▒', theme.bar_slab),
-        // Mostly the widest part, and not counted as used.
-        (49, "cache", cache, '░', theme.bar_file),
-    ];
-    let amounts = parts.map(|(_, _, n, glyph, style)| (n.unwrap_or(0), glyph, style));
-    add_usage(&mut line, s.used(), total, &amounts, bar_width, theme);
-    line.text(51, " ", theme.dim);
-    for (priority, label, n, glyph, style) in parts {
-        let sign = format!(" {glyph}");
-        let sign = if bar_width > 0 { &sign } else { "" };
-        line.labeled(priority, sign, style, format!(" {label} {}", amount(n)), theme.text);
+    // Not counted as used; what the kernel keeps of it is among the others.
+    let (mark, style) = ('░', theme.bar_file);
+    let in_bar = cache.unwrap_or(0).min(total.saturating_sub(used.unwrap_or(0)));
+    let amounts = parts.map(|(_, n, glyph, style)| (n.unwrap_or(0), glyph, style));
+    let amounts: Vec<_> = amounts.into_iter().chain([(in_bar, mark, style)]).collect();
+    add_usage(&mut line, used, total, &amounts, bar_width, theme);
+    // The sum is shown as a whole or not at all.
+    let sign = |glyph: char| {
+        if bar_width > 0 {
+            format!("{glyph} ")
+        } else {
+            String::new()
+        }
+    };
+    let mut sum = Vec::new();
+    for ((label, n, glyph, style), joint) in parts.into_iter().zip([" = ", " + ", " + "]) {
+        sum.push((joint.into(), theme.dim));
+        sum.push((sign(glyph), style));
+        sum.push((format!("{label} {}", amount(n)), theme.text));
     }
+    line.spans(62, sum);
+    line.labeled(
+        49,
+        &format!("  {}", sign(mark)),
+        style,
+        format!("cache {}", amount(cache)),
+        theme.text,
+    );
     line.labeled(60, "  avail ", theme.dim, amount(s.available()), theme.text);
     if let Some(scope) = &s.scope {
         if let Some(high) = scope.soft_limit() {
@@ -291,6 +335,11 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         line.text_right(30, format!("  used, 5 min {chart} "), theme.chart);
     }
     line
+}
+
+/// Returns the used memory beside anonymous and shared memory: of the kernel, of drivers, and what is never given back.
+fn other(s: &SystemSample) -> Reading<u64> {
+    Ok(s.used()?.saturating_sub(s.anon_pages?).saturating_sub(s.shmem?))
 }
 
 fn swap(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
@@ -380,10 +429,10 @@ fn pressure(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
 
 // The machine's memory in use over time, and beside it the worst suspect since before its growth began.
 //
-//  in use over 5 min: 1.4G to 1.9G of 23.5G     27213 python3 train.py over 1 hour: 67.5M to 412M
+//  in use over 1 hour: 1.4G to 1.9G of 23.5G    27213 python3 train.py over 1 hour: 67.5M to 412M
 //  23.5G ┤                                       400M ┤                            ▂▄▆█
 //        │            ▁▂▂▃▄▄▅                         │                  ▂▄▆██████████
-//      0 └5 min ago ── 4m ── 3m ──b mark ── now     0 └1 hour ago ── 45m ──▲ leak begins ── now
+//      0 └1 hour ago ─── 30m ──b mark ── now        0 └1 hour ago ── 45m ──▲ leak begins ── now
 
 /// A divisor of the total memory: if less was in use, the scale ends at the memory used instead of at the total.
 const MOSTLY_EMPTY: u64 = 4;
@@ -397,15 +446,17 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
         return;
     }
     let Some((suspect, history)) = growing(app) else {
-        return draw_machine(app, snapshot, area, buf);
+        return draw_machine(app, snapshot, app.screen.chart, area, buf);
     };
     let has_both = area.width >= BOTH && snapshot.system.mem_total.is_ok();
     let left = if has_both { area.width * 2 / 5 } else { 0 };
-    draw_machine(app, snapshot, Rect { width: left, ..area }, buf);
     let right = Rect::new(area.x + left, area.y, area.width - left, area.height);
-    let since = history.trend().since.unwrap_or(snapshot.monotonic);
+    let since = history.trend().seen_since().unwrap_or(snapshot.monotonic);
     // Suspends take no room in the chart.
     let ago = snapshot.monotonic.saturating_sub(since);
+    // Two charts beside each other have one axis of time.
+    let chart = app.screen.chart.covering(ago.div_f64(SINCE));
+    draw_machine(app, snapshot, chart, Rect { width: left, ..area }, buf);
     let figure = match history {
         history if history.shows_counted() => "RSS",
         _ if app.screen.has_swap => "footprint",
@@ -415,7 +466,7 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     let id = suspect.key.process();
     let charted = Charted {
         name: &name,
-        chart: app.screen.chart.covering(ago.div_f64(SINCE)),
+        chart,
         history: history.into(),
         eta: None,
         started_at: id.and_then(|id| app.engine.history.started_at(id)),
@@ -440,7 +491,7 @@ fn growing(app: &App) -> Option<(&Suspect, &RowHistory)> {
     Some((suspect, history))
 }
 
-fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
+fn draw_machine(app: &App, snapshot: &Snapshot, chart: Chart, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let gutter = axis_width(app.screen.size.0, app.screen.units);
     let (Ok(total), true) = (snapshot.system.mem_total, area.width > gutter + 1) else {
@@ -448,7 +499,6 @@ fn draw_machine(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     };
     let width = area.width - gutter - 1;
     let inside = Rect::new(area.x + gutter, area.y + 1, width, area.height - 2);
-    let chart = app.screen.chart;
     let window = chart.window(snapshot.monotonic, width.into());
     let series = app.engine.history.system().mem();
     let bands = series.bands(window.end, window.span, width.into());
@@ -702,7 +752,7 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
             format!("  {}", units::pace(judgement.slope))
         };
         line.text(85, pace, pace_style);
-        if let Some(since) = judgement.since {
+        if let Some(since) = judgement.seen_since() {
             match labels::clock(app, snapshot, elapsed(since), false) {
                 Some(time) if app.screen.size.0 < WIDE => {
                     line.text(78, format!(" since {time}"), theme.text);

@@ -130,7 +130,11 @@ fn draw_cell(
     let width = usize::from(placed.width) + placed.skip;
     // A long command loses its directories first, so more of it is read than fits.
     let of_command = id == layout::COMMAND && placed.skip == 0;
-    let read = if of_command { width.saturating_mul(4) } else { width };
+    let read = if id == layout::COMMAND {
+        width.saturating_mul(4)
+    } else {
+        width
+    };
     let mut cell = cell(&(column.value)(values), app.screen.units, read);
     let fold = app.fold(row);
     let is_chart = cell.style == CellStyle::Chart || column.unit == Unit::Chart && fold.is_some();
@@ -152,19 +156,34 @@ fn draw_cell(
             _ => {}
         }
     }
+    let mut prefix = String::new();
     if let Some(fold) = fold.filter(|_| column.label == Label::Process) {
-        cell.text = format!("{}×{} {}", row.guide, fold.group.members.len(), cell.text);
+        prefix = format!("{}×{} ", row.guide, fold.group.members.len());
     } else if id == layout::COMMAND && (row.folded || !row.guide.is_empty()) {
         let subtree = values.totals.filter(|_| row.folded);
         let folded = subtree.map(|t| format!("[+{}] ", t.count - 1)).unwrap_or_default();
-        cell.text = format!("{}{folded}{}", row.guide, cell.text);
+        prefix = format!("{}{folded}", row.guide);
     }
+    let is_scrolled = id == layout::COMMAND && placed.skip > 0;
+    cell.text = if is_scrolled {
+        scrolled_command(&prefix, &cell.text, placed.skip)
+    } else {
+        format!("{prefix}{}", cell.text)
+    };
     if of_command {
         cell.text = text::without_directories(&cell.text, width);
     }
     let style = cell_style(app, column, cell.style, values, row);
-    placed.draw(buf, area, &cell.text, style);
+    let skip = if is_scrolled { 0 } else { placed.skip };
+    PlacedColumn { skip, ..*placed }.draw(buf, area, &cell.text, style);
     cell.style
+}
+
+/// Returns a command scrolled by `skip` columns. What is before it, and the name of its program, stay.
+fn scrolled_command(prefix: &str, command: &str, skip: usize) -> String {
+    let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+    let name = program.rsplit('/').next().unwrap_or(program);
+    format!("{prefix}{name} …{}", text::skip(arguments, skip))
 }
 
 /// Draws the name of a group. The mark of processes to restart stays visible however long the name is.

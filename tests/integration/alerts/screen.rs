@@ -194,3 +194,78 @@ fn what_the_config_may_not_do_stands_above_the_list() {
     assert!(picture.contains("programs are refused"), "{picture}");
     assert!(picture.lines().filter(|l| l.contains(" ago ")).count() > 5, "{picture}");
 }
+
+#[test]
+fn a_rule_is_shown_as_it_was_written_and_enter_goes_to_the_row() {
+    let rules = vec![
+        alert("grows", "process", "growth>1M/min"),
+        alert("tight", "system", "mem_used>1"),
+    ];
+    let mut session = session(100, 30, &env(), rules);
+    for second in 0..30 {
+        session.tick(10, rows(50 + second * 5));
+    }
+    let picture = session.keys("!").picture();
+    let event = picture.lines().find(|line| line.contains("fired    grows")).unwrap();
+    assert!(event.contains("growth +") && event.contains("M/min"), "{picture}");
+    assert!(!event.contains("/s"), "{picture}");
+    session.keys("G");
+    let mut seen = String::new();
+    for _ in 0..5 {
+        seen += &session.keys("k").picture();
+    }
+    assert!(
+        seen.contains(r#"grows: on = "process", when = "growth>1M/min""#),
+        "{seen}"
+    );
+    let is_selected = |session: &mut Session, rule: &str| session.picture().contains(&format!("{rule}: on = "));
+    session.keys("g");
+    for _ in 0..5 {
+        if !is_selected(&mut session, "grows") {
+            session.keys("j");
+        }
+    }
+    session.keys("Enter");
+    assert_eq!(session.selected(), Some(7));
+    assert!(session.app.screen.panel_open && session.app.modal.is_none());
+    // The system is on the page of memory.
+    session.keys("Esc ! g");
+    for _ in 0..5 {
+        if !is_selected(&mut session, "tight") {
+            session.keys("j");
+        }
+    }
+    session.keys("Enter");
+    assert_eq!(session.app.pages.open(), Some(zmtop::config::Action::MemoryPage));
+}
+
+#[test]
+fn an_event_of_a_process_that_ended_says_so() {
+    let mut session = session(100, 20, &env(), two());
+    session
+        .tick(1, rows(50))
+        .tick(1, rows(150))
+        .tick(1, vec![process_with(8, 50)]);
+    session.keys("! G Enter");
+    let picture = session.picture();
+    assert!(picture.contains("that process has ended"), "{picture}");
+}
+
+#[test]
+fn badges_are_buttons() {
+    let mut session = session(120, 20, &env(), two());
+    session.tick(1, rows(50)).tick(1, rows(150)).keys("Z");
+    let mut click = |text: &str| {
+        let title = session.picture().lines().next().unwrap().to_owned();
+        let before = title.split(text).next().unwrap().chars().count();
+        assert!(before < title.chars().count(), "{text} in {title}");
+        session.click(before as u16 + 1, 0).picture()
+    };
+    assert!(click("! 1 alert").contains(" Alerts "));
+    session.keys("Esc");
+    assert!(session.app.requests.paused);
+    let title = session.picture().lines().next().unwrap().to_owned();
+    let at = title.split("PAUSED").next().unwrap().chars().count();
+    session.click(at as u16, 0);
+    assert!(!session.app.requests.paused);
+}

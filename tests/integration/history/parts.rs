@@ -332,3 +332,44 @@ fn what_explains_the_growth_of_a_part_is_kept() {
         assert!(verdict < Verdict::Leaking, "{second}");
     }
 }
+
+#[test]
+fn a_leak_in_a_file_of_tmpfs_is_told_once() {
+    let report = |is_shared: bool| {
+        let mut history = History::new(Duration::from_secs(10));
+        let at = |second: u64| {
+            let grown = second * 200 * KIB;
+            let mut snap = at(second, |s| {
+                s.shmem = Ok(100 * MIB + grown);
+                s.cached = Ok(5000 * MIB + grown);
+            });
+            let mut sample = process(7, 1, "/usr/bin/leaks-in-shm");
+            sample.walk = Ok(walk(50 * MIB + grown, 0));
+            if let Ok(walk) = &mut sample.walk {
+                let [anon, shmem] = if is_shared { [0, grown] } else { [grown, 0] };
+                walk.memory.pss_anon = Ok(40 * MIB + anon);
+                walk.memory.pss_file = Ok(10 * MIB);
+                walk.memory.pss_shmem = Ok(shmem);
+            }
+            snap.processes = snapshot(Duration::ZERO, vec![sample]).processes;
+            snap
+        };
+        for second in 0..1800 {
+            history.push(&at(second));
+        }
+        let found = suspects(&history, &at(1799), SuspectQuery::GROWING);
+        found
+            .into_iter()
+            .map(|suspect| (suspect.key, suspect.cause))
+            .collect::<Vec<_>>()
+    };
+    let [(RowKey::Process(id), cause)] = &report(true)[..] else {
+        panic!("{:?}", report(true));
+    };
+    assert_eq!(
+        (id.pid, cause.as_ref().unwrap().text()),
+        (7, "in shared memory and tmpfs".into())
+    );
+    // What grows elsewhere explains nothing.
+    assert_eq!(report(false).len(), 2, "{:?}", report(false));
+}

@@ -138,14 +138,14 @@ fn suspends_are_kept_and_one_in_between_is_seen() {
         history.push(&at(second, if second < 1200 { 0 } else { HOUR }, 0));
     }
     let last = at(1299, HOUR, 0);
-    let began = since(&history, &last);
     let bytes = pack(&history.keep(&last, "here").unwrap());
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
     let snap = at(1360, 3 * HOUR, 0);
     next.push(&snap);
     next.push(&at(1361, 3 * HOUR, 0));
-    assert_same(since(&next, &at(1361, 3 * HOUR, 0)), began);
+    // Nobody saw it in between: it is told since the first snapshot after the gap.
+    assert_same(since(&next, &at(1361, 3 * HOUR, 0)), (1360 + 3 * HOUR) as f64);
     let verdict = next.get(snap.rows()[0].id).unwrap().trend().verdict;
     assert!(verdict >= Verdict::Growing, "{verdict:?}");
 }

@@ -90,7 +90,12 @@ fn names_tell_the_kind() {
         (b"[vdso]", b"[vdso]", MappingKind::Kernel, false),
         (b"[vvar_vclock]", b"[vvar_vclock]", MappingKind::Kernel, false),
         (b"/memfd:ring (deleted)", b"/memfd:ring", MappingKind::Shared, false),
-        (b"/dev/zero (deleted)", b"/dev/zero", MappingKind::Shared, false),
+        (
+            b"/dev/zero (deleted)",
+            b"[shared anonymous memory]",
+            MappingKind::Shared,
+            false,
+        ),
         (b"/SYSV0052e2c1 (deleted)", b"/SYSV0052e2c1", MappingKind::Shared, false),
         (b"/SYSV", b"/SYSV", MappingKind::File, false),
         (b"/dev/shm/pg (deleted)", b"/dev/shm/pg", MappingKind::Shared, false),

@@ -13,7 +13,7 @@ use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
-use zmtop::history::mappings::{MappingGrowth, Presence};
+use zmtop::history::mappings::{MappingFigures, MappingGrowth, Presence};
 use zmtop::history::stalls::{Stall, StallKind};
 use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
@@ -157,6 +157,7 @@ fn written_of(
         name: (*b"[heap]").into(),
         before: Ok(MIB),
         now: Ok(40 * MIB),
+        figures: Ok(MappingFigures::default()),
         areas: 1,
         presence: Presence::Both,
     };

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::support::pty::{Pty, ZMTOP, signal};
 
-const MAGIC: &[u8] = b"zmtop history 7\n";
+const MAGIC: &[u8] = b"zmtop history 8\n";
 
 /// A home of its own for several runs; where the history is kept in it.
 fn home() -> (tempfile::TempDir, PathBuf) {

@@ -125,3 +125,23 @@ fn how_to_see_more_is_a_key_away() {
     session.keys("Esc").tick(1, vec![process(900, 1, "own")]).keys("?");
     assert!(!session.picture().contains("setpriv"));
 }
+
+#[test]
+fn the_parts_of_the_gauge_sum_to_the_figure_beside_it() {
+    let bytes = |figure: &str| zmtop::units::parse_size(figure).unwrap();
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        let mut session = Session::new(width, height);
+        session.minute();
+        let line = session.line(" Mem ");
+        let (used, rest) = line.split_once('/').unwrap();
+        let used = bytes(used.rsplit(' ').next().unwrap());
+        let (_, sum) = rest.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
+        let parts: Vec<f64> = sum
+            .split(" + ")
+            .map(|part| bytes(part.split_whitespace().nth(2).unwrap()))
+            .collect();
+        assert_eq!(parts.len(), 3, "{line}");
+        let off = (parts.iter().sum::<f64>() - used).abs();
+        assert!(off < 0.02 * used, "{parts:?} are not {used}: {line}");
+    }
+}

@@ -72,8 +72,11 @@ fn what_leaks_is_drawn_since_before_it_began() {
     let mut wide = growing(120, 1);
     let title = wide.line("in use over");
     assert!(title.contains("700 python3 grows.py over 30 min: 100M to "), "{title}");
+    // Two charts beside each other have the same axis of time.
+    assert!(title.contains("in use over 30 min: "), "{title}");
     let axis = wide.line("30 min ago");
-    assert!(axis.contains("5 min ago") && axis.contains("▲ leak begins"), "{axis}");
+    assert_eq!(axis.matches("└30 min ago").count(), 2, "{axis}");
+    assert!(axis.contains("▲ leak begins"), "{axis}");
     // Where there is no room for both, it is that.
     let mut narrow = growing(90, 1);
     let picture = narrow.picture();
@@ -81,4 +84,26 @@ fn what_leaks_is_drawn_since_before_it_began() {
         picture.contains("700 python3 grows.py over 30 min") && !picture.contains("in use over"),
         "{picture}"
     );
+}
+
+#[test]
+fn growth_never_stands_before_the_start_of_its_program() {
+    for width in [90, 120, 160, 201] {
+        let mut session = Session::new(width, 40);
+        for second in 0..600_u64 {
+            let mut processes = vec![process(900, 1, "/usr/bin/rests")];
+            if second >= 200 {
+                let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
+                grows.id.starttime = 1201 * 100;
+                grows.walk = Ok(walk(100 * MIB + (second - 200) * MIB / 2, 0));
+                processes.push(grows);
+            }
+            session.tick_with(1, processes, |snap| snap.system.uptime = Ok((1001 + second) as f64));
+        }
+        let axis = session.line("program starts");
+        let at = |sign: &str| axis.find(sign).unwrap_or_else(|| panic!("{sign} in {axis}"));
+        assert!(at("*") < at("△"), "{width}: {axis}");
+        let name = axis.find(" grows ");
+        assert!(name.is_none_or(|name| at("*") < name), "{width}: {axis}");
+    }
 }

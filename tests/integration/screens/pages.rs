@@ -67,7 +67,7 @@ fn the_account_at_every_size() {
 fn the_detail_of_a_part() {
     let detail = |width, height| {
         let mut session = session(width, height);
-        session.keys("End Up Up Up Up Up Up Up Up Enter");
+        session.keys("Home Down Down Down Down Down Down Down Enter");
         session
     };
     photograph!("memory-detail-80x24", detail(80, 24));

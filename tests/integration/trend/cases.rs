@@ -287,6 +287,32 @@ fn a_gap_hides_no_leak_and_makes_none() {
 }
 
 #[test]
+fn since_never_reaches_over_a_gap_that_nobody_saw() {
+    let since = |points: &[Point]| {
+        watched(points)
+            .seen_since()
+            .map(|since| since.as_secs() as i64 - at(0).as_secs() as i64)
+    };
+    // Level, then nobody looks for ten minutes, then it grows.
+    let late = |s: u64| 200 * MB + s.saturating_sub(3000) * MB;
+    let mut gappy = points(3200, late);
+    gappy.retain(|p| !(at(2400)..at(3010)).contains(&p.from));
+    assert_eq!(since(&gappy), Some(3010));
+    // It grew before and after the gap.
+    let line = |s: u64| 200 * MB + s * MB / 10;
+    let unseen = |from: u64, to: u64| {
+        let mut gappy = points(3600, line);
+        gappy.retain(|p| !(at(from)..at(to)).contains(&p.from));
+        since(&gappy)
+    };
+    assert_eq!(unseen(2400, 2700), Some(2700));
+    // A late reading and a short restart cut nothing, nor do readings minutes apart.
+    assert!(unseen(2400, 2450) < Some(600));
+    let sparse: Vec<Point> = points(36_000, line).into_iter().step_by(180).collect();
+    assert!(since(&sparse) < Some(4000), "{:?}", since(&sparse));
+}
+
+#[test]
 fn runs_and_single_values_are_judged_alike() {
     // 5 MB more every 40 s, once by the second and once as a point for each level.
     let stairs = |s: u64| 100 * MB + s / 40 * 5 * MB;

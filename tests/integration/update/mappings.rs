@@ -164,3 +164,26 @@ fn mappings_that_come_while_a_filter_is_typed_end_that() {
     assert_eq!(session.app.query.filter.text.trim(), "postgres", "the last good one");
     assert_eq!(session.pids(), [400, 401, 402]);
 }
+
+#[test]
+fn enter_on_a_mapping_lists_who_maps_it() {
+    let mut session = session();
+    session.keys("m");
+    let (number, _) = asked(&session);
+    let mapping = Mapping {
+        areas: 1,
+        memory: Ok(walk(30 * MIB, 0).memory),
+        ..Mapping::new(MappingName::parse(b"/usr/lib/libssl.so.3", false))
+    };
+    let members = vec![0, 1];
+    let found = Mappings {
+        shared: vec![Shared { mapping, members }],
+        read: 9,
+        ..Mappings::default()
+    };
+    session.feed(Event::ScanDone(number, Arc::new(found)));
+    assert!(session.picture().contains("who maps it"), "{}", session.picture());
+    session.keys("Enter");
+    assert_eq!(session.app.query.scope, Scope::Processes);
+    assert_eq!(session.app.query.filter.text, r#"maps:"/usr/lib/libssl.so.3""#);
+}

@@ -4,6 +4,7 @@ use crossterm::event::MouseEventKind;
 use zmtop::tui::Effect;
 use zmtop::tui::popup::menus::ColumnChooser;
 
+use crate::support::rows::{MIB, process, walk};
 use crate::support::session::{Session, busy};
 
 /// The line of the heading at 120×40, below the graph.
@@ -218,4 +219,25 @@ fn the_wheel_scrolls_what_is_read() {
     assert!(session.picture().contains("lines 4 to "), "{}", session.picture());
     session.mouse(MouseEventKind::ScrollUp, 40, 10);
     assert!(session.picture().contains("lines 1 to "));
+}
+
+#[test]
+fn the_line_about_a_leak_is_a_button() {
+    let mut session = Session::new(120, 40);
+    for second in 0..300_u64 {
+        let grows = |pid: u32| {
+            let mut sample = process(pid, 1, "/usr/bin/grows");
+            sample.walk = Ok(walk((100 + second * u64::from(pid)) * MIB, 0));
+            sample
+        };
+        session.tick(1, vec![grows(1), grows(2)]);
+    }
+    let picture = session.picture();
+    let row = picture.lines().position(|line| line.contains("press L")).unwrap();
+    session.click(50, row as u16);
+    assert!(
+        session.picture().contains(" Leaks and growth "),
+        "{}",
+        session.picture()
+    );
 }

@@ -1,9 +1,13 @@
 //! Pages: going from one to another, and what is theirs while they are open.
 
+use std::sync::Arc;
+
 use ratatui::crossterm::event::MouseEventKind;
 use zmtop::alert::AlertEvent;
 use zmtop::columns::Needs;
 use zmtop::config::Action;
+use zmtop::model::Snapshot;
+use zmtop::model::system::Pressure;
 
 use crate::support::rows::MIB;
 use crate::support::session::{Session, busy};
@@ -236,4 +240,54 @@ fn the_parts_are_ordered_filtered_and_searched_and_their_own_order_comes_back() 
     assert!(names(&mut session).len() < own.len());
     session.keys("\\ Home F3").types("not acc").keys("Enter Enter");
     assert_eq!(selected(&mut session), "not accounted for");
+}
+
+/// Every line of the open page that the keys lead to, each once, in the order of their appearance.
+fn reached(session: &mut Session, key: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for _ in 0..120 {
+        let picture = session.picture();
+        for line in picture.lines() {
+            if !lines.iter().any(|known| known == line) {
+                lines.push(line.to_owned());
+            }
+        }
+        session.keys(key);
+    }
+    lines
+}
+
+#[test]
+fn every_line_of_the_memory_page_is_reached_at_any_size_and_it_says_that_there_is_more() {
+    let waits = |snapshot: &mut Snapshot| {
+        let (some, full) = ([1.0; 3], [0.5; 3]);
+        Arc::make_mut(&mut snapshot.accounting).pressure = Ok(Pressure { some, full });
+    };
+    for (width, height) in [(80, 24), (80, 10), (120, 18), (200, 14)] {
+        let mut session = Session::new(width, height);
+        session.minute().keys("2").tick_with(5, busy(13), waits);
+        assert!(session.picture().contains("more lines"), "{}", session.picture());
+        let all = reached(&mut session, "j").join("\n");
+        for wanted in [
+            "PART",
+            "MemTotal",
+            "SWAP",
+            "WAITING FOR MEMORY",
+            "every task",
+            "RECLAIM",
+            "major faults",
+        ] {
+            assert!(all.contains(wanted), "{wanted} at {width}×{height}:\n{all}");
+        }
+        let end = session.picture();
+        assert!(!end.contains("more line"), "{end}");
+        session.keys("g");
+        let top = session.picture();
+        assert!(top.contains("anonymous memory of processes"), "{top}");
+        // The end stays in sight when figures arrive, and the wheel goes back.
+        session.keys("G").tick_with(5, busy(13), waits);
+        assert!(!session.picture().contains("more line"), "{}", session.picture());
+        session.mouse(MouseEventKind::ScrollUp, 3, 10);
+        assert!(session.picture().contains("more line"), "{}", session.picture());
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zmtop::columns::Needs;
-use zmtop::model::mapping::{Mapping, MappingName};
+use zmtop::model::mapping::{MappedObject, Mapping, MappingName};
 use zmtop::model::{Identity, Missing};
 use zmtop::tui::{Effect, Event};
 
@@ -162,4 +162,112 @@ fn the_selection_stays_in_sight_beside_it() {
     session.keys("Esc");
     let table = session.app.tables.current();
     assert!((table.list.offset..table.list.offset + session.app.rows_shown()).contains(&table.list.cursor));
+}
+
+/// Has these processes map these objects, by their inodes.
+fn maps(snapshot: &mut zmtop::model::Snapshot, all: &[(u32, &[(u64, &str)])]) {
+    let mapped = Arc::make_mut(&mut snapshot.mapped);
+    for (pid, objects) in all {
+        let id = snapshot
+            .processes
+            .as_ref()
+            .unwrap()
+            .iter()
+            .find(|row| row.id.pid == *pid)
+            .unwrap()
+            .id;
+        let object = |(inode, name): &(u64, &str)| {
+            let name = MappingName::parse(name.as_bytes(), false);
+            MappedObject {
+                device: (8, 1),
+                inode: *inode,
+                kind: name.kind,
+                name: name.bytes,
+            }
+        };
+        mapped.insert(id, Ok(objects.iter().map(object).collect()));
+    }
+}
+
+const LIBC: (u64, &str) = (7, "/usr/lib/libc.so.6");
+const RING: (u64, &str) = (21, "/dev/zero (deleted)");
+const OTHER_RING: (u64, &str) = (22, "/dev/zero (deleted)");
+
+/// The panel of a process that maps a library, shared memory without a name, a heap and fifty files.
+fn with_mappings(width: u16, height: u16) -> Session {
+    let mut session = Session::new(width, height);
+    let shared: &[(u32, &[(u64, &str)])] = &[(900, &[LIBC, RING]), (901, &[LIBC, RING]), (400, &[LIBC, OTHER_RING])];
+    session.tick_with(1, busy(0), |snapshot| maps(snapshot, shared));
+    session.keys("Enter");
+    let mapping = |name: &str, mib: u64| {
+        let mut memory = walk(mib * MIB, 0).memory;
+        (memory.rss, memory.swap) = (3 * mib * MIB, MIB / 2);
+        Mapping {
+            areas: 1,
+            memory: Ok(memory),
+            ..Mapping::new(MappingName::parse(name.as_bytes(), false))
+        }
+    };
+    let mut all = vec![mapping("[heap]", 100), mapping(RING.1, 90), mapping(LIBC.1, 80)];
+    all.extend((0..50).map(|at| mapping(&format!("/data/part-{at:02}"), 1)));
+    let id = id(&session, 900);
+    session.feed(Event::Inspected(id, Arc::new(Ok(all))));
+    session.tick_with(1, busy(0), |snapshot| maps(snapshot, shared));
+    session
+}
+
+#[test]
+fn it_says_of_each_mapping_what_it_takes_and_who_shares_it() {
+    let mut session = with_mappings(120, 40);
+    assert!(session.needs().last().unwrap().contains(Needs::MAPPED));
+    let heading = session.line("GROWTH");
+    for title in ["PSS", "RSS", "SWAP", "MAPPING"] {
+        assert!(heading.contains(title), "{heading}");
+    }
+    let libc = session.line("libc.so.6");
+    for figure in ["80.0M", "240M", "512K", "shared with at least 2 others: "] {
+        assert!(libc.contains(figure), "{libc}");
+    }
+    let ring = session.line("[shared anonymous memory]");
+    assert!(ring.contains("shared with at least 1 other: "), "{ring}");
+    assert!(!session.picture().contains("/dev/zero"), "{}", session.picture());
+    // No row is left empty while there are more mappings.
+    let picture = session.picture();
+    let lines: Vec<&str> = picture.lines().collect();
+    assert!(lines[lines.len() - 2].contains("/data/part-"), "{picture}");
+    assert!(picture.contains("of 53, m lists all"), "{picture}");
+}
+
+#[test]
+fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
+    for (width, height) in [(80, 24), (120, 40)] {
+        let mut session = with_mappings(width, height);
+        let mut seen = session.keys("m").picture();
+        for _ in 0..60 {
+            seen += &session.keys("j").picture();
+        }
+        for at in 0..50 {
+            assert!(
+                seen.contains(&format!("/data/part-{at:02}")),
+                "{at} at {width}×{height}"
+            );
+        }
+        session.keys("g");
+        assert!(session.picture().contains("[heap]"));
+        session.keys("Enter");
+        assert!(
+            session.picture().contains("each process has its own"),
+            "{}",
+            session.picture()
+        );
+        session.keys("j Enter");
+        assert!(session.app.modal.is_none());
+        assert_eq!(session.app.query.filter.text, r#"maps:"[shared anonymous memory] 21""#);
+        assert_eq!(session.app.rows.matching, 2);
+        assert_eq!(session.selected(), Some(900));
+        assert!(session.needs().last().unwrap().contains(Needs::MAPPED));
+        // What is not known is said, not left out in silence.
+        let picture = session.picture();
+        assert!(width < 100 || picture.contains("are not known: "), "{picture}");
+    }
 }

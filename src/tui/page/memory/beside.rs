@@ -48,6 +48,10 @@ impl<'a> Section<'a> {
         }
     }
 
+    fn height(&self) -> u16 {
+        self.lines.len() as u16 + 1
+    }
+
     pub(super) fn push(&mut self, name: impl Into<String>, figures: String) {
         self.lines.push((name.into(), figures));
     }
@@ -64,45 +68,86 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Draws the sections that fit, in columns from the left to the right.
-pub(super) fn draw<'a>(app: &App, sections: impl IntoIterator<Item = Section<'a>>, area: Rect, buf: &mut Buffer) {
-    if area.height < 2 || area.width < 20 {
-        return;
-    }
-    let theme = &app.config.theme;
-    let columns = ((area.width + GAP) / (WIDTH + GAP)).max(1);
-    let width = (area.width + GAP) / columns - GAP;
-    let mut place = Rect { width, ..area };
-    // Without lines there is nothing of the kind on this machine.
-    let sections = sections.into_iter().filter(|section| !section.lines.is_empty());
-    for section in sections {
-        let height = section.lines.len() as u16 + 1;
-        // A section that does not fit begins the next column; one that fits nowhere is cut.
-        if place.height < height && place.y > area.y {
-            place = Rect {
-                x: place.x + width + GAP,
-                width,
-                ..area
-            };
+/// Sections with their places, in columns from the left to the right.
+pub(super) struct Placed<'a> {
+    /// Each with its column, and the number of lines above it.
+    sections: Vec<(Section<'a>, u16, u16)>,
+    /// The width of a column, and the lines of the highest one.
+    width: u16,
+    pub(super) height: u16,
+}
+
+impl<'a> Placed<'a> {
+    /// Places sections in columns of `room` lines, or of as many as they need. Leaves out those without lines: there is nothing
+    /// of the kind on this machine.
+    pub(super) fn new(sections: Vec<Section<'a>>, width: u16, room: u16) -> Self {
+        let columns = ((width + GAP) / (WIDTH + GAP)).max(1);
+        let mut sections: Vec<_> = sections
+            .into_iter()
+            .filter(|section| !section.lines.is_empty())
+            .collect();
+        let most = sections.iter().map(Section::height).sum::<u16>() + sections.len() as u16;
+        let fits = |room: &u16| {
+            places(&sections, *room)
+                .last()
+                .is_none_or(|(column, _)| column < columns)
+        };
+        let room = (room.min(most)..most).find(fits).unwrap_or(most);
+        let places: Vec<_> = places(&sections, room).collect();
+        let placed = sections.drain(..).zip(places);
+        let sections: Vec<_> = placed.map(|(section, (column, y))| (section, column, y)).collect();
+        let ends = sections.iter().map(|(section, _, y)| y + section.height());
+        Self {
+            width: ((width + GAP) / columns).saturating_sub(GAP),
+            height: ends.max().unwrap_or(0),
+            sections,
         }
-        if place.right() > area.right() {
+    }
+
+    /// Draws the lines from `skip` on that are in the area.
+    pub(super) fn draw(&self, app: &App, skip: u16, area: Rect, buf: &mut Buffer) {
+        if area.is_empty() || area.width < 20 {
             return;
         }
-        draw_line(buf, place, &format!(" {}", section.title), theme.title);
-        for ((y, at), (name, figures)) in (1..place.height).zip(0..).zip(&section.lines) {
-            let style = if section.alarm.is_some_and(|from| at >= from) {
-                theme.warning
-            } else {
-                theme.text
+        let theme = &app.config.theme;
+        for (section, column, top) in &self.sections {
+            let place = Rect {
+                x: area.x + column * (self.width + GAP),
+                width: self.width,
+                ..area
             };
-            let room = usize::from(width.saturating_sub(2)).saturating_sub(text::width(figures));
-            let name = fit(name, room, Align::Left);
-            draw_line(buf, line(place, y), &format!(" {name}{figures}"), style);
+            let mut draw = |at: u16, text: &str, style| {
+                if let Some(y) = (top + at).checked_sub(skip).filter(|y| *y < area.height) {
+                    draw_line(buf, line(place, y), text, style);
+                }
+            };
+            draw(0, &format!(" {}", section.title), theme.title);
+            for ((y, at), (name, figures)) in (1..).zip(0..).zip(&section.lines) {
+                let style = if section.alarm.is_some_and(|from| at >= from) {
+                    theme.warning
+                } else {
+                    theme.text
+                };
+                let room = usize::from(self.width.saturating_sub(2)).saturating_sub(text::width(figures));
+                let name = fit(name, room, Align::Left);
+                draw(y, &format!(" {name}{figures}"), style);
+            }
         }
-        let used = (height + 1).min(place.height);
-        place.y += used;
-        place.height -= used;
     }
+}
+
+/// Returns the column of each section and the number of lines above it. A section that does not fit below the one before begins
+/// the next column.
+fn places(sections: &[Section<'_>], room: u16) -> impl Iterator<Item = (u16, u16)> {
+    let (mut column, mut y) = (0, 0);
+    sections.iter().map(move |section| {
+        if y > 0 && y + section.height() > room {
+            (column, y) = (column + 1, 0);
+        }
+        let place = (column, y);
+        y += section.height() + 1;
+        place
+    })
 }
 
 pub(super) fn sections<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -> [Section<'a>; 5] {

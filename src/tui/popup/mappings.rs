@@ -1,0 +1,92 @@
+//! All mappings of the process in the panel. Enter lists the processes that map the chosen one.
+//!
+//! ```text
+//! ┌ Mappings ──────────────────────────────────────────────────────────────┐
+//! │ GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING                      │
+//! │  +118M   1.1G   1.1G      0    41 anon    [anon]                       │
+//! │      0   212K   1.9M      0     5 file    /usr/lib/libc.so.6           │
+//! │────────────────────────────────────────────────────────────────────────│
+//! │ /usr/lib/libc.so.6: shared with 6 others: bash, sshd, cron             │
+//! └────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Popup;
+use crate::model::mapping::MappingKind;
+use crate::model::{Identity, Snapshot};
+use crate::text;
+use crate::tui::app::{App, Response};
+use crate::tui::navigation::show_mappers;
+use crate::tui::panel::mappings::MappingTable;
+use crate::tui::widgets::ListState;
+
+/// The process, and the listed mappings by kind and name, by which the cursor follows one that changes places.
+pub struct MappingList {
+    id: Identity,
+    keys: Vec<(MappingKind, Arc<[u8]>)>,
+}
+
+impl MappingList {
+    pub(in crate::tui) fn new(app: &App, id: Identity) -> Self {
+        let keys = Self::table(app, id).map(|(_, table)| table.rows);
+        let keys = keys.unwrap_or_default().into_iter().map(|row| (row.kind, row.name));
+        Self {
+            id,
+            keys: keys.collect(),
+        }
+    }
+
+    fn table(app: &App, id: Identity) -> Option<(&Snapshot, MappingTable<'_>)> {
+        let snapshot = app.engine.snapshot.as_deref()?;
+        Some((snapshot, MappingTable::new(app, snapshot, snapshot.row(id)?)?))
+    }
+}
+
+impl Popup for MappingList {
+    const TITLE: &'static str = " Mappings ";
+    const WIDTH: u16 = 160;
+    const HEADING_LINES: u16 = 1;
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        let table = Self::table(app, self.id);
+        let rows = table.map(|(_, table)| table.rows).unwrap_or_default();
+        rows.iter().map(|row| text::safe(&row.name).into_owned()).collect()
+    }
+
+    fn note(&self, app: &App, at: usize) -> Option<Cow<'static, str>> {
+        let (_, table) = Self::table(app, self.id)?;
+        let name = text::safe(&table.rows.get(at)?.name).into_owned();
+        let sharing = table
+            .sharing(at)
+            .unwrap_or_else(|| "private to the process, as far as is known".into());
+        Some(format!("{name}: {sharing}").into())
+    }
+
+    fn on_snapshot(&mut self, app: &App, at: usize) -> usize {
+        let before = std::mem::replace(self, Self::new(app, self.id));
+        let selected = before.keys.get(at);
+        self.keys.iter().position(|key| Some(key) == selected).unwrap_or(at)
+    }
+
+    fn accept(&mut self, app: &mut App, at: usize) -> Response {
+        let Some((_, name)) = self.keys.get(at).cloned() else {
+            return Response::close();
+        };
+        if show_mappers(app, &name, Some(self.id)) {
+            Response::close()
+        } else {
+            Response::stay()
+        }
+    }
+
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
+        if let Some((_, table)) = Self::table(app, self.id) {
+            table.draw(app, list, true, area, buf);
+        }
+    }
+}
