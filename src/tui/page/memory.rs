@@ -208,7 +208,7 @@ impl MemoryPage {
         let snapshot = app.engine.snapshot.as_ref();
         let sections = match (snapshot, &self.cgroup, &self.totals) {
             (Some(snapshot), Some(shown), _) if shown.system(snapshot).is_ok() => {
-                cgroup::sections(app, snapshot, shown).into()
+                cgroup::sections(app, snapshot, shown)
             }
             (Some(snapshot), None, Some(totals)) => beside::sections(app, snapshot, totals).into(),
             _ => Vec::new(),

@@ -133,7 +133,13 @@ fn title(app: &App) -> StatusLine {
         let up = units::span(Duration::try_from_secs_f64(up).unwrap_or_default());
         line.text_right(20, format!(" up {up} "), theme.dim);
     }
+    add_badges(app, &mut line);
+    line
+}
 
+/// Adds what differs from the usual state, at the right edge; most of it is a button.
+fn add_badges(app: &App, line: &mut StatusLine) {
+    let theme = &app.config.theme;
     for (on, label, action) in [
         (app.requests.paused, "PAUSED", Action::Pause),
         (app.tables.frozen, "FROZEN", Action::Freeze),
@@ -173,7 +179,7 @@ fn title(app: &App) -> StatusLine {
         let age = units::span(app.engine.history.elapsed_since(mark.at()));
         line.text_right(74, format!(" mark{which} {age} ago "), theme.title);
     }
-    add_scope(app, &mut line);
+    add_scope(app, line);
     if let Some(user) = &app.query.user {
         let text = format!(" user {} ", text::safe_prefix(user, 16));
         line.button_right(70, text, theme.warning, Action::Users);
@@ -186,7 +192,6 @@ fn title(app: &App) -> StatusLine {
             line.button_right(72, text, theme.warning, Action::Filter);
         }
     }
-    line
 }
 
 /// Adds the cost of zmtop itself: `zmtop: 0.2 % of a core, 11M`.
