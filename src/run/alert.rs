@@ -92,9 +92,7 @@ impl Notifier {
 
     /// Notifies of an event. Returns true if the bell should ring. Never blocks: programs run on their own threads.
     pub fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        // The rules may have been replaced since it fired.
-        let settings = self.0.settings.get(event.rule);
-        let Some(settings) = settings.filter(|settings| *settings.name == *event.name) else {
+        let Some(settings) = self.0.settings.get(event.rule) else {
             return false;
         };
         if settings.log {
@@ -115,6 +113,14 @@ impl Notifier {
     /// ended.
     pub fn dropped(&self) -> u64 {
         self.0.lock().queue.dropped()
+    }
+
+    /// Returns true if the event is of one of its rules, which may have been replaced since it fired.
+    pub fn is_of(&self, event: &AlertEvent) -> bool {
+        self.0
+            .settings
+            .get(event.rule)
+            .is_some_and(|rule| *rule.name == *event.name)
     }
 
     pub fn running(&self) -> usize {

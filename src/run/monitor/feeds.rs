@@ -173,10 +173,9 @@ impl Notifiers {
 
     /// Returns true if the bell should ring.
     fn notify(&self, event: &AlertEvent, host: &[u8]) -> bool {
-        self.all
-            .lock()
-            .last()
-            .is_some_and(|notifier| notifier.notify(event, host))
+        let all = self.all.lock();
+        let current = all.last().filter(|notifier| notifier.is_of(event));
+        current.is_some_and(|notifier| notifier.notify(event, host))
     }
 }
 
