@@ -201,13 +201,14 @@ impl Prompt {
                 draw_text(buf, x, area.y, &format!("▾ {words}"), left, style);
             }
             // Without room at the right, the words end at the mark.
-            Some(x) => {
+            Some(x) if usize::from(x - area.x) > text::width(words) + 1 => {
                 let room = usize::from(x - area.x);
                 let text = text::fit(&format!(" {words} "), room, Align::Right);
                 draw_text(buf, area.x, area.y, &text, room, style);
                 draw_text(buf, x, area.y, "▾", 1, style);
             }
-            None => draw_line(buf, area, &format!(" {words}"), style),
+            // Words that fit at neither side have the line; the place is marked in the text.
+            Some(_) | None => draw_line(buf, area, &format!(" {words}"), style),
         }
     }
 }

@@ -105,6 +105,14 @@ fn filters_take_effect_while_typed_and_an_unfinished_term_is_left_out() {
 }
 
 #[test]
+fn the_fault_of_an_unfinished_filter_is_shown_whole() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("/").types("user:alice pss>");
+    session.line("a figure is missing after pss: write a size such as 100M or 1.5G");
+    session.line("unfinished: rows of user:alice");
+}
+
+#[test]
 fn a_size_without_a_unit_is_said_to_be_bytes() {
     let mut session = Session::new(120, 40);
     session.minute().keys("/").types("pss>30");
