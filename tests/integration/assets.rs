@@ -122,7 +122,7 @@ fn bash_completes_commands_options_and_values() {
     for (line, expected) in [
         ("zmtop le", &["leaks"][..]),
         ("zmtop ps --form", &["--format"]),
-        ("zmtop ps --format ", &["table", "json", "ndjson", "csv"]),
+        ("zmtop ps --format ", &["table", "json", "rows", "ndjson", "csv"]),
         ("zmtop ps --by con", &["container"]),
         ("zmtop leaks --by map", &[""]),
         ("zmtop --theme drac", &["dracula"]),
