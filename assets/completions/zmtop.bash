@@ -67,11 +67,20 @@ _zmtop() {
             zmtop__subcmd__config,help)
                 cmd="zmtop__subcmd__config__subcmd__help"
                 ;;
+            zmtop__subcmd__config,keymap)
+                cmd="zmtop__subcmd__config__subcmd__keymap"
+                ;;
             zmtop__subcmd__config,path)
                 cmd="zmtop__subcmd__config__subcmd__path"
                 ;;
             zmtop__subcmd__config,show)
                 cmd="zmtop__subcmd__config__subcmd__show"
+                ;;
+            zmtop__subcmd__config,test-alert)
+                cmd="zmtop__subcmd__config__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__config,theme)
+                cmd="zmtop__subcmd__config__subcmd__theme"
                 ;;
             zmtop__subcmd__config__subcmd__help,check)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__check"
@@ -82,11 +91,20 @@ _zmtop() {
             zmtop__subcmd__config__subcmd__help,help)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__help"
                 ;;
+            zmtop__subcmd__config__subcmd__help,keymap)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__keymap"
+                ;;
             zmtop__subcmd__config__subcmd__help,path)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__path"
                 ;;
             zmtop__subcmd__config__subcmd__help,show)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__show"
+                ;;
+            zmtop__subcmd__config__subcmd__help,test-alert)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__config__subcmd__help,theme)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__theme"
                 ;;
             zmtop__subcmd__help,cache)
                 cmd="zmtop__subcmd__help__subcmd__cache"
@@ -136,11 +154,20 @@ _zmtop() {
             zmtop__subcmd__help__subcmd__config,default)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__default"
                 ;;
+            zmtop__subcmd__help__subcmd__config,keymap)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__keymap"
+                ;;
             zmtop__subcmd__help__subcmd__config,path)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__path"
                 ;;
             zmtop__subcmd__help__subcmd__config,show)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__show"
+                ;;
+            zmtop__subcmd__help__subcmd__config,test-alert)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__test__subcmd__alert"
+                ;;
+            zmtop__subcmd__help__subcmd__config,theme)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__theme"
                 ;;
             zmtop__subcmd__help__subcmd__kernel,callers)
                 cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__callers"
@@ -182,7 +209,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
+            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -200,6 +227,14 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --view)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -209,7 +244,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -279,7 +314,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -316,7 +351,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config)
-            opts="-h --config --help show check path default help"
+            opts="-h --config --help show check path default keymap theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -370,7 +405,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config__subcmd__help)
-            opts="show check path default help"
+            opts="show check path default keymap theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -425,6 +460,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__keymap)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__config__subcmd__help__subcmd__path)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -446,6 +495,52 @@ _zmtop() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__test__subcmd__alert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__theme)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__keymap)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -489,8 +584,44 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__config__subcmd__test__subcmd__alert)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__theme)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__fleet)
-            opts="-r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --view --readonly --proc-root --cgroup --help"
+            opts="-u -p -r -f -h --prometheus --match --host-label --token-file --user --password-file --ca-file --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --log --config --interval --by --filter --tree --pick --view --readonly --proc-root --cgroup --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -524,8 +655,16 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -607,7 +746,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -668,7 +807,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config)
-            opts="show check path default"
+            opts="show check path default keymap theme test-alert"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -709,6 +848,20 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__keymap)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__help__subcmd__config__subcmd__path)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -724,6 +877,34 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__test__subcmd__alert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__theme)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -967,7 +1148,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -983,7 +1164,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1079,7 +1260,7 @@ _zmtop() {
             fi
             case "${prev}" in
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1095,7 +1276,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1137,7 +1318,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1187,7 +1368,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --at)
@@ -1259,7 +1440,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -1289,7 +1470,7 @@ _zmtop() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --at)
@@ -1320,18 +1501,26 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__ps)
-            opts="-r -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --cgroup --config --proc-root --from --help"
+            opts="-u -p -r -n -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --every --count --all --at --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --by)
                     COMPREPLY=($(compgen -W "command user unit container pod cgroup family mapping" -- "${cur}"))
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1346,8 +1535,12 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json ndjson csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
                     return 0
                     ;;
                 --every)

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_zmtop_global_optspecs
-    string join \n interval= f/filter= view= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= cgroup= config= proc-root= h/help V/version
+    string join \n interval= f/filter= u= p= view= by= sort= r/reverse columns= units= no-color theme= ascii no-mouse tree readonly pick log= cgroup= config= proc-root= h/help V/version
 end
 
 function __fish_zmtop_needs_command
@@ -26,6 +26,8 @@ end
 
 complete -c zmtop -n "__fish_zmtop_needs_command" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -s f -l filter -d 'Show only rows that match the filter' -r
+complete -c zmtop -n "__fish_zmtop_needs_command" -s u -d 'List only processes of this user, as user:NAME does' -r
+complete -c zmtop -n "__fish_zmtop_needs_command" -s p -d 'List only these processes, as pid:N does' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -l view -d 'Start with the view that W saved under this name: its columns, order, grouping and filter' -r
 complete -c zmtop -n "__fish_zmtop_needs_command" -l by -d 'Group by command, user, unit, container, pod, cgroup or family; `process` disables grouping' -r -f -a "command\t''
 user\t''
@@ -105,6 +107,8 @@ unread\t''
 command\t''
 cmdline\t''
 count\t''
+orphans\t''
+count_pace\t''
 shared_pss\t''
 avg_pss\t''
 cg_current\t''
@@ -158,7 +162,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "ps" -d 'Print a table o
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the mappings of processes, summed by name'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
@@ -168,6 +172,8 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Print a JSO
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Generate shell completions'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s u -d 'List only processes of this user, as user:NAME does' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s p -d 'List only these processes, as pid:N does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l by -d 'Sum by command, user, unit, container, pod, cgroup, family or mapping' -r -f -a "command\t''
 user\t''
 unit\t''
@@ -247,6 +253,8 @@ unread\t''
 command\t''
 cmdline\t''
 count\t''
+orphans\t''
+count_pace\t''
 shared_pss\t''
 avg_pss\t''
 cg_current\t''
@@ -271,10 +279,11 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l top -d 'List at most N rows' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s n -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
@@ -282,7 +291,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: u
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with the sum over itself and its descendants'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-color -d 'Use no colours'
@@ -299,14 +308,15 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -341,8 +351,9 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -365,8 +376,9 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -397,15 +409,16 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, pod, cgroup or family instead' -r -f -a "command\t''
@@ -422,16 +435,17 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, json or ndjson, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all rows with enough data, not only growing ones'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if that cannot be known yet'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)' -r
@@ -458,6 +472,8 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Sen
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Read the password of --user from FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'For https, trust the certificates in FILE instead of the system\'s' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s u -d 'List only processes of this user, as user:NAME does' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s p -d 'List only these processes, as pid:N does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
 dpss\t''
 swap\t''
@@ -529,6 +545,8 @@ unread\t''
 command\t''
 cmdline\t''
 count\t''
+orphans\t''
+count_pace\t''
 shared_pss\t''
 avg_pss\t''
 cg_current\t''
@@ -607,8 +625,9 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -694,6 +713,8 @@ unread\t''
 command\t''
 cmdline\t''
 count\t''
+orphans\t''
+count_pace\t''
 shared_pss\t''
 avg_pss\t''
 cg_current\t''
@@ -720,8 +741,9 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -799,6 +821,8 @@ unread\t''
 command\t''
 cmdline\t''
 count\t''
+orphans\t''
+count_pace\t''
 shared_pss\t''
 avg_pss\t''
 cg_current\t''
@@ -825,8 +849,9 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
-json\t'One object. `ps` without --columns, --by or --tree writes a snapshot that --from can read'
-ndjson\t'One object per line; with --every, one per interval'
+json\t'One object'
+rows\t'One object on a line for each row, such as a process: jq .pid'
+ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -837,13 +862,16 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "path" -d 'Print the path of the settings file'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "default" -d 'Print the default settings with explanations'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -s h -l help -d 'Print help'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "path" -d 'Print the path of the settings file'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "default" -d 'Print the default settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap theme test-alert help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
@@ -852,10 +880,19 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from keymap" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from keymap" -s h -l help -d 'Print help'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -s h -l help -d 'Print help'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the default settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -s h -l help -d 'Print help'
@@ -867,7 +904,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and who has it open'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
@@ -884,3 +921,6 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcom
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print the default settings with explanations'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell'

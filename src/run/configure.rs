@@ -58,17 +58,14 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 writeln!(out, "{name}")?;
             }
         }
-        ConfigAction::Theme { name: Some(name) } => match theme::SHIPPED.iter().find(|(known, _)| known == name) {
-            Some((_, text)) => out.write_all(text.as_bytes())?,
-            None => {
-                writeln!(
-                    err,
-                    "zmtop: {}",
-                    unknown("theme", name, theme::SHIPPED.map(|(name, _)| name))
-                )?;
+        ConfigAction::Theme { name: Some(name) } => {
+            let Some((_, text)) = theme::SHIPPED.iter().find(|(known, _)| known == name) else {
+                let known = theme::SHIPPED.map(|(name, _)| name);
+                writeln!(err, "zmtop: {}", unknown("theme", name, known))?;
                 return Ok(Exit::Usage);
-            }
-        },
+            };
+            out.write_all(text.as_bytes())?;
+        }
         ConfigAction::TestAlert { name } => return test_alert(name, explicit, env, out, err),
         ConfigAction::Path => {
             let Some(path) = explicit.map(Path::to_path_buf).or_else(|| env.config_file()) else {

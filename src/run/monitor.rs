@@ -124,15 +124,12 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         terminal::ask(decoder::BACKGROUND_QUERY).context("cannot write to the terminal")?;
     }
 
-    let failed = send.clone();
     let readonly = config.settings.ui.readonly;
-    let notifiers = Notifiers::new(readonly, failed);
+    let notifiers = Notifiers::new(readonly, send.clone());
     notifiers.replace(config.settings.alerts.clone());
-    let watched = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended));
-    if let Err(error) = watched {
-        config
-            .warnings
-            .push(format!("changes of the config are not seen: {error}"));
+    if let Err(error) = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended)) {
+        let what = format!("changes of the config are not seen: {error}");
+        config.warnings.push(what);
     }
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);
@@ -223,7 +220,7 @@ struct Screen {
     mouse: bool,
     /// The file that `W` saves to; `None` if there is no place for it.
     config_path: Option<PathBuf>,
-    /// The settings at the start, which a view changes in part.
+    /// The settings of the config, which a view changes in part.
     settings: Settings,
     env: Env,
     ended: Arc<AtomicBool>,
@@ -337,6 +334,7 @@ impl Screen {
                 if let Some(theme) = config.if_light.take().filter(|_| self.is_light == Some(true)) {
                     config.theme = theme;
                 }
+                self.settings.clone_from(&config.settings);
                 Some(Event::Config(Ok(config)))
             }
             Input::Event(event) => Some(event),

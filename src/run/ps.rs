@@ -137,17 +137,17 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
             print_once(&plan, snapshot, Some(&history))
         }
         (None, Some(every)) => repeat(&plan, every, env),
-        (None, None) => match plan.over_time() {
-            Some(asked) => print_with_past(&plan, asked, env),
-            None => {
-                let one_shot = plan.is_plain().then(|| one_shot::scan(&plan.sampling, plan.needs));
-                let snapshot = match one_shot.flatten() {
-                    Some(snapshot) => Arc::new(snapshot),
-                    None => snapshot::scan(plan.scanner())?,
-                };
-                print_once(&plan, snapshot, None)
+        (None, None) => {
+            if let Some(asked) = plan.over_time() {
+                return print_with_past(&plan, asked, env);
             }
-        },
+            let one_shot = plan.is_plain().then(|| one_shot::scan(&plan.sampling, plan.needs));
+            let snapshot = match one_shot.flatten() {
+                Some(snapshot) => Arc::new(snapshot),
+                None => snapshot::scan(plan.scanner())?,
+            };
+            print_once(&plan, snapshot, None)
+        }
     }
 }
 
@@ -670,11 +670,11 @@ impl Report for PsReport<'_> {
         Document::Object(self.row_table().document(&columns))
     }
 
-    /// Returns the rows as objects. In a series of tables, each begins with its time.
+    /// Returns the rows as objects. In a series of tables, each begins with `at`, its time: a column has the id `time`.
     fn rows(&self) -> Vec<Object<'_>> {
         let rows = self.row_table().objects(&self.columns());
         let time = time_text(self.rows.source.snapshot.time);
-        let timed = |row| Object::default().put("time", time.clone()).extend(row);
+        let timed = |row| Object::default().put("at", time.clone()).extend(row);
         match self.plan.every {
             Some(_) => rows.into_iter().map(timed).collect(),
             None => rows,
@@ -687,7 +687,7 @@ impl Report for PsReport<'_> {
         let DataTable { mut names, mut rows } = self.row_table().table(self.columns());
         if self.plan.every.is_some() {
             if let Some(names) = &mut names {
-                names.insert(0, "time");
+                names.insert(0, "at");
             }
             let time = time_text(self.rows.source.snapshot.time).into_bytes();
             rows = Box::new(rows.map(move |mut row| {

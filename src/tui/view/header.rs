@@ -318,7 +318,8 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
         sum.push((sign(glyph), style));
         sum.push((format!("{label} {}", amount(n)), theme.text));
     }
-    line.spans(62, sum);
+    // In a cgroup, the figures of the host matter more.
+    line.spans(if s.scope.is_some() { 57 } else { 62 }, sum);
     line.labeled(
         49,
         &format!("  {}", sign(mark)),

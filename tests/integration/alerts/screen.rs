@@ -124,7 +124,7 @@ fn the_list_tells_what_is_and_what_was() {
         ],
         "{picture}"
     );
-    session.keys("j j j j j j Esc");
+    session.keys("Down Down Down Down Down Down Esc");
     assert!(!session.picture().contains(" ago  fired"));
 }
 
@@ -209,30 +209,30 @@ fn a_rule_is_shown_as_it_was_written_and_enter_goes_to_the_row() {
     let event = picture.lines().find(|line| line.contains("fired    grows")).unwrap();
     assert!(event.contains("growth +") && event.contains("M/min"), "{picture}");
     assert!(!event.contains("/s"), "{picture}");
-    session.keys("G");
+    session.keys("End");
     let mut seen = String::new();
     for _ in 0..5 {
-        seen += &session.keys("k").picture();
+        seen += &session.keys("Up").picture();
     }
     assert!(
         seen.contains(r#"grows: on = "process", when = "growth>1M/min""#),
         "{seen}"
     );
     let is_selected = |session: &mut Session, rule: &str| session.picture().contains(&format!("{rule}: on = "));
-    session.keys("g");
+    session.keys("Home");
     for _ in 0..5 {
         if !is_selected(&mut session, "grows") {
-            session.keys("j");
+            session.keys("Down");
         }
     }
     session.keys("Enter");
     assert_eq!(session.selected(), Some(7));
     assert!(session.app.screen.panel_open && session.app.modal.is_none());
     // The system is on the page of memory.
-    session.keys("Esc ! g");
+    session.keys("Esc ! Home");
     for _ in 0..5 {
         if !is_selected(&mut session, "tight") {
-            session.keys("j");
+            session.keys("Down");
         }
     }
     session.keys("Enter");
@@ -246,7 +246,7 @@ fn an_event_of_a_process_that_ended_says_so() {
         .tick(1, rows(50))
         .tick(1, rows(150))
         .tick(1, vec![process_with(8, 50)]);
-    session.keys("! G Enter");
+    session.keys("! End Enter");
     let picture = session.picture();
     assert!(picture.contains("that process has ended"), "{picture}");
 }

@@ -54,7 +54,9 @@ fn root_with_a_kept_home_runs_no_program_of_another_users_config_and_says_so() {
     pty.wait("the list says it", |s| {
         s.contains(" Alerts ") && s.contains("belongs to user 65534")
     });
-    pty.send("qq");
+    pty.send("\x1b");
+    pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+    pty.send("q");
     pty.wait("the line on stderr", |s| {
         s.contains("zmtop: the config's programs and log")
     });

@@ -29,7 +29,7 @@ const REPORTS: [Report; 7] = [
         column: "pss",
         misspelt: "psss",
         title: "PSS",
-        list: &["processes"],
+        list: &["rows"],
         nothing: Some("cmd:nobody"),
     },
     Report {
@@ -167,7 +167,7 @@ fn every_report_names_the_nearest_column_to_a_wrong_one() {
             assert!(err.contains(expected), "{line}: {err}");
         };
         let (right, wrong) = (report.column, report.misspelt);
-        let expected = format!("unknown column `{wrong}`; did you mean `{right}`? Known: ");
+        let expected = format!("unknown column `{wrong}`; did you mean `{right}`?");
         refused(&format!("--sort {wrong}"), &format!("--sort: {expected}"));
         refused(&format!("--sort -{wrong}"), &format!("--sort: {expected}"));
         refused(&format!("--columns {right},{wrong}"), &format!("--columns: {expected}"));

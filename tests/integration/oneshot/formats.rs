@@ -59,7 +59,7 @@ fn json_has_one_shape_whatever_columns_are_chosen() {
         let text = document.to_string();
         assert!(!text.contains("\\u0000"), "{text}");
     }
-    assert_eq!(all["rows"][0]["command"], "[cat]");
+    assert_eq!(all["rows"][0]["command"], "worker --serve");
     assert_eq!(some["rows"][0].get("user"), None);
 }
 
@@ -79,7 +79,7 @@ fn rows_are_a_line_a_process() {
     assert_eq!(pids, [7]);
     let timed = lines("--format rows --every 100ms --count 2");
     assert_eq!(timed.len(), 4);
-    assert!(timed[0]["time"].is_string() && timed[0]["time"] != timed[3]["time"]);
+    assert!(timed[0]["at"].is_string() && timed[0]["at"] != timed[3]["at"]);
     assert_eq!(lines("--format rows --by user")[0]["count"], 2);
 }
 
@@ -124,7 +124,7 @@ fn csv_has_the_ids_of_the_columns_over_plain_figures() {
 fn again_and_again_each_line_has_its_time() {
     let (code, out, _) = said(&tree(), "--format csv --columns pid --every 100ms --count 2");
     let lines: Vec<_> = out.lines().collect();
-    assert_eq!((code, lines.len(), lines[0]), (Some(0), 5, "time,pid"));
+    assert_eq!((code, lines.len(), lines[0]), (Some(0), 5, "at,pid"));
     assert!(lines[1].contains('T') && lines[1].ends_with(",7"), "{out}");
     assert_ne!(lines[1], lines[3]);
     let (code, out, _) = said(&tree(), "--format ndjson --every 100ms --count 3");

@@ -33,7 +33,9 @@ fn capture(place: &Path, pids: &[u32]) {
 fn rows<'a>(rows: impl Iterator<Item = Vec<&'a str>>, counts: usize, unit: u64) -> BTreeMap<String, Vec<u64>> {
     let mut all = BTreeMap::new();
     for row in rows {
-        let name = row[0].replace("<anonymous>", "[anon]");
+        let name = row[0]
+            .replace("<anonymous>", "[anon]")
+            .replace("/dev/zero", "[shared anonymous memory]");
         let name = name.split_whitespace().next().unwrap().chars().take(40).collect();
         let sums = all.entry(name).or_insert_with(|| vec![0; row.len() - 1]);
         for (at, text) in row[1..].iter().enumerate() {

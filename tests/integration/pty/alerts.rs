@@ -49,7 +49,7 @@ run = ["/nowhere/at/all"]
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     pty.wait_for("gone     sleeper");
-    pty.send("q");
+    pty.send("\x1b");
     pty.wait("the list is closed", |s| !s.contains(" Alerts "));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
@@ -150,6 +150,8 @@ run = ["/bin/sh", "-c", "cat >> \"$0\"", "{out}"]
     // And the screen shows it once it can.
     pty.send("!");
     pty.wait("the list", |s| s.contains(" Alerts ") && s.contains("gone     sleeper"));
-    pty.send("qq");
+    pty.send("\x1b");
+    pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+    pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }

@@ -21,7 +21,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
     pty.wait_for("Σ 1 of");
     pty.send("\r");
     pty.wait_for("what it maps");
-    pty.send("c");
+    pty.send("r");
     pty.wait_for("Nothing else changes.");
     pty.send("\r");
     pty.wait_for("touches from now on");
@@ -29,8 +29,8 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
         let line = screen
             .lines()
             .find(|line| line.contains("[anon]") && line.contains(" anon "));
-        // GROWTH, NOW, COLD.
-        let cold = line.and_then(|line| line.split_whitespace().nth(2)?.strip_suffix('M'));
+        // GROWTH, PSS, RSS, SWAP, COLD.
+        let cold = line.and_then(|line| line.split_whitespace().nth(4)?.strip_suffix('M'));
         let mib = cold.and_then(|n| n.parse::<f64>().ok());
         mib.is_some_and(|mib| (low..high).contains(&mib)) && screen.contains("untouched for")
     };
@@ -39,7 +39,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
     target.tell("touch 0 0 24");
     pty.wait("a quarter is cold", |screen| cold(screen, 7.0, 12.0));
     // Pressed again it begins anew.
-    pty.send("c");
+    pty.send("r");
     pty.wait_for("Nothing else changes.");
     pty.send("\x1b");
     pty.wait("it is closed", |s| !s.contains("Nothing else changes."));

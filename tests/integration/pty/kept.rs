@@ -262,7 +262,9 @@ fn the_end_waits_for_what_w_saves() {
     let mut pty = started(home.path(), &[]);
     pty.send("S");
     pty.wait_for("▼SWAP");
-    pty.send("Wq");
+    pty.send("W");
+    pty.wait_for("saved: none");
+    pty.send("\rq");
     pty.wait_for("writing the settings");
     drop(other);
     assert_eq!(pty.exit_code(), 0);

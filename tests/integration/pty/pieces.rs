@@ -95,7 +95,7 @@ fn no_process_is_changed_by_it() {
         ("\x1b[19~", "Set the niceness"),
         ("i", "Set the niceness"),
         ("o", "Set oom_score_adj"),
-        ("c", "Hot and cold"),
+        ("r", "Hot and cold"),
         ("\x1b[20~", "Send a signal"),
     ] {
         assert!(!pty.text().contains(title), "{}", pty.text());

@@ -340,7 +340,7 @@ fn the_help_of_a_metric_speaks_of_metrics_and_not_of_the_screen() {
             assert!(!help.contains(word), "{metric}: {word}: {help}");
         }
         let words = help.split(|c: char| !c.is_alphanumeric() && c != '%');
-        for word in words.filter(|word| !known.contains(word) && word.chars().all(|c| c.is_uppercase())) {
+        for word in words.filter(|word| !known.contains(word) && word.chars().all(char::is_uppercase)) {
             assert!(!titles.contains(&word), "{metric}: {word}: {help}");
         }
     }

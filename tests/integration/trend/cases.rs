@@ -291,7 +291,7 @@ fn since_never_reaches_over_a_gap_that_nobody_saw() {
     let since = |points: &[Point]| {
         watched(points)
             .seen_since()
-            .map(|since| since.as_secs() as i64 - at(0).as_secs() as i64)
+            .map(|since| since.as_secs().cast_signed() - at(0).as_secs().cast_signed())
     };
     // Level, then nobody looks for ten minutes, then it grows.
     let late = |s: u64| 200 * MB + s.saturating_sub(3000) * MB;

@@ -244,7 +244,7 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         let mut session = with_mappings(width, height);
         let mut seen = session.keys("m").picture();
         for _ in 0..60 {
-            seen += &session.keys("j").picture();
+            seen += &session.keys("Down").picture();
         }
         for at in 0..50 {
             assert!(
@@ -252,7 +252,7 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
                 "{at} at {width}×{height}"
             );
         }
-        session.keys("g");
+        session.keys("Home");
         assert!(session.picture().contains("[heap]"));
         session.keys("Enter");
         assert!(
@@ -260,7 +260,7 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
             "{}",
             session.picture()
         );
-        session.keys("j Enter");
+        session.keys("Down Enter");
         assert!(session.app.modal.is_none());
         assert_eq!(session.app.query.filter.text, r#"maps:"[shared anonymous memory] 21""#);
         assert_eq!(session.app.rows.matching, 2);

@@ -76,7 +76,7 @@ fn a_subtree_is_tagged_with_one_key_and_all_that_match_with_another() {
     session.keys("- c");
     assert_eq!(session.app.tables.tags.len(), 4);
     assert!(
-        session.picture().contains("tagged 900 and 3 below"),
+        session.picture().contains("tagged 900 and 3 processes below"),
         "{}",
         session.picture()
     );
