@@ -123,7 +123,7 @@ fn every_row_is_judged_in_turn_within_the_memory_bound() {
 fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
     let (rows, without, _) = watch_many(
         HistoryConfig {
-            max_memory: if long() { 26 << 20 } else { 13 << 20 },
+            max_memory: if long() { 27 << 20 } else { 13 << 20 },
             ..HistoryConfig::with_window(WINDOW)
         },
         4000,

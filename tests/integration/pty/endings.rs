@@ -96,7 +96,7 @@ fn a_limit_on_the_size_of_files_ends_nothing() {
     pty.send("q");
     pty.wait("it is closed", |s| !s.contains(" Help"));
     pty.send("q");
-    pty.wait_for("after ");
+    pty.wait_for("ended ");
     assert!(pty.text().contains("ended 0"), "{}", pty.text());
     assert_given_back(&pty);
 }
