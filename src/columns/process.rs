@@ -804,7 +804,7 @@ pub static COLUMNS: &[Entry] = &[
     // Hot and cold memory, of processes that the user asked for.
     Entry::bytes("hot", "HOT", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.hot))))
         .help(
-            "The working set: resident pages that the process touched since c was pressed (COLDFOR ago). A huge page counts \
+            "The working set: resident pages that the process touched since `r` was pressed (COLDFOR ago). A huge page counts \
              in full. Kernel: Referenced in smaps, after clear_refs.",
         )
         .additive(false)
@@ -812,7 +812,7 @@ pub static COLUMNS: &[Entry] = &[
         .needs(REFERENCED),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
-            "Resident pages that the process did not touch since c was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+            "Resident pages that the process did not touch since `r` was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes)

@@ -5,7 +5,7 @@
 //!  Filter  pss>x  cmd:postgres  12 match           the text, and a note
 //! ```
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -261,7 +261,8 @@ impl Modal for Prompt {
 
     fn is_left_by(&self, key: KeyEvent) -> bool {
         let edits = match key.code {
-            KeyCode::Char(c) => c.is_ascii_digit() || !key.modifiers.is_empty(),
+            // A capital letter comes with Shift.
+            KeyCode::Char(c) => c.is_ascii_digit() || !(key.modifiers - KeyModifiers::SHIFT).is_empty(),
             KeyCode::Backspace | KeyCode::Enter | KeyCode::Esc => true,
             _ => false,
         };

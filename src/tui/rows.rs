@@ -135,6 +135,11 @@ fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
 /// Finds the selection of each table among its rows. It moves from a process to the row that it was folded into, and from a folded
 /// row that is gone to its first process.
 fn reselect(app: &mut App, snapshot: &Snapshot) {
+    // The panel must not pass to the neighbour of a process that ended: its figures would be taken for those of the process.
+    if let Some(id) = app.panel_process().filter(|id| snapshot.row(*id).is_none()) {
+        app.screen.panel_open = false;
+        app.screen.fail(format!("{} has ended: its details are closed", id.pid));
+    }
     let (height, follow) = (app.rows_shown(), app.tables.follow);
     let folds = &app.rows.folds;
     for table in app.tables.shown_mut() {
@@ -187,13 +192,13 @@ fn order(app: &App, snapshot: &Snapshot, selection: &Selection) -> Vec<Vec<RowRe
     tables.collect()
 }
 
-/// Returns the query for the rows, without an order.
 /// Returns the processes that match the filter, also those that the table does not show because they are folded.
 pub(super) fn matching(app: &App, snapshot: &Snapshot) -> Vec<Identity> {
     let source = app.row_source(snapshot);
     crate::query::matching(&source, &query(app))
 }
 
+/// Returns the query for the rows, without an order.
 pub(super) fn query(app: &App) -> Query<'_> {
     Query {
         by: app.query.scope.grouped_by(),

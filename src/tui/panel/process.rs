@@ -120,7 +120,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
         Err(Missing::NotAsked) => return None,
         Err(Missing::Pending) => {
             let wait = units::span_exact(app.config.settings.sampler.cold_interval);
-            let text = format!(" hot and cold: first measured {wait} after c was pressed");
+            let text = format!(" hot and cold: first measured {wait} after it was asked for");
             return Some(StatusLine::of(text, theme.dim));
         }
         Err(why) => return Some(StatusLine::of(format!(" hot and cold: {why}"), theme.warning)),

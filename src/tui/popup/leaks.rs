@@ -22,7 +22,7 @@ use crate::group::RowKey;
 use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
-use crate::trend::{Metric, Verdict};
+use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
 use crate::tui::navigation::show_row;
 use crate::tui::popup::Popup;
@@ -127,8 +127,16 @@ impl Popup for LeakList {
             return;
         }
         let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
-            let text = " nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16";
-            return draw_line(buf, area, text, theme.dim);
+            let seen = app
+                .engine
+                .history
+                .known_since()
+                .map(|since| app.engine.history.elapsed_since(since));
+            let text = match seen.filter(|seen| *seen >= MIN_LEAK_OBSERVED) {
+                Some(seen) => format!(" nothing grows or leaks now; watched for {}", units::span(seen)),
+                None => " nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16".into(),
+            };
+            return draw_line(buf, area, &text, theme.dim);
         };
         let width = usize::from(area.width);
         // A row of a fleet is no process.

@@ -271,3 +271,19 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         assert!(width < 100 || picture.contains("are not known: "), "{picture}");
     }
 }
+
+#[test]
+fn it_does_not_pass_to_the_neighbour_of_a_process_that_ended() {
+    let mut session = session();
+    session.keys("Enter");
+    let shown = session.selected().unwrap();
+    let mut rows = busy(1);
+    rows.retain(|row| row.id.pid != shown);
+    session.tick(1, rows);
+    assert!(!session.app.shows_panel());
+    let picture = session.picture();
+    assert!(
+        picture.contains(&format!("{shown} has ended: its details are closed")),
+        "{picture}"
+    );
+}

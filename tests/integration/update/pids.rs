@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use zmtop::config::Action;
 use zmtop::sampler::mappings::Mappings;
 use zmtop::tui::Event;
@@ -56,8 +57,12 @@ fn digits_at_once_jump_to_a_pid() {
     assert_eq!(session.selected(), Some(901));
     session.keys("Backspace");
     assert_eq!(session.selected(), Some(900), "the first of these");
-    // Another key leaves the input and does what it does.
-    session.keys("Home");
+    // Another key leaves the input and does what it does, also a capital letter.
+    session.keys("Space").types("90");
+    assert_eq!(session.app.tables.tags.len(), 1);
+    session.feed(Event::Key(KeyEvent::new(KeyCode::Char('U'), KeyModifiers::SHIFT)));
+    assert!(session.app.modal.is_none() && session.app.tables.tags.is_empty());
+    session.types("90").keys("Home");
     assert_eq!(session.app.tables.current().list.cursor, 0);
     session.types("401").keys("/");
     assert!(session.picture().contains("Filter"), "{}", session.picture());

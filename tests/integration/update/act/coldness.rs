@@ -105,7 +105,7 @@ fn what_was_found_is_in_the_columns_and_in_the_panel() {
     }
     session.app.screen.size = (120, 40);
     session.keys("Enter");
-    assert!(session.picture().contains("first measured 1m after c was pressed"));
+    assert!(session.picture().contains("first measured 1m after it was asked for"));
     session.feed(Event::Inspected(id(900), std::sync::Arc::new(Ok(heap(430, 18)))));
     assert!(!session.line("GROWTH").contains("COLD"));
     let found = Coldness::new(&heap(430, 18), Duration::from_secs(600));
