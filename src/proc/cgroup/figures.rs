@@ -94,17 +94,22 @@ fn read_limits(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
     }
 }
 
+/// Reads memory and swap. Swap is not read again if the memory is the same to the byte: swapping changes both.
 fn read_usage(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
+    let file: &[u8] = match version {
+        Version::V1 => b"memory.usage_in_bytes",
+        Version::V2 => b"memory.current",
+    };
+    let before = std::mem::replace(&mut figures.current, read_file(dir, file, figure));
+    if figures.current.is_ok() && figures.current == before && figures.swap.is_ok() {
+        return;
+    }
     match version {
         Version::V1 => {
-            figures.current = read_file(dir, b"memory.usage_in_bytes", figure);
             let both = read_file(dir, b"memory.memsw.usage_in_bytes", figure);
             figures.swap = both.and_then(|both| Ok(both.saturating_sub(figures.current?)));
         }
-        Version::V2 => {
-            figures.current = read_file(dir, b"memory.current", figure);
-            figures.swap = read_file(dir, b"memory.swap.current", figure);
-        }
+        Version::V2 => figures.swap = read_file(dir, b"memory.swap.current", figure),
     }
 }
 
