@@ -164,7 +164,8 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
         own_pid: Some(std::process::id()),
         ..plan.history()
     });
-    complain(&past.resume(&mut history, &snapshot).map_err(refused)?);
+    let past = past.resume(&mut history, &snapshot).map_err(refused)?;
+    complain(&format!("judged with {past}"));
     history.push(&snapshot);
     history.judge_all();
     print_once(plan, snapshot, Some(&history))
@@ -503,8 +504,8 @@ async fn tables(plan: &Plan<'_>, every: Duration, env: &Env, stop: &Notify) -> R
         };
         // Format the whole table before writing any of it, so that no line is written partially.
         let mut text = Vec::new();
-        if let Some(note) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
-            complain(&note);
+        if let Some(past) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
+            complain(&format!("judged with {past}"));
         }
         history.push(&snapshot);
         let done = printer.print(&mut text, &snapshot, Some(&history));
