@@ -190,6 +190,17 @@ impl Filter {
         fields
     }
 
+    /// Returns the names and uids of users that it names, as they are typed.
+    pub fn users(&self) -> Vec<String> {
+        let mut users = Vec::new();
+        self.each_condition(|condition| {
+            if let Condition::User(user) = condition {
+                users.extend_from_slice(&user.typed);
+            }
+        });
+        users
+    }
+
     fn each_condition(&self, mut call: impl FnMut(&Condition)) {
         if let Some(root) = &self.root {
             root.has(&mut |condition| {

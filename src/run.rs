@@ -150,9 +150,14 @@ fn print(report: &dyn Report, format: Format) -> Exit {
 /// Size of the stdout buffer, in bytes. A table with a few hundred rows is written in one system call.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
+/// Parses the filter of the settings. Reports on stderr a size that lacks a unit.
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
-    filter.map_err(|error| UsageError::option("FILTER", error.to_string()))
+    let filter = filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?;
+    if let Some(remark) = filter.remark() {
+        complain(&remark);
+    }
+    Ok(filter)
 }
 
 fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {

@@ -44,6 +44,8 @@ pub(super) enum TextCondition {
 /// Whole user names, or uids.
 #[derive(Clone, Debug)]
 pub(super) struct UserCondition {
+    /// The names and uids as they are typed.
+    pub(super) typed: Vec<String>,
     pub(super) names: Vec<String>,
     pub(super) uids: Vec<u32>,
     pub(super) uid_column: Option<usize>,

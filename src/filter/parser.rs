@@ -213,6 +213,7 @@ impl<'a> Parser<'a> {
             value.text.split(',').filter(|name| !name.is_empty()).collect()
         };
         UserCondition {
+            typed: names.iter().map(|name| (*name).to_owned()).collect(),
             uids: names.iter().filter_map(|name| name.parse().ok()).collect(),
             names: names.into_iter().map(fold).collect(),
             uid_column: self.schema.figure("uid").map(|(column, _)| column),

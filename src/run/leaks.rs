@@ -221,6 +221,20 @@ fn covered(history: &History, now: Duration) -> Duration {
         .map_or(Duration::ZERO, |since| now.saturating_sub(since))
 }
 
+/// Returns the line that announces how long it will watch. `past` describes the past that it continues, or has the reason
+/// why it continues none; `known` is the time that the past covers.
+pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Duration) -> String {
+    let watching = format!("watching for {}; Ctrl-C reports", span_exact(time));
+    match past {
+        None => watching,
+        Some(Err(why)) => format!("{why}; {watching}"),
+        Some(Ok(past)) if is_short(known, Duration::ZERO) => {
+            format!("{past}, is too short to judge: {} are known; {watching}", span(known))
+        }
+        Some(Ok(past)) => format!("continues {past}; {watching}"),
+    }
+}
+
 /// Looks once, if no time to watch was asked for and the past that the monitor keeps is long enough to judge.
 fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Failure> {
     let is_timed = args.time.is_some() || args.interval.is_some();
@@ -231,7 +245,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES));
     let snapshot = snapshot::scan(scanner)?;
     let mut history = plan.new_history(Some(std::process::id()));
-    let Ok(note) = past.resume(&mut history, &snapshot) else {
+    let Ok(past) = past.resume(&mut history, &snapshot) else {
         return Ok(None);
     };
     plan.push(&mut history, &snapshot);
@@ -239,7 +253,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     if is_short(watched, Duration::ZERO) {
         return Ok(None);
     }
-    complain(&format!("{note}; --for TIME watches on"));
+    complain(&format!("judged with {past}; --for TIME watches on"));
     Ok(Some(Observed {
         snapshot,
         history,
@@ -339,14 +353,13 @@ impl<'a> Watch<'a> {
         if let Err(why) = &snapshot.processes {
             return ControlFlow::Break(format!("the processes cannot be listed: {why}"));
         }
-        if let Some(note) = self
-            .past
-            .take()
-            .and_then(|past| past.resume(&mut self.history, &snapshot).ok())
-        {
-            complain(&note);
-        }
+        let past = self.past.take();
+        let past = past.map(|past| past.resume(&mut self.history, &snapshot));
         self.plan.push(&mut self.history, &snapshot);
+        if self.last.is_none() {
+            let known = covered(&self.history, snapshot.monotonic);
+            complain(&opening(past, known, self.plan.time));
+        }
         if snapshot.monotonic.saturating_sub(self.looked) >= LOOK_INTERVAL {
             self.looked = snapshot.monotonic;
             let found = suspects(&self.history, &snapshot, self.query());

@@ -53,8 +53,8 @@ impl Past {
         self
     }
 
-    /// Continues the past in a history that has no snapshot yet and that gets this one first. Returns a note that says from
-    /// when the past is.
+    /// Continues the past in a history that has no snapshot yet and that gets this one first. Returns the words for the past,
+    /// with its end: `the past that the monitor kept until …`.
     ///
     /// # Errors
     /// It is of another boot or ended too long ago. The text says so.
@@ -72,7 +72,7 @@ impl Past {
         let until = first.time.checked_sub(gap).unwrap_or(SystemTime::UNIX_EPOCH);
         history.resume(self.0);
         Ok(format!(
-            "judged with the past that the monitor kept until {}, {} ago",
+            "the past that the monitor kept until {}, {} ago",
             local_time(until),
             span(gap)
         ))

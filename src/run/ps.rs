@@ -19,12 +19,14 @@ use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, writte
 use crate::cli::{
     CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set,
 };
-use crate::columns::{Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter};
+use crate::columns::{
+    AppliesTo, COLUMNS, Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter,
+};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig, kills};
-use crate::model::{Missing, Snapshot};
+use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
@@ -35,6 +37,7 @@ use crate::record::{Record, time_text};
 use crate::sampler::mappings::{self, Shared};
 use crate::sampler::{self, Options, Scanner, one_shot};
 use crate::source::At;
+use crate::text;
 use crate::trend::MIN_LEAK_OBSERVED;
 use crate::units::{self, Units, counted};
 
@@ -164,7 +167,8 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
         own_pid: Some(std::process::id()),
         ..plan.history()
     });
-    complain(&past.resume(&mut history, &snapshot).map_err(refused)?);
+    let past = past.resume(&mut history, &snapshot).map_err(refused)?;
+    complain(&format!("judged with {past}"));
     history.push(&snapshot);
     history.judge_all();
     print_once(plan, snapshot, Some(&history))
@@ -172,6 +176,7 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
 
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
     let snapshot = readable(snapshot, plan.is_live())?;
+    plan.check_named(&snapshot)?;
     if let Some(what) = unread_mappings(&plan.filter, &snapshot) {
         complain(&what);
     }
@@ -236,7 +241,7 @@ impl<'a> Plan<'a> {
     fn new(args: &'a PsArgs, env: &Env) -> Result<Self, UsageError> {
         let settings = configure(args, env)?;
         let filter = parse_filter(&settings)?;
-        let options = options(args, &settings, env);
+        let options = options(args, &settings, &filter, env);
         let mut sampling = scan_options(&settings.sampler, args.paths.proc_root.as_deref());
         args.scope.apply(&mut sampling)?;
         let shown = options.columns.iter().chain([&settings.ui.sort]);
@@ -319,6 +324,52 @@ impl<'a> Plan<'a> {
     /// Returns the first of them.
     fn over_time(&self) -> Option<Asked> {
         self.beyond_one_snapshot().next()
+    }
+
+    /// Checks that the users and processes exist which the options name. Notes a user of the filter that does not exist.
+    fn check_named(&self, snapshot: &Snapshot) -> Result<(), Failure> {
+        let chosen = &self.args.chosen;
+        let of_option = chosen.user.as_ref().and_then(|_| {
+            let filter = Filter::parse(&chosen.added_to(""), &COLUMNS).ok()?;
+            Some(filter.users())
+        });
+        let of_option = of_option.unwrap_or_default();
+        for user in self.filter.users() {
+            if self.may_exist(&user, snapshot) {
+                continue;
+            }
+            let what = format!("no user {}", text::safe(user.as_bytes()));
+            if of_option.contains(&user) {
+                return Err(UsageError::option("-u", what).into());
+            }
+            complain(&what);
+        }
+        let pids = chosen.pid.iter().flat_map(|pids| pids.split(','));
+        let pids: Vec<u32> = pids.filter_map(|pid| pid.parse().ok()).collect();
+        let is_gone = |pid: &&u32| !snapshot.rows().iter().any(|row| row.id.pid == **pid);
+        let gone: Vec<_> = pids.iter().filter(is_gone).map(ToString::to_string).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let what = format!("no process {}", gone.join(", "));
+        if gone.len() == pids.len() {
+            return Err(what.into());
+        }
+        complain(&what);
+        Ok(())
+    }
+
+    /// Returns false if no user of that name exists. In a file or another proc tree, only the users of its processes are
+    /// known. The name service may block, so it is asked only about a user without processes.
+    fn may_exist(&self, user: &str, snapshot: &Snapshot) -> bool {
+        let is_named = |row: &ProcessSample| match &row.facts.user {
+            Ok(name) => String::from_utf8_lossy(name).to_lowercase() == user.to_lowercase(),
+            // Here the name service decides.
+            Err(_) => !self.is_live(),
+        };
+        user.parse::<u32>().is_ok()
+            || snapshot.rows().iter().any(is_named)
+            || self.is_live() && !matches!(nix::unistd::User::from_name(user), Ok(None))
     }
 
     /// Reads the past that the monitor keeps.
@@ -439,8 +490,8 @@ fn configure(args: &PsArgs, env: &Env) -> Result<Settings, UsageError> {
     Ok(settings)
 }
 
-fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
-    let columns = match args.by {
+fn options(args: &PsArgs, settings: &Settings, filter: &Filter, env: &Env) -> TableOptions {
+    let mut columns = match args.by {
         None if args.table.columns.is_some() && args.format.has_objects() => {
             table::with_names(settings.ui.columns.clone())
         }
@@ -450,6 +501,9 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
         None if args.tree => layout::PS_TREE.to_vec(),
         None => layout::PS.to_vec(),
     };
+    if args.format == Format::Table && args.table.columns.is_none() {
+        add_used(&mut columns, settings.ui.sort, filter, args.by.is_some());
+    }
     let naming = |by| layout::ps_by(by).last().map(|id| (*id, by.title()));
     // A sum alone is read by scripts.
     let bytes = args.total_only && args.table.units.units.is_none();
@@ -463,6 +517,18 @@ fn options(args: &PsArgs, settings: &Settings, env: &Env) -> TableOptions {
         totals: !args.no_totals,
         bars: args.bars.then_some(settings.ui.sort),
         caption: None,
+    }
+}
+
+/// Adds the sort column and the columns that the filter compares, to the left of the name. A group has no figures that only
+/// processes have.
+fn add_used(columns: &mut Vec<ColumnId>, sort: ColumnId, filter: &Filter, of_groups: bool) {
+    let compared = filter.columns().into_iter().map(ColumnId);
+    for id in [sort].into_iter().chain(compared) {
+        let has_values = !of_groups || id.get().applies_to != AppliesTo::Processes;
+        if has_values && !columns.contains(&id) {
+            columns.insert(columns.len() - 1, id);
+        }
     }
 }
 
@@ -503,8 +569,11 @@ async fn tables(plan: &Plan<'_>, every: Duration, env: &Env, stop: &Notify) -> R
         };
         // Format the whole table before writing any of it, so that no line is written partially.
         let mut text = Vec::new();
-        if let Some(note) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
-            complain(&note);
+        if printer.tables == 0 {
+            plan.check_named(&snapshot)?;
+        }
+        if let Some(past) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
+            complain(&format!("judged with {past}"));
         }
         history.push(&snapshot);
         let done = printer.print(&mut text, &snapshot, Some(&history));

@@ -1,9 +1,11 @@
 //! `zmtop leaks`: how suspects are written, and what the program does with its options.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::program::tree;
 use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, process, snapshot, with_facts};
@@ -22,6 +24,7 @@ use zmtop::model::mapping::MappingKind;
 use zmtop::model::{Facts, Identity, Missing};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
+use zmtop::run::leaks::opening;
 use zmtop::trend::{Judgement, Metric, Reasons, Verdict};
 
 struct Ran {
@@ -404,6 +407,48 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
     );
     let all = check("steady-service.ndjson.zst", &["--all", "--format", "csv"]);
     assert!(all.out.contains(",steady,held,"), "{}", all.out);
+}
+
+#[test]
+fn it_announces_at_once_how_long_it_watches() {
+    let tree = tree();
+    let mut child = Command::new(ZMTOP)
+        .args(["leaks", "--for", "2m", "--proc-root"])
+        .arg(tree.root())
+        .env_clear()
+        .env("HOME", tree.path("home"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let read = BufReader::new(child.stderr.take().unwrap()).read_line(&mut line);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    read.unwrap();
+    assert_eq!(line, "zmtop: watching for 2m; Ctrl-C reports\n");
+}
+
+#[test]
+fn the_announcement_is_true_of_the_past() {
+    let minutes = |n: u64| Duration::from_secs(60 * n);
+    let line = |past, known| opening(past, minutes(known), minutes(20));
+    let past = || Some(Ok("the past that the monitor kept until 13:05, 2m03 ago".to_owned()));
+    assert_eq!(
+        line(past(), 12),
+        "the past that the monitor kept until 13:05, 2m03 ago, is too short to judge: 12m00 are known; watching for 20m; \
+         Ctrl-C reports"
+    );
+    assert_eq!(
+        line(past(), 40),
+        "continues the past that the monitor kept until 13:05, 2m03 ago; watching for 20m; Ctrl-C reports"
+    );
+    let stale = "the past that the monitor kept ends 1h ago, more than 15m";
+    assert_eq!(
+        line(Some(Err(stale.into())), 0),
+        format!("{stale}; watching for 20m; Ctrl-C reports")
+    );
 }
 
 #[test]

@@ -101,6 +101,86 @@ fn one_number_and_nothing_else() {
 }
 
 #[test]
+fn a_size_without_a_unit_gets_a_note() {
+    let tree = tree();
+    let note = "zmtop: 30 is in bytes: write 30M for MiB\n";
+    assert_eq!(
+        said(&tree, "--total-only pss>30"),
+        (Some(0), "4096000\n".into(), note.into())
+    );
+    assert_eq!(said(&tree, "--total-only pss>30K").2, "");
+}
+
+#[test]
+fn the_table_shows_what_it_is_sorted_and_filtered_by() {
+    let tree = tree();
+    let heading = |line: &str| {
+        let (code, out, err) = said(&tree, line);
+        assert!(matches!(code, Some(0 | 5)), "{line}: {err}");
+        let line = out.lines().find(|line| line.contains("SWAP") || line.contains("NAME"));
+        line.unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let growth = "PID USER SWAP USS PSS RSS GROWTH COMMAND";
+    assert_eq!(heading("growth>1M/min --every 100ms --count 1"), growth);
+    assert_eq!(heading("--sort growth --every 100ms --count 1"), growth);
+    assert_eq!(
+        heading("--tree --sort oom_score threads>0 pss>0"),
+        "PID USER SWAP USS PSS ΣPSS OOM THR COMMAND"
+    );
+    assert_eq!(
+        heading("--by user footprint>0 oom_score<3000"),
+        "N SWAP USS PSS RSS FOOTP USER"
+    );
+    // Columns that were chosen stay as they are, and so do those that scripts read.
+    assert_eq!(heading("--columns pid,comm --sort oom_score threads>0"), "PID NAME");
+    let (_, csv, _) = said(&tree, "--format csv --sort oom_score threads>0");
+    assert_eq!(csv.lines().next(), said(&tree, "--format csv").1.lines().next());
+}
+
+#[test]
+fn users_and_processes_that_do_not_exist_are_named() {
+    let tree = tree();
+    for every in ["", " --every 100ms --count 1"] {
+        let said = |line: &str| said(&tree, &format!("{line}{every}"));
+        let (code, out, err) = said("-u root,nobdy");
+        assert_eq!(
+            (code, out.as_str(), err.as_str()),
+            (Some(2), "", "zmtop: -u: no user nobdy\n")
+        );
+        let (code, out, err) = said("user:Nobdy");
+        assert_eq!((code, err.as_str()), (Some(0), "zmtop: no user Nobdy\n"));
+        assert!(out.contains("0 processes"), "{out}");
+        let (code, out, err) = said("-p 99999999");
+        assert_eq!(
+            (code, out.as_str(), err.as_str()),
+            (Some(3), "", "zmtop: no process 99999999\n")
+        );
+        // The others are listed.
+        let (code, out, err) = said("-p 7,8,9");
+        assert_eq!((code, err.as_str()), (Some(0), "zmtop: no process 8, 9\n"));
+        assert!(out.contains("1 process\n"), "{out}");
+        // A uid needs no name, and an existing process may fail to pass the rest of the filter.
+        assert_eq!(said("-u 4242").2, "");
+        assert_eq!((said("-p 7 init").0, said("-p 7 init").2), (Some(0), String::new()));
+    }
+}
+
+#[test]
+fn a_user_without_processes_is_no_error() {
+    // Every Linux system has this user, and few have a process of it.
+    let ps = |name: &str| Command::new(ZMTOP).args(["ps", "-u", name]).output().unwrap();
+    let said = |done: &std::process::Output| String::from_utf8_lossy(&done.stderr).into_owned();
+    let done = ps("nobody");
+    assert!(done.status.success(), "{}", said(&done));
+    let done = ps("zmtop-no-such-user");
+    assert_eq!(done.status.code(), Some(2));
+    assert_eq!(said(&done), "zmtop: -u: no user zmtop-no-such-user\n");
+}
+
+#[test]
 fn without_titles_and_totals_and_as_shares_of_the_ram() {
     let tree = tree();
     let (code, out, _) = said(&tree, "-H --no-totals --percent --columns pid,pss,comm");
