@@ -13,8 +13,9 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     let new = match read {
         Ok(new) => *new,
         Err(why) => {
-            app.screen
-                .fail(format!("the config is not read again, the former one stays: {why}"));
+            // The reason comes first, as a line has little room.
+            let stays = "the former config stays (zmtop config check shows all)";
+            app.screen.fail(format!("{why}; {stays}"));
             return Vec::new();
         }
     };

@@ -218,7 +218,9 @@ struct MappingRow<'a>(Row<'a>);
 impl Filterable for MappingRow<'_> {
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         match field {
-            TextField::CommandLine | TextField::Comm | TextField::Group => self.0.text(TextField::Group),
+            TextField::CommandLine | TextField::Comm | TextField::Group | TextField::Mapped => {
+                self.0.text(TextField::Group)
+            }
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use crate::config::Action;
+use crate::text;
 use crate::tui::app::App;
 use crate::tui::widgets::draw_line;
 use crate::tui::{hints, panel};
@@ -53,7 +54,8 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         _ if footer.is_empty() => {}
         Some(message) => {
             let style = if message.bad { theme.error } else { theme.text };
-            draw_line(buf, footer, &format!(" {}", message.text), style);
+            let text = text::truncate(&format!(" {}", message.text), footer.width.into());
+            draw_line(buf, footer, &text, style);
         }
         None => hints::line(app).0.draw(footer, buf),
     }

@@ -186,6 +186,18 @@ impl App {
         }
     }
 
+    /// Returns true if the screen shows a chart, on which the span has an effect, or a page.
+    pub(in crate::tui) fn shows_span(&self) -> bool {
+        let layout = self.layout();
+        let tables = self.tables.shown().iter().zip(&layout.tables);
+        let mut placed = tables.flat_map(|(table, area)| {
+            let columns = self.place_columns(table, area.width).into_iter();
+            columns.map(|placed| table.columns[placed.index])
+        });
+        let is_other = self.pages.open().is_some() || self.shows_panel() || !layout.graph.is_empty();
+        is_other || placed.any(|id| id.get().unit == Unit::Chart)
+    }
+
     pub const fn is_narrow(&self) -> bool {
         self.screen.size.0 < NARROW_SCREEN
     }

@@ -62,6 +62,11 @@ pub trait Page: Any {
         0
     }
 
+    /// Returns the lines of the area in which the table and what is below it are scrolled.
+    fn scrolled_height(&self, app: &App, rows: usize) -> u16 {
+        self.area(app, rows).height
+    }
+
     /// Places the columns of a table drawn in `area`.
     fn grid(&self, app: &App, area: Rect) -> TableGrid;
 
@@ -158,8 +163,39 @@ impl dyn Page {
     /// Performs an action that moves the selection; returns false for another one.
     pub fn move_selection(&mut self, app: &App, action: Action) -> bool {
         let Some(to) = movement(action) else { return false };
-        self.select(app, to);
+        match action {
+            Action::PageUp | Action::PageDown if self.lines_below(app, self.keys(app).len()) > 0 => {
+                self.turn(app, action == Action::PageDown);
+            }
+            _ => self.select(app, to),
+        }
         true
+    }
+
+    /// Scrolls the table and what is below it by a page, of which one line stays in sight.
+    fn turn(&mut self, app: &App, down: bool) {
+        let keys = self.keys(app);
+        let below = self.lines_below(app, keys.len());
+        let page = usize::from(self.scrolled_height(app, keys.len()));
+        let scrolled = std::mem::take(&mut self.table_mut().scroll);
+        let rows = self.height(app, keys.len());
+        let hidden = keys.len().saturating_sub(rows);
+        let list = &mut self.table_mut().list;
+        // The heading and the total stay while rows are hidden.
+        let (top, page) = match (scrolled, list.offset) {
+            (0, offset) if offset < hidden => (offset, rows),
+            _ => (hidden + scrolled, page),
+        };
+        let by = page.saturating_sub(1).max(1);
+        let to = if down { top + by } else { top.saturating_sub(by) };
+        let to = to.min(hidden + below);
+        list.offset = to.min(hidden);
+        let at = match to.checked_sub(hidden) {
+            Some(lines @ 1..) => keys.len().saturating_sub(1) + lines,
+            _ if down => to + rows.saturating_sub(1),
+            _ => to,
+        };
+        self.place(app, &keys, at);
     }
 
     /// Performs an action that changes the order; returns false for another one.

@@ -154,8 +154,26 @@ impl MemoryPage {
         Layout::vertical([Length(lines), Fill(1)]).areas(app.layout().page)
     }
 
-    /// Returns the areas of the heading and the parts, of the total, of the figures beside the account, and of the detail.
+    /// Returns the areas of the page. If there is more than it has room for, a line says so.
     fn arrange(&self, app: &App, rows: usize) -> Areas {
+        let areas = self.arrange_with(app, rows, 0);
+        if self.excess(app, &areas) == 0 {
+            return areas;
+        }
+        self.arrange_with(app, rows, 1)
+    }
+
+    /// Returns the number of lines that can be scrolled after the last part.
+    fn excess(&self, app: &App, areas: &Areas) -> u16 {
+        match self.beside(app, areas).height {
+            0 => 0,
+            lines if areas.upper.height > 0 => lines.saturating_sub(areas.room) + areas.gap,
+            _ => 0,
+        }
+    }
+
+    /// Returns the areas of the page, with `note` lines that say whether there is more.
+    fn arrange_with(&self, app: &App, rows: usize, note: u16) -> Areas {
         let [_, page] = self.divide(app);
         let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2);
         let is_wide = page.width >= WIDE;
@@ -169,7 +187,9 @@ impl MemoryPage {
         } else {
             left.saturating_sub(1).max(MIN_DETAIL).min(page.height - MIN_ROWS)
         };
-        let [upper, detail] = Layout::vertical([Fill(1), Length(detail)]).areas(page);
+        // Without a second line, the parts have the only one.
+        let note = note.min((page.height - detail) / 2);
+        let [upper, note, detail] = Layout::vertical([Fill(1), Length(note), Length(detail)]).areas(page);
         let right = if is_wide { BESIDE_WIDTH } else { 0 };
         let [account, right] = Layout::horizontal([Fill(1), Length(right)]).areas(upper);
         let height = wanted.min(upper.height);
@@ -193,6 +213,7 @@ impl MemoryPage {
         };
         Areas {
             upper,
+            note,
             table,
             total,
             beside,
@@ -219,8 +240,10 @@ impl MemoryPage {
 
 /// The areas of the page without the lines about a cgroup.
 struct Areas {
-    /// All but the detail.
+    /// All but the note and the detail.
     upper: Rect,
+    /// The line that says how much more there is.
+    note: Rect,
     /// The heading and the parts.
     table: Rect,
     total: Rect,
@@ -286,12 +309,11 @@ impl Page for MemoryPage {
     }
 
     fn lines_below(&self, app: &App, rows: usize) -> usize {
-        let areas = self.arrange(app, rows);
-        match self.beside(app, &areas).height {
-            0 => 0,
-            lines if areas.upper.height > 0 => usize::from(lines.saturating_sub(areas.room) + areas.gap),
-            _ => 0,
-        }
+        self.excess(app, &self.arrange(app, rows)).into()
+    }
+
+    fn scrolled_height(&self, app: &App, rows: usize) -> u16 {
+        self.arrange(app, rows).upper.height
     }
 
     fn grid(&self, app: &App, area: Rect) -> TableGrid {
@@ -389,13 +411,13 @@ impl Page for MemoryPage {
             }
         }
         self.beside(app, &areas).draw(app, areas.skip, beside, buf);
-        let more = self.lines_below(app, rows.len()).saturating_sub(self.table.scroll);
-        let upper = areas.upper.intersection(area);
-        if more > 0 && upper.height > 0 {
-            let mut note = StatusLine::default();
+        let more = usize::from(self.excess(app, &areas)).saturating_sub(self.table.scroll);
+        let note = areas.note.intersection(area);
+        if more > 0 && !note.is_empty() {
+            let mut words = StatusLine::default();
             let lines = units::counted(more as u64, "more line");
-            note.text_right(1, format!(" ↓ {lines} "), app.config.theme.key);
-            note.draw(line(upper, upper.height - 1), buf);
+            words.text_right(1, format!(" ↓ {lines} "), app.config.theme.key);
+            words.draw(note, buf);
         }
         if detail.height > 0 {
             buf.set_style(line(detail, 0), app.config.theme.heading);

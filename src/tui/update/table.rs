@@ -9,7 +9,7 @@ use crate::model::ProcessSample;
 use crate::proc::pid;
 use crate::query::RowRef;
 use crate::sampler::inquiry::Inquiry;
-use crate::tui::app::{App, Scope};
+use crate::tui::app::{App, GraphHeight, Scope};
 use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
@@ -72,14 +72,24 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Graph => {
             app.screen.graph = app.screen.graph.next();
             let height = app.screen.graph.id();
-            app.screen.say(format!(
-                "graph of memory: {height}; threads have no rows, as they share one memory"
-            ));
+            let remark = match app.screen.graph {
+                GraphHeight::Off => "threads have no rows, as they share one memory",
+                _ if app.shows_panel() => "the panel has its lines",
+                _ if app.layout().graph.is_empty() => "too few lines for a graph",
+                _ => "threads have no rows, as they share one memory",
+            };
+            app.screen.say(format!("graph of memory: {height}; {remark}"));
             app.scroll_to_selection();
         }
 
         Action::Panel => panel::toggle(app),
-        Action::SpanLonger | Action::SpanShorter => panel::on_action(app, action),
+        Action::SpanLonger | Action::SpanShorter => {
+            panel::on_action(app, action);
+            if !app.shows_span() {
+                let span = app.screen.chart.span().name;
+                app.screen.say(format!("charts span {span}; there is none on screen"));
+            }
+        }
         Action::CursorLeft | Action::CursorRight | Action::CursorLeftFast | Action::CursorRightFast
             if app.shows_panel() =>
         {

@@ -92,7 +92,7 @@ fn nothing_of_the_account_known() {
 
 #[test]
 fn what_is_counted_twice_stays_under_its_name() {
-    let mut session = Session::new(80, 24);
+    let mut session = Session::new(80, 40);
     session.tick_with(1, busy(0), |snap| {
         account(snap, 0);
         snap.system.mem_free = snap.system.mem_free.map(|free| free + 2048 * MIB);

@@ -57,6 +57,29 @@ fn x_goes_to_longer_spans_and_shift_x_back_also_for_sparklines() {
 }
 
 #[test]
+fn a_key_about_charts_that_changes_nothing_on_screen_says_why() {
+    let mut session = Session::new(80, 24);
+    session.tick(1, busy(0)).keys("H H");
+    session.line("graph of memory: high");
+    session.line("too few lines for a graph");
+    session.keys("H");
+    session.line("graph of memory: off; threads have no rows");
+    session.app.tables.columns = ["pid", "pss", "command"]
+        .map(|id| zmtop::columns::find(id).unwrap())
+        .into();
+    session.app.apply_columns();
+    session.keys("x");
+    session.line("charts span 15 min; there is none on screen");
+    session.keys("Enter x");
+    assert!(!session.picture().contains("none on screen"), "{}", session.picture());
+    let mut session = Session::new(120, 50);
+    session.tick(1, busy(0)).keys("H x");
+    assert!(!session.picture().contains("none on screen"), "{}", session.picture());
+    session.keys("H");
+    session.line("graph of memory: high; threads");
+}
+
+#[test]
 fn the_cursor_reads_values_and_leaves_to_the_right_or_by_escape() {
     let mut session = session();
     // Without the panel there is none.

@@ -99,6 +99,12 @@ fn mappings_stay_as_they_were_read_and_age() {
     // The filter is that of the mappings, by name and by figures.
     session.keys("/").types("libc").keys("Enter");
     assert_eq!(session.group_names(), ["/usr/lib/libc.so.6"]);
+    session.keys("/ C-u").types("maps:libc").keys("Enter");
+    assert_eq!(
+        session.group_names(),
+        ["/usr/lib/libc.so.6"],
+        "the field too is of its name"
+    );
     session.keys("/ C-u").types("heap | deleted").keys("Enter");
     assert_eq!(session.group_names().len(), 2);
     session.keys("\\");

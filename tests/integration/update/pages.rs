@@ -258,6 +258,50 @@ fn reached(session: &mut Session, key: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_page_of_the_memory_page_is_a_page_less_a_line_and_the_rest_has_a_line_of_its_own() {
+    for (width, height) in [(80, 24), (80, 18), (80, 15), (120, 18)] {
+        let mut session = Session::new(width, height);
+        session.minute().keys("2").tick(5, busy(13));
+        let rest = |session: &mut Session| {
+            let picture = session.picture();
+            let line = picture
+                .lines()
+                .find(|line| line.contains(" more line"))
+                .map(str::trim)?;
+            assert!(line.starts_with('↓'), "the line has nothing else: {line}");
+            line.split(' ').nth(1)?.parse::<usize>().ok()
+        };
+        let all = rest(&mut session).unwrap();
+        let every_line = reached(&mut session, "j");
+        session.keys("g");
+        let mut lines = Vec::new();
+        let mut left = vec![all];
+        for _ in 0..10 {
+            lines.extend(session.picture().lines().map(str::to_owned));
+            session.keys("PageDown");
+            left.push(rest(&mut session).unwrap_or(0));
+        }
+        let moves = left.windows(2).map(|pair| pair[0] - pair[1]);
+        let moves: Vec<_> = moves.filter(|by| *by > 0).collect();
+        // The first may be what is left of the rows, the last what is left of the page.
+        let middle = moves.get(1..moves.len().saturating_sub(1)).unwrap_or_default();
+        assert!(middle.windows(2).all(|pair| pair[0] == pair[1]), "{left:?}");
+        assert!(moves[0] > 1, "{left:?}");
+        assert_eq!(left.last(), Some(&0), "{left:?}");
+        // A page skips no line: those of the status, which count, aside.
+        let missed = every_line
+            .iter()
+            .filter(|line| !lines.contains(line) && !line.contains("more line"));
+        let missed: Vec<_> = missed
+            .filter(|line| ![" of ", "q quit"].iter().any(|part| line.contains(part)))
+            .collect();
+        assert!(missed.is_empty(), "{width}×{height}: {missed:#?}\n{left:?}");
+        session.keys("PageUp PageUp PageUp PageUp PageUp PageUp PageUp PageUp PageUp PageUp");
+        assert_eq!(rest(&mut session), Some(all), "{}", session.picture());
+    }
+}
+
+#[test]
 fn every_line_of_the_memory_page_is_reached_at_any_size_and_it_says_that_there_is_more() {
     let waits = |snapshot: &mut Snapshot| {
         let (some, full) = ([1.0; 3], [0.5; 3]);

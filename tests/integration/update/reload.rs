@@ -53,6 +53,20 @@ fn a_faulty_one_changes_nothing_and_is_told() {
 }
 
 #[test]
+fn a_narrow_line_has_the_reason_of_a_fault_and_marks_the_cut() {
+    let mut session = Session::new(80, 24);
+    session.minute();
+    let fault = "config.toml:6:7: alert.log: expected true or false, found \"/var/log/zmtop.log\"";
+    session.feed(Event::Config(Err(fault.into())));
+    let picture = session.picture();
+    let last = picture.lines().last().unwrap().trim_end();
+    assert!(
+        last.starts_with(&format!(" {}", &fault[..70])) && last.ends_with('…'),
+        "{last}"
+    );
+}
+
+#[test]
 fn what_was_saved_here_says_nothing() {
     let mut session = Session::new(120, 40);
     session.minute().keys("m");
