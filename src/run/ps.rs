@@ -168,7 +168,7 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
         ..plan.history()
     });
     let past = past.resume(&mut history, &snapshot).map_err(refused)?;
-    complain(&format!("judged with {past}"));
+    complain(&format!("continues {past}"));
     history.push(&snapshot);
     history.judge_all();
     print_once(plan, snapshot, Some(&history))
@@ -573,7 +573,7 @@ async fn tables(plan: &Plan<'_>, every: Duration, env: &Env, stop: &Notify) -> R
             plan.check_named(&snapshot)?;
         }
         if let Some(past) = past.take().and_then(|past| past.resume(&mut history, &snapshot).ok()) {
-            complain(&format!("judged with {past}"));
+            complain(&format!("continues {past}"));
         }
         history.push(&snapshot);
         let done = printer.print(&mut text, &snapshot, Some(&history));
