@@ -62,8 +62,11 @@ fn remarks(app: &App) -> Vec<(String, Style)> {
     lines
 }
 
-/// Returns every line with its style.
-fn lines(app: &App) -> Vec<(String, Style)> {
+/// Columns of a rule's name. A longer one has more if there is room.
+const NAME_WIDTH: usize = 16;
+
+/// Returns every line with its style, with room for `width` columns.
+fn lines(app: &App, width: usize) -> Vec<(String, Style)> {
     let theme = &app.config.theme;
     let (alerts, history) = (&app.engine.alerts, &app.engine.history);
     let mut lines = remarks(app);
@@ -77,13 +80,16 @@ fn lines(app: &App) -> Vec<(String, Style)> {
             Transition::Fired => "fired",
             Transition::Resolved(reason) => reason.id(),
         };
-        let text = format!(
-            " {} {:>5} ago  {what:<8} {}  {}",
-            if is_firing { '!' } else { ' ' },
-            units::span(history.elapsed_since(event.monotonic)),
-            fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
-            event.summary(),
-        );
+        let mark = if is_firing { '!' } else { ' ' };
+        let ago = units::span(history.elapsed_since(event.monotonic));
+        let begin = format!(" {mark} {ago:>5} ago  {what:<8} ");
+        let name = text::safe(event.name.as_bytes());
+        let summary = event.summary();
+        let room = width.saturating_sub(text::width(&begin) + 2);
+        let for_name = room.saturating_sub(text::width(&summary)).min(text::width(&name));
+        let name = fit(&name, for_name.max(NAME_WIDTH), Align::Left);
+        let summary = event.summary_within(room.saturating_sub(text::width(&name)));
+        let text = format!("{begin}{name}  {summary}");
         (text, if is_firing { theme.alert } else { theme.popup })
     }));
     lines
@@ -96,10 +102,18 @@ fn event_at(app: &App, at: usize) -> Option<&AlertEvent> {
 
 impl Popup for AlertList {
     const TITLE: &'static str = " Alerts ";
-    const WIDTH: u16 = 120;
+    const WIDTH: u16 = 76;
+
+    /// Returns the width that the longest line needs.
+    fn width(&self, app: &App) -> u16 {
+        let lines = lines(app, usize::MAX);
+        let longest = lines.iter().map(|(text, _)| text::width(text) + 3).max();
+        u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).max(Self::WIDTH)
+    }
 
     fn texts(&self, app: &App) -> Vec<String> {
-        lines(app).into_iter().map(|(text, _)| text).collect()
+        let lines = lines(app, usize::MAX).into_iter();
+        lines.map(|(text, _)| text).collect()
     }
 
     /// Returns the rule of an event as the config has it.
@@ -136,7 +150,7 @@ impl Popup for AlertList {
     }
 
     fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
-        let lines = lines(app);
+        let lines = lines(app, usize::from(area.width));
         draw_list(buf, area, list, lines.len(), app.config.theme.selected, |at| {
             lines[at].clone()
         });
