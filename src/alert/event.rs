@@ -367,7 +367,9 @@ impl AlertEvent {
         let rest = self.figures_and_cause();
         let room = width.saturating_sub(text::width(&begin) + text::width(&rest));
         let name = text::without_directories(&name, room);
-        let name = text::truncate(&name, room.max(MIN_NAME_WIDTH));
+        // As in the table, the program comes first.
+        let name = name.strip_prefix("…/").unwrap_or(&name);
+        let name = text::truncate(name, room.max(MIN_NAME_WIDTH));
         format!("{begin}{name}{rest}")
     }
 

@@ -62,7 +62,7 @@ fn remarks(app: &App) -> Vec<(String, Style)> {
     lines
 }
 
-/// Columns of a rule's name. A longer one has more if there is room.
+/// Maximum columns of the rules' names. A longer one has more if there is room.
 const NAME_WIDTH: usize = 16;
 
 /// Returns every line with its style, with room for `width` columns.
@@ -70,6 +70,8 @@ fn lines(app: &App, width: usize) -> Vec<(String, Style)> {
     let theme = &app.config.theme;
     let (alerts, history) = (&app.engine.alerts, &app.engine.history);
     let mut lines = remarks(app);
+    let names = alerts.events().iter().map(|event| text::safe(event.name.as_bytes()));
+    let name_width = names.map(|name| text::width(&name)).max().unwrap_or(0).min(NAME_WIDTH);
     // Only the newest event about a target tells its present state.
     let mut seen = HashSet::new();
     lines.extend(alerts.events().iter().map(|event| {
@@ -87,7 +89,7 @@ fn lines(app: &App, width: usize) -> Vec<(String, Style)> {
         let summary = event.summary();
         let room = width.saturating_sub(text::width(&begin) + 2);
         let for_name = room.saturating_sub(text::width(&summary)).min(text::width(&name));
-        let name = fit(&name, for_name.max(NAME_WIDTH), Align::Left);
+        let name = fit(&name, for_name.max(name_width), Align::Left);
         let summary = event.summary_within(room.saturating_sub(text::width(&name)));
         let text = format!("{begin}{name}  {summary}");
         (text, if is_firing { theme.alert } else { theme.popup })

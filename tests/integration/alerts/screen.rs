@@ -117,11 +117,11 @@ fn the_list_tells_what_is_and_what_was() {
     assert_eq!(
         lines,
         [
-            "!    0s ago  fired    big               7 /usr/bin/eater --much: pss 150M",
-            "10m00 ago  over     all of them       command eater: pss 300M",
-            "10m00 ago  over     big               7 /usr/bin/eater --much: pss 150M",
-            "10m05 ago  fired    all of them       command eater: pss 300M",
-            "11m05 ago  fired    big               7 /usr/bin/eater --much: pss 150M",
+            "!    0s ago  fired    big          7 /usr/bin/eater --much: pss 150M",
+            "10m00 ago  over     all of them  command eater: pss 300M",
+            "10m00 ago  over     big          7 /usr/bin/eater --much: pss 150M",
+            "10m05 ago  fired    all of them  command eater: pss 300M",
+            "11m05 ago  fired    big          7 /usr/bin/eater --much: pss 150M",
         ],
         "{picture}"
     );
@@ -148,7 +148,7 @@ fn the_list_names_the_program_and_uses_the_room_of_the_screen() {
     let mut narrow = session(80, 24, &env(), rules());
     narrow.tick(1, rows(50)).tick(1, rows(150)).keys("!");
     let picture = narrow.picture();
-    assert!(picture.contains("7 …/python3.11 trial_leak."), "{picture}");
+    assert!(picture.contains("7 python3.11 trial_leak.py"), "{picture}");
     assert!(picture.contains("…: pss 150M"), "{picture}");
     assert!(picture.contains(&format!("{long}  system: ")), "{picture}");
     let mut wide = session(200, 24, &env(), rules());
