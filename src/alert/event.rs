@@ -333,6 +333,8 @@ pub struct AlertEvent {
 
 /// The longest name in a summary, in terminal columns.
 const MAX_NAME_WIDTH: usize = 80;
+/// Columns that a name keeps in the narrowest summary.
+const MIN_NAME_WIDTH: usize = 16;
 
 impl AlertEvent {
     /// Returns the target's name as raw bytes: the command of a process, the name of a group, `system`.
@@ -351,12 +353,28 @@ impl AlertEvent {
     /// Returns the target and the figures of the condition in a line that is safe to print:
     /// `27213 python3 train.py: pss 4.2G`. A pace has the time unit of the condition.
     pub fn summary(&self) -> String {
+        self.summary_within(usize::MAX)
+    }
+
+    /// Returns the summary in at most `width` columns, if shortening the name is enough: of a command first the directories.
+    pub fn summary_within(&self, width: usize) -> String {
         let name = text::safe_prefix(self.target_name(), MAX_NAME_WIDTH);
-        let mut summary = match &self.target {
-            Target::Row(RowKey::Process(id)) => format!("{} {name}", id.pid),
-            Target::Row(RowKey::Group(key)) => format!("{} {name}", key.by.id()),
-            Target::Row(RowKey::Part(_)) | Target::System => name.into_owned(),
+        let begin = match &self.target {
+            Target::Row(RowKey::Process(id)) => format!("{} ", id.pid),
+            Target::Row(RowKey::Group(key)) => format!("{} ", key.by.id()),
+            Target::Row(RowKey::Part(_)) | Target::System => String::new(),
         };
+        let rest = self.figures_and_cause();
+        let room = width.saturating_sub(text::width(&begin) + text::width(&rest));
+        let name = text::without_directories(&name, room);
+        // As in the table, the program comes first.
+        let name = name.strip_prefix("…/").unwrap_or(&name);
+        let name = text::truncate(name, room.max(MIN_NAME_WIDTH));
+        format!("{begin}{name}{rest}")
+    }
+
+    fn figures_and_cause(&self) -> String {
+        let mut summary = String::new();
         let figures = self.details.figures.iter().take(self.details.condition_figures);
         for (at, figure) in figures.enumerate() {
             summary.push_str(if at == 0 { ": " } else { ", " });

@@ -73,6 +73,11 @@ pub trait Popup: Any {
     /// Lines above the entries.
     const HEADING_LINES: u16 = 0;
 
+    /// Returns the preferred width, if it depends on the entries.
+    fn width(&self, _app: &App) -> u16 {
+        Self::WIDTH
+    }
+
     /// Returns the text of each entry, for the search.
     fn texts(&self, app: &App) -> Vec<String>;
 
@@ -221,7 +226,7 @@ impl<P: Popup> Opened<P> {
         let note = if has_note { NOTE_LINES } else { 0 };
         let around = P::HEADING_LINES + note + 2;
         let height = u16::try_from(texts.len().max(1) + usize::from(around)).unwrap_or(u16::MAX);
-        let area = app.layout().popup(P::WIDTH, height).intersection(screen);
+        let area = app.layout().popup(self.popup.width(app), height).intersection(screen);
         let inside = Block::bordered().inner(area);
         let all = texts.len() + usize::from(P::HEADING_LINES + NOTE_LINES);
         let is_roomy = usize::from(inside.height) >= all.min(MIN_LINES_WITH_NOTE);
@@ -610,6 +615,8 @@ impl Find {
         let (note, style) = match at {
             _ if self.is_empty() => (String::new(), theme.dim),
             Some(at) => (format!("{} of {}; {hint}", at + 1, matching.len()), theme.dim),
+            // A filter that was typed where names are found.
+            None if self.input.text().contains(':') => ("no match: type the name alone here".into(), theme.error),
             None => ("no match".into(), theme.error),
         };
         let x = end.saturating_add(2).min(area.right());

@@ -62,11 +62,16 @@ fn remarks(app: &App) -> Vec<(String, Style)> {
     lines
 }
 
-/// Returns every line with its style.
-fn lines(app: &App) -> Vec<(String, Style)> {
+/// Maximum columns of the rules' names. A longer one has more if there is room.
+const NAME_WIDTH: usize = 16;
+
+/// Returns every line with its style, with room for `width` columns.
+fn lines(app: &App, width: usize) -> Vec<(String, Style)> {
     let theme = &app.config.theme;
     let (alerts, history) = (&app.engine.alerts, &app.engine.history);
     let mut lines = remarks(app);
+    let names = alerts.events().iter().map(|event| text::safe(event.name.as_bytes()));
+    let name_width = names.map(|name| text::width(&name)).max().unwrap_or(0).min(NAME_WIDTH);
     // Only the newest event about a target tells its present state.
     let mut seen = HashSet::new();
     lines.extend(alerts.events().iter().map(|event| {
@@ -77,13 +82,16 @@ fn lines(app: &App) -> Vec<(String, Style)> {
             Transition::Fired => "fired",
             Transition::Resolved(reason) => reason.id(),
         };
-        let text = format!(
-            " {} {:>5} ago  {what:<8} {}  {}",
-            if is_firing { '!' } else { ' ' },
-            units::span(history.elapsed_since(event.monotonic)),
-            fit(&text::safe_prefix(event.name.as_bytes(), 16), 16, Align::Left),
-            event.summary(),
-        );
+        let mark = if is_firing { '!' } else { ' ' };
+        let ago = units::span(history.elapsed_since(event.monotonic));
+        let begin = format!(" {mark} {ago:>5} ago  {what:<8} ");
+        let name = text::safe(event.name.as_bytes());
+        let summary = event.summary();
+        let room = width.saturating_sub(text::width(&begin) + 2);
+        let for_name = room.saturating_sub(text::width(&summary)).min(text::width(&name));
+        let name = fit(&name, for_name.max(name_width), Align::Left);
+        let summary = event.summary_within(room.saturating_sub(text::width(&name)));
+        let text = format!("{begin}{name}  {summary}");
         (text, if is_firing { theme.alert } else { theme.popup })
     }));
     lines
@@ -96,10 +104,18 @@ fn event_at(app: &App, at: usize) -> Option<&AlertEvent> {
 
 impl Popup for AlertList {
     const TITLE: &'static str = " Alerts ";
-    const WIDTH: u16 = 120;
+    const WIDTH: u16 = 76;
+
+    /// Returns the width that the longest line needs.
+    fn width(&self, app: &App) -> u16 {
+        let lines = lines(app, usize::MAX);
+        let longest = lines.iter().map(|(text, _)| text::width(text) + 3).max();
+        u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).max(Self::WIDTH)
+    }
 
     fn texts(&self, app: &App) -> Vec<String> {
-        lines(app).into_iter().map(|(text, _)| text).collect()
+        let lines = lines(app, usize::MAX).into_iter();
+        lines.map(|(text, _)| text).collect()
     }
 
     /// Returns the rule of an event as the config has it.
@@ -136,7 +152,7 @@ impl Popup for AlertList {
     }
 
     fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
-        let lines = lines(app);
+        let lines = lines(app, usize::from(area.width));
         draw_list(buf, area, list, lines.len(), app.config.theme.selected, |at| {
             lines[at].clone()
         });

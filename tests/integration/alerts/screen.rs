@@ -7,6 +7,7 @@ use zmtop::sampler::Needs;
 use zmtop::tui::App;
 
 use super::process_with;
+use crate::support::rows::process;
 use crate::support::session::{Session, env};
 
 fn alert(name: &str, on: &str, when: &str) -> AlertSettings {
@@ -111,21 +112,49 @@ fn the_list_tells_what_is_and_what_was() {
     let lines: Vec<_> = picture
         .lines()
         .filter(|l| l.contains(" ago "))
-        .map(|l| l.trim_matches(['│', ' ']))
+        .map(|l| l.split('│').nth(1).unwrap().trim())
         .collect();
     assert_eq!(
         lines,
         [
-            "!    0s ago  fired    big               7 /usr/bin/eater --much: pss 150M",
-            "10m00 ago  over     all of them       command eater: pss 300M",
-            "10m00 ago  over     big               7 /usr/bin/eater --much: pss 150M",
-            "10m05 ago  fired    all of them       command eater: pss 300M",
-            "11m05 ago  fired    big               7 /usr/bin/eater --much: pss 150M",
+            "!    0s ago  fired    big          7 /usr/bin/eater --much: pss 150M",
+            "10m00 ago  over     all of them  command eater: pss 300M",
+            "10m00 ago  over     big          7 /usr/bin/eater --much: pss 150M",
+            "10m05 ago  fired    all of them  command eater: pss 300M",
+            "11m05 ago  fired    big          7 /usr/bin/eater --much: pss 150M",
         ],
         "{picture}"
     );
     session.keys("Down Down Down Down Down Down Esc");
     assert!(!session.picture().contains(" ago  fired"));
+}
+
+#[test]
+fn the_list_names_the_program_and_uses_the_room_of_the_screen() {
+    let long = "killed for lack of memory";
+    let rules = || {
+        vec![
+            alert("big", "process", "pss>100M"),
+            alert(long, "system", "swap_used>0"),
+        ]
+    };
+    let command = "/root/.pyenv/versions/3.11.7/bin/python3.11 trial_leak.py --seconds 600";
+    let rows = |mib: u64| {
+        vec![ProcessSample {
+            walk: process_with(7, mib).walk,
+            ..process(7, 1, command)
+        }]
+    };
+    let mut narrow = session(80, 24, &env(), rules());
+    narrow.tick(1, rows(50)).tick(1, rows(150)).keys("!");
+    let picture = narrow.picture();
+    assert!(picture.contains("7 python3.11 trial_leak.py"), "{picture}");
+    assert!(picture.contains("…: pss 150M"), "{picture}");
+    assert!(picture.contains(&format!("{long}  system: ")), "{picture}");
+    let mut wide = session(200, 24, &env(), rules());
+    wide.tick(1, rows(50)).tick(1, rows(150)).keys("!");
+    let picture = wide.picture();
+    assert!(picture.contains(&format!("7 {command}: pss 150M")), "{picture}");
 }
 
 #[test]

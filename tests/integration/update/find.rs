@@ -253,3 +253,10 @@ fn a_column_that_was_typed_and_added_is_selected_and_left_of_the_command() {
     let line = session.line("COMMAND");
     assert!(line.contains("PPID"), "{line}");
 }
+
+#[test]
+fn a_filter_typed_into_a_list_is_answered_with_what_is_typed_there() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("s").types("maps:libp");
+    session.line("no match: type the name alone here");
+}
