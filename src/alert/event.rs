@@ -366,10 +366,10 @@ impl AlertEvent {
         };
         let rest = self.figures_and_cause();
         let room = width.saturating_sub(text::width(&begin) + text::width(&rest));
-        let name = text::without_directories(&name, room);
+        let short = text::without_directories(&name, room);
         // As in the table, the program comes first.
-        let name = name.strip_prefix("…/").unwrap_or(&name);
-        let name = text::truncate(name, room.max(MIN_NAME_WIDTH));
+        let program = short.strip_prefix("…/").filter(|_| short != name);
+        let name = text::truncate(program.unwrap_or(&short), room.max(MIN_NAME_WIDTH));
         format!("{begin}{name}{rest}")
     }
 
