@@ -656,6 +656,9 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line
 }
 
+/// Minimum width of the command of the process that takes memory, in columns.
+const MIN_TAKER: usize = 6;
+
 /// Returns the line of the danger at that position. The last line that has room says how many more there are.
 fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     let theme = &app.config.theme;
@@ -701,12 +704,17 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
             line.text(80, format!(" +{}", units::pace(*pace)), theme.warning);
         }
         Some((key, pace)) => {
+            let pace = format!(" +{}", units::pace(*pace));
+            // What takes it is named even where there is room for the beginning of its name only.
+            let pid = key.process().map_or(0, |id| id.pid);
+            let taken = text::width(&format!(" ▲ DANGER  {text}  {pid} {pace}"));
+            let room = usize::from(area.width).saturating_sub(taken).clamp(MIN_TAKER, width);
             let name = match key {
                 RowKey::Part(key) => key.label.into(),
                 RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
-                RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), width),
+                RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), room),
             };
-            line.text(80, format!("  {name} +{}", units::pace(*pace)), theme.warning);
+            line.text(80, format!("  {name}{pace}"), theme.warning);
             let history = &app.engine.history;
             if let Some(fastest) = key.process().and_then(|id| app.data.growth.fastest(id, history)) {
                 let text = format!("  mostly {}", mapping_growth(app, fastest, 30));

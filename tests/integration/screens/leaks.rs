@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use zmtop::model::ProcessSample;
 use zmtop::model::mapping::{Mapping, MappingName};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample};
 use zmtop::tui::Event;
 
-use crate::support::rows::{MIB, walk};
+use crate::support::rows::{MIB, process, walk, with_facts};
 use crate::support::session::{Session, busy, cgroups, grouped};
 
 macro_rules! photograph {
@@ -95,6 +95,33 @@ fn a_danger_stands_above_the_leaks() {
     }
     photograph!("danger-80x24", session);
     photograph!("danger-200x50", session.feed(Event::Resize(200, 50)));
+}
+
+#[test]
+fn a_danger_of_a_cgroup_names_the_process_on_a_narrow_screen() {
+    let mut session = Session::new(80, 24);
+    for second in 0..40 {
+        let used = (3 * second + 5) * MIB;
+        let mut hog = with_facts(process(31_415, 1, "python3 -c import-time-and-take-memory"), |facts| {
+            facts.cgroup = Ok(Arc::from(&b"/shop/front"[..]));
+        });
+        hog.walk = Ok(walk(used, 0));
+        session.tick_with(1, vec![hog], |snap| {
+            let figures = CgroupFigures {
+                current: Ok(used),
+                reclaimable: Ok(0),
+                limit: Ok(Some(200 * MIB)),
+                high: Ok(None),
+                swap: Ok(0),
+                swap_limit: Ok(Some(0)),
+                ..CgroupFigures::missing(Missing::Unsupported)
+            };
+            snap.cgroups = Arc::new([(Arc::from(&b"/shop/front"[..]), figures)].into());
+        });
+    }
+    let line = session.line("DANGER  /");
+    assert!(line.contains("/shop/front reaches its limit of 200M in"), "{line}");
+    assert!(line.contains("  31415 pytho") && line.contains("M/min"), "{line}");
 }
 
 #[test]
