@@ -242,7 +242,8 @@ fn first_the_whole_table_then_what_changed() {
         marked('-', " init") && marked('+', " new") && marked(' ', " cat"),
         "{text}"
     );
-    assert!(text.contains("+5.9M") && text.contains(" ended of "), "{text}");
+    // Of 5.9M, the part in the last 300 ms: a stopped program prints late.
+    assert!(text.contains(" +5.") && text.contains(" ended of "), "{text}");
 }
 
 #[test]
