@@ -91,7 +91,7 @@ pub(super) fn refuse_of_monitor(option: &'static str, column: ColumnId) -> Resul
     let way = if needs.contains(Needs::MARK) {
         "b sets a mark, and changes since then follow"
     } else {
-        "c on a process; here, zmtop leaks --prove PROCESS does the same"
+        "r on a process; here, zmtop leaks --prove PROCESS does the same"
     };
     Err(UsageError::option(option, format!("only the monitor has {id}: {way}")))
 }
