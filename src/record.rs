@@ -18,6 +18,7 @@
 
 mod accounting;
 mod cgroup;
+mod changes;
 mod close_look;
 mod held;
 mod process;
@@ -28,6 +29,7 @@ mod write;
 
 use std::time::{Duration, SystemTime};
 
+pub use changes::{CHANGES, ChangeReader, ChangeWriter};
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::{Record, schema};

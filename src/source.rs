@@ -34,7 +34,7 @@ use objects::Objects;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::model::Snapshot;
-use crate::record::{self, Recorded};
+use crate::record::{self, ChangeReader, Recorded};
 use crate::text;
 
 /// Bytes read at a time, by zstd too.
@@ -66,8 +66,9 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let name = file_name(path);
         let frames = open(path).map_err(|fault| fault.of(&name))?;
+        let mut lines = ChangeReader::default();
         Ok(Self {
-            objects: Objects::new(frames, record::read),
+            objects: Objects::new(frames, move |line| lines.read(line)),
             name,
             last: None,
             tick: 0,

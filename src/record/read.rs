@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::model::kernel::KernelTables;
 use crate::model::kill::{OomCounts, OomKill};
@@ -156,14 +157,19 @@ impl<'de> Visitor<'de> for Rows {
         // Another writer may have sorted them differently or repeated some.
         rows.sort_by_key(|row| row.id);
         rows.dedup_by_key(|row| row.id);
-        let known: Vec<Identity> = rows.iter().map(|row| row.id).collect();
-        for other in rows.iter_mut().filter_map(|row| row.shares_mm.as_mut()) {
-            let at = known.partition_point(|id| id.pid < other.pid);
-            if let Some(id) = known.get(at).filter(|id| id.pid == other.pid) {
-                *other = *id;
-            }
-        }
+        resolve_shared(&mut rows);
         Ok(rows)
+    }
+}
+
+/// Completes `shares_mm`, of which a record has only the pid. The rows are sorted.
+fn resolve_shared(rows: &mut [ProcessSample]) {
+    let known: Vec<Identity> = rows.iter().map(|row| row.id).collect();
+    for other in rows.iter_mut().filter_map(|row| row.shares_mm.as_mut()) {
+        let at = known.partition_point(|id| id.pid < other.pid);
+        if let Some(id) = known.get(at).filter(|id| id.pid == other.pid) {
+            *other = *id;
+        }
     }
 }
 
@@ -171,46 +177,61 @@ pub fn read(json: &[u8]) -> Result<Recorded, RecordError> {
     let json = json.trim_ascii_end();
     let fields: Fields<'_> = serde_json::from_slice(json).map_err(|e| error(json, &e))?;
     check_schema(Some(&fields.schema))?;
-    let reasons = Reasons(fields.unread.as_ref());
-    let cgroups: BTreeMap<Arc<[u8]>, CgroupFigures> = fields
-        .cgroups
-        .into_iter()
-        .map(|(path, figures)| (bytes(&path).into(), figures.into()))
-        .collect();
-    Ok(Recorded {
-        monotonic: seconds(fields.monotonic_s),
-        snapshot: Snapshot {
-            time: fields.time.0,
-            monotonic: Duration::ZERO,
-            tick: 0,
-            host: bytes(&fields.host.unwrap_or_default()).into(),
-            boot_id: reasons.reading("boot_id", fields.boot_id.map(|id| string(&id).into())),
-            interval: seconds(fields.interval_s).unwrap_or_default(),
-            sampling: Sampling {
-                took: seconds(fields.took_s).unwrap_or_default(),
-                ..fields.sampling.unwrap_or_default().into()
+    Ok(fields.into())
+}
+
+/// Reads a snapshot whose processes were read before, sorted.
+pub(super) fn from_object(fields: &Map<String, Value>, mut rows: Vec<ProcessSample>) -> Result<Recorded, RecordError> {
+    resolve_shared(&mut rows);
+    let fields = Fields::deserialize(fields).map_err(|e| malformed(&e))?;
+    let mut recorded = Recorded::from(fields);
+    recorded.snapshot.processes = Ok(rows);
+    Ok(recorded)
+}
+
+impl From<Fields<'_>> for Recorded {
+    fn from(fields: Fields<'_>) -> Self {
+        let reasons = Reasons(fields.unread.as_ref());
+        let cgroups: BTreeMap<Arc<[u8]>, CgroupFigures> = fields
+            .cgroups
+            .into_iter()
+            .map(|(path, figures)| (bytes(&path).into(), figures.into()))
+            .collect();
+        Self {
+            monotonic: seconds(fields.monotonic_s),
+            snapshot: Snapshot {
+                time: fields.time.0,
+                monotonic: Duration::ZERO,
+                tick: 0,
+                host: bytes(&fields.host.unwrap_or_default()).into(),
+                boot_id: reasons.reading("boot_id", fields.boot_id.map(|id| string(&id).into())),
+                interval: seconds(fields.interval_s).unwrap_or_default(),
+                sampling: Sampling {
+                    took: seconds(fields.took_s).unwrap_or_default(),
+                    ..fields.sampling.unwrap_or_default().into()
+                },
+                own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
+                system: fields.system.into(),
+                accounting: Arc::new(fields.accounting.map_or_else(
+                    || AccountingInputs::missing(Missing::Unsupported),
+                    AccountingInputs::from_json,
+                )),
+                kernel: KernelTables::default(),
+                oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
+                oom_counts: OomCounts::default(),
+                killers: Arc::default(),
+                cgroups: Arc::new(cgroups),
+                mapped: Arc::default(),
+                jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
+                address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
+                repeats: Arc::default(),
+                inspected: None,
+                fleet: None,
+                changes: None,
+                processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
             },
-            own: reasons.reading("self", fields.own.and_then(|cost| cost.complete())),
-            system: fields.system.into(),
-            accounting: Arc::new(fields.accounting.map_or_else(
-                || AccountingInputs::missing(Missing::Unsupported),
-                AccountingInputs::from_json,
-            )),
-            kernel: KernelTables::default(),
-            oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
-            oom_counts: OomCounts::default(),
-            killers: Arc::default(),
-            cgroups: Arc::new(cgroups),
-            mapped: Arc::default(),
-            jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
-            address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
-            repeats: Arc::default(),
-            inspected: None,
-            fleet: None,
-            changes: None,
-            processes: reasons.reading("processes", fields.processes.map(|rows| rows.0)),
-        },
-    })
+        }
+    }
 }
 
 /// Reads only the wall-clock time of a snapshot, which is cheaper.
@@ -240,6 +261,22 @@ fn error(json: &[u8], error: &serde_json::Error) -> RecordError {
     {
         return other;
     }
+    malformed(error)
+}
+
+impl RecordError {
+    /// A line that cannot be read, although it is JSON.
+    pub(super) fn lost(what: &str) -> Self {
+        Self::Malformed {
+            line: 1,
+            column: 0,
+            what: what.into(),
+            cut: false,
+        }
+    }
+}
+
+pub(super) fn malformed(error: &serde_json::Error) -> RecordError {
     let what = error.to_string();
     // Line and column are fields of the error.
     let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);

@@ -7,7 +7,7 @@ use crate::record::RecordError;
 /// The objects of a file, each parsed by `read`. Consecutive damaged frames are one fault, which precedes the next object.
 pub(super) struct Objects<T> {
     pub(super) frames: Frames,
-    read: fn(&[u8]) -> Result<T, RecordError>,
+    read: Box<dyn FnMut(&[u8]) -> Result<T, RecordError> + Send>,
     /// Damage that may continue in the next frame.
     damage: Option<Fault>,
     /// The object after the damage.
@@ -26,10 +26,10 @@ enum Parsed<T> {
 }
 
 impl<T> Objects<T> {
-    pub(super) const fn new(frames: Frames, read: fn(&[u8]) -> Result<T, RecordError>) -> Self {
+    pub(super) fn new(frames: Frames, read: impl FnMut(&[u8]) -> Result<T, RecordError> + Send + 'static) -> Self {
         Self {
             frames,
-            read,
+            read: Box::new(read),
             damage: None,
             next: None,
             is_at_end: false,
@@ -55,7 +55,7 @@ impl<T> Iterator for Objects<T> {
         while !self.is_at_end {
             let longest = self.frames.longest;
             let parsed = match self.frames.next() {
-                Ok(Some(frame)) => parse(&frame, longest, self.read),
+                Ok(Some(frame)) => parse(&frame, longest, &mut self.read),
                 Ok(None) => Parsed::End(None),
                 Err(fault) => Parsed::End(Some(fault)),
             };
@@ -88,7 +88,7 @@ impl<T> Iterator for Objects<T> {
     }
 }
 
-fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, RecordError>) -> Parsed<T> {
+fn parse<T>(frame: &Frame<'_>, longest: usize, read: &mut dyn FnMut(&[u8]) -> Result<T, RecordError>) -> Parsed<T> {
     let damaged = |first, what| Fault::Damaged {
         first,
         last: frame.end,
@@ -105,7 +105,7 @@ fn parse<T>(frame: &Frame<'_>, longest: usize, read: fn(&[u8]) -> Result<T, Reco
     match error {
         RecordError::Newer(_) => Parsed::End(Some(Fault::Refused { line: frame.line, what })),
         RecordError::Schema(_) => Parsed::Damaged(damaged(frame.line, what)),
-        RecordError::Malformed { line, cut, .. } => match last_object(frame.text).map(read) {
+        RecordError::Malformed { line, cut, .. } => match last_object(frame.text).map(&mut *read) {
             Some(Ok(object)) => Parsed::Resumed(damaged(frame.line, what), object),
             _ if cut && frame.last => Parsed::End(Some(Fault::Cut(frame.line))),
             _ => Parsed::Damaged(damaged(frame.line + line as u64 - 1, what)),

@@ -1,0 +1,311 @@
+//! A snapshot as the changes since the one before it: the lines of a recording.
+//!
+//! A recording is a sequence of groups of lines. The first line of a group is a whole snapshot, as `zmtop/1`. Each other
+//! line is a JSON object with the schema `zmtop-changes/1`:
+//!
+//! ```text
+//! {"schema":"zmtop-changes/1","time":"…","monotonic_s":12.5,
+//!  "machine":{"system":{"mem_free":-4096},"took_s":0.011},      the fields of zmtop/1 but for the processes
+//!  "processes":{"17:4711":{"minflt":3,"pss":8192}},             by pid and start time
+//!  "ended":["18:4712"]}
+//! ```
+//!
+//! A field that is absent has not changed. A number that replaces a number is its difference if both are integers;
+//! all other values replace the one before. `-` lists fields that are gone. Objects are changed field by field, lists as a
+//! whole. A process that is absent has not changed, but its `age_s` grows with the clock.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use super::process::Process;
+use super::read::{RecordError, Recorded, from_object, malformed, read};
+use super::{MAX_PROCESSES, Record, seconds, time_text};
+use crate::model::{Identity, ProcessSample, Snapshot};
+
+/// The name of the schema of changes.
+pub const CHANGES: &str = "zmtop-changes/1";
+
+/// Lists the fields that are gone. No field of `zmtop/1` and no path of a cgroup has this name.
+const GONE: &str = "-";
+
+type Object = Map<String, Value>;
+
+#[derive(Deserialize, Serialize)]
+struct Line {
+    schema: String,
+    time: String,
+    monotonic_s: f64,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    machine: Object,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    processes: BTreeMap<String, Object>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ended: Vec<String>,
+}
+
+/// Writes snapshots as lines.
+#[derive(Debug, Default)]
+pub struct ChangeWriter {
+    last: Option<(Arc<Snapshot>, Object)>,
+}
+
+impl ChangeWriter {
+    /// Begins a new group: the next line is a whole snapshot.
+    pub fn begin(&mut self) {
+        self.last = None;
+    }
+
+    /// Returns the line of a snapshot, without a line feed: its changes since the last one, or the whole snapshot if it is
+    /// the first of a group or if another boot, another host or an unreadable `/proc` is between them.
+    pub fn line(&mut self, snapshot: &Arc<Snapshot>) -> Vec<u8> {
+        let machine = machine(snapshot);
+        let last = self.last.take().filter(|(last, _)| continues(last, snapshot));
+        let line = match &last {
+            Some((last, before)) => serde_json::to_vec(&changes(last, before, snapshot, &machine)),
+            None => serde_json::to_vec(&Record::new(snapshot)),
+        };
+        self.last = Some((Arc::clone(snapshot), machine));
+        line.unwrap_or_default()
+    }
+}
+
+/// Returns true if a snapshot can be written as changes of another one.
+fn continues(last: &Snapshot, snapshot: &Snapshot) -> bool {
+    let is_same = last.boot_id == snapshot.boot_id && last.host == snapshot.host;
+    is_same && snapshot.monotonic >= last.monotonic && last.processes.is_ok() && snapshot.processes.is_ok()
+}
+
+/// Returns all fields of a snapshot but its times and processes.
+fn machine(snapshot: &Snapshot) -> Object {
+    let mut fields = object(&Record::selected(snapshot, Vec::new()));
+    for name in ["schema", "time", "monotonic_s", "processes", "totals"] {
+        fields.remove(name);
+    }
+    fields
+}
+
+/// Serializes what becomes an object.
+fn object(value: &impl Serialize) -> Object {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Object::new(),
+    }
+}
+
+fn changes(last: &Snapshot, before: &Object, snapshot: &Snapshot, machine: &Object) -> Line {
+    let mut line = Line {
+        schema: CHANGES.into(),
+        time: time_text(snapshot.time),
+        monotonic_s: snapshot.monotonic.as_secs_f64(),
+        machine: difference(before, machine).unwrap_or_default(),
+        processes: BTreeMap::new(),
+        ended: Vec::new(),
+    };
+    for sample in snapshot.rows() {
+        let old = last.row(sample.id);
+        if old.is_some_and(|old| is_same(old, sample)) {
+            continue;
+        }
+        let new = object(&Process::new(sample, snapshot.monotonic));
+        let old = old.map(|old| object(&Process::new(old, last.monotonic)));
+        let changed = old.map_or_else(|| Some(new.clone()), |old| difference(&old, &new));
+        line.processes.extend(changed.map(|changed| (key(sample.id), changed)));
+    }
+    let ended = last.rows().iter().filter(|old| snapshot.row(old.id).is_none());
+    line.ended.extend(ended.map(|old| key(old.id)));
+    line
+}
+
+fn key(id: Identity) -> String {
+    format!("{}:{}", id.pid, id.starttime)
+}
+
+fn identity(key: &str) -> Option<Identity> {
+    let (pid, starttime) = key.split_once(':')?;
+    Some(Identity {
+        pid: pid.parse().ok()?,
+        starttime: starttime.parse().ok()?,
+    })
+}
+
+/// Returns true if the records of both differ only in the age of the walk.
+fn is_same(old: &ProcessSample, new: &ProcessSample) -> bool {
+    // Most facts are shared, so that this compares pointers first.
+    let facts = Arc::ptr_eq(&old.facts, &new.facts) || old.facts == new.facts;
+    let figures = old.stat == new.stat && old.walk == new.walk && old.exec == new.exec && old.stale == new.stale;
+    let read = old.data == new.data && old.oom_score == new.oom_score && old.counted == new.counted;
+    facts && figures && read && old.shares_mm == new.shares_mm && old.held == new.held
+}
+
+/// Returns what must be [applied](apply) to `old` to get `new`; `None` if they are equal.
+fn difference(old: &Object, new: &Object) -> Option<Object> {
+    let mut found = Object::new();
+    for (name, value) in new {
+        let changed = match (old.get(name), value) {
+            (Some(before), value) if before == value => continue,
+            (Some(Value::Object(before)), Value::Object(after)) => difference(before, after).map(Value::Object),
+            (Some(Value::Number(before)), Value::Number(after)) => Some(step(before, after)),
+            _ => Some(value.clone()),
+        };
+        found.extend(changed.map(|changed| (name.clone(), changed)));
+    }
+    let gone: Vec<_> = old
+        .keys()
+        .filter(|name| !new.contains_key(*name))
+        .cloned()
+        .map(Value::String)
+        .collect();
+    if !gone.is_empty() {
+        found.insert(GONE.into(), Value::Array(gone));
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns the difference of integers, modulo 2^64, or the second number.
+fn step(before: &Number, after: &Number) -> Value {
+    match (before.as_u64(), after.as_u64()) {
+        (Some(before), Some(after)) => after.wrapping_sub(before).cast_signed().into(),
+        _ => Value::Number(after.clone()),
+    }
+}
+
+fn apply(to: &mut Object, changed: Object) {
+    for (name, value) in changed {
+        match (name.as_str(), value) {
+            (GONE, Value::Array(names)) => {
+                for name in names.iter().filter_map(Value::as_str) {
+                    to.remove(name);
+                }
+            }
+            (_, Value::Object(inner)) if matches!(to.get(&name), Some(Value::Object(_))) => {
+                if let Some(Value::Object(before)) = to.get_mut(&name) {
+                    apply(before, inner);
+                }
+            }
+            (_, value) => {
+                let sum = to.get(&name).and_then(Value::as_u64).zip(value.as_i64());
+                let value = sum.map_or(value, |(before, step)| before.wrapping_add_signed(step).into());
+                to.insert(name, value);
+            }
+        }
+    }
+}
+
+/// Reads lines back.
+#[derive(Debug, Default)]
+pub struct ChangeReader {
+    /// The last whole snapshot, if nothing was changed since.
+    whole: Vec<u8>,
+    state: Option<State>,
+}
+
+/// The snapshot to which the next changes apply.
+#[derive(Debug)]
+struct State {
+    machine: Object,
+    rows: HashMap<Identity, Object>,
+    last: Snapshot,
+}
+
+impl ChangeReader {
+    /// Reads a line, whole or changes.
+    ///
+    /// # Errors
+    /// It is neither, or the line that it changes could not be read. The next whole snapshot can be read again.
+    pub fn read(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
+        let line = line.trim_ascii_end();
+        if !is_changes(line) {
+            self.state = None;
+            self.whole.clear();
+            let recorded = read(line)?;
+            self.whole.extend_from_slice(line);
+            return Ok(recorded);
+        }
+        let found = self.apply(line);
+        if found.is_err() {
+            (self.state, self.whole) = (None, Vec::new());
+        }
+        found
+    }
+
+    fn apply(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
+        let changed: Line = serde_json::from_slice(line).map_err(|e| malformed(&e))?;
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => State::new(&std::mem::take(&mut self.whole))?,
+        };
+        let (recorded, next) = state.next(changed)?;
+        state.last = next;
+        self.state = Some(state);
+        Ok(recorded)
+    }
+}
+
+/// Returns true for a line of changes.
+fn is_changes(line: &[u8]) -> bool {
+    line.strip_prefix(b"{\"schema\":\"")
+        .is_some_and(|rest| rest.starts_with(CHANGES.as_bytes()))
+}
+
+impl State {
+    fn new(whole: &[u8]) -> Result<Self, RecordError> {
+        let lost = || RecordError::lost("its changes are to a snapshot that could not be read");
+        let recorded = read(whole).map_err(|_| lost())?;
+        let monotonic = recorded.monotonic.ok_or_else(lost)?;
+        let mut machine: Object = serde_json::from_slice(whole).map_err(|_| lost())?;
+        let mut rows = HashMap::new();
+        if let Some(Value::Array(all)) = machine.remove("processes") {
+            for row in all {
+                let Value::Object(row) = row else { return Err(lost()) };
+                let number = |name| row.get(name).and_then(Value::as_u64);
+                let (pid, starttime) = number("pid").zip(number("starttime")).ok_or_else(lost)?;
+                let pid = pid.try_into().map_err(|_| lost())?;
+                rows.insert(Identity { pid, starttime }, row);
+            }
+        }
+        Ok(Self {
+            machine,
+            rows,
+            last: recorded.at(monotonic, 0),
+        })
+    }
+
+    /// Applies the changes; returns the snapshot as it is recorded and as it is placed on its own clock.
+    fn next(&mut self, line: Line) -> Result<(Recorded, Snapshot), RecordError> {
+        let monotonic = seconds(Some(line.monotonic_s)).ok_or_else(|| RecordError::lost("its time is none"))?;
+        apply(&mut self.machine, line.machine);
+        self.machine.insert("time".into(), line.time.into());
+        self.machine.insert("monotonic_s".into(), line.monotonic_s.into());
+        let last = std::mem::replace(&mut self.last.processes, Ok(Vec::new()));
+        let mut rows: BTreeMap<Identity, ProcessSample> = BTreeMap::new();
+        for mut old in last.unwrap_or_default() {
+            // Records have ages.
+            if let Ok(walk) = &mut old.walk {
+                walk.at = monotonic.saturating_sub(walk.at);
+            }
+            rows.insert(old.id, old);
+        }
+        for key in &line.ended {
+            if let Some(id) = identity(key) {
+                self.rows.remove(&id);
+                rows.remove(&id);
+            }
+        }
+        for (key, changed) in line.processes {
+            let id = identity(&key).ok_or_else(|| RecordError::lost("a process has no pid"))?;
+            let row = self.rows.entry(id).or_default();
+            apply(row, changed);
+            let process = Process::deserialize(&*row).map_err(|e| malformed(&e))?;
+            rows.insert(id, process.into());
+        }
+        if rows.len() > MAX_PROCESSES {
+            return Err(RecordError::lost("it has too many processes"));
+        }
+        let recorded = from_object(&self.machine, rows.into_values().collect())?;
+        let placed = recorded.clone().at(monotonic, 0);
+        Ok((recorded, placed))
+    }
+}
