@@ -35,8 +35,8 @@ mod write;
 use std::time::{Duration, SystemTime};
 
 pub use changes::{CHANGES, ChangeReader, ChangeWriter};
-pub use group::{End, GroupWriter, HEADER, Header, MAX_MARKS, NoHeader, START, parse_marks};
-pub use line::{Brief, Mark, MarkKind, damage};
+pub use group::{End, GroupWriter, HEADER, Header, MAX_INCIDENTS, NoHeader, START, parse_incidents};
+pub use line::{Brief, Incident, IncidentKind, damage};
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::{Record, schema};

@@ -1,7 +1,7 @@
 //! The container of a recording: groups of compressed snapshots.
 //!
 //! A recording is a sequence of groups, each of some minutes, and nothing else. A group can be read on its own. It consists
-//! of a header, a body, and a list of its marks. Numbers are little-endian.
+//! of a header, a body, and a list of its incidents. Numbers are little-endian.
 //!
 //! The **header** is a skippable frame of zstd (RFC 8878, 3.1.2) of 104 bytes:
 //!
@@ -18,7 +18,7 @@
 //! | 40–47 | the length of the body in bytes |
 //! | 48–55 | `MemTotal` in bytes; 0 if unknown |
 //! | 56–63 | the lowest `MemAvailable` in bytes |
-//! | 64–67 | the length of the list of marks in bytes, without its frame; 0 if there is none |
+//! | 64–67 | the length of the list of incidents in bytes, without its frame; 0 if there is none |
 //! | 68–71 | a CRC-32 of the boot id; 0 if unknown |
 //! | 72–75 | the highest `some avg10` of memory pressure, in hundredths of a percent |
 //! | 76–99 | 0 |
@@ -30,10 +30,10 @@
 //!
 //! The **body** is one zstd frame with a checksum. Its content is NDJSON: a whole snapshot as `zmtop/1`, then
 //! [changes](super::changes), a line each. The last two fields of a line, which other readers may ignore, are
-//! `marks`, if there are any, and `crc32`: the CRC-32 of the bytes of the line before `,"crc32":`, as eight hexadecimal
+//! `incidents`, if there are any, and `crc32`: the CRC-32 of the bytes of the line before `,"crc32":`, as eight hexadecimal
 //! digits. The compressor is flushed after each line, so that all lines that reached the disk can be read.
 //!
-//! The **list of marks** is a skippable frame: `5a 2a 4d 18`, the length of the rest, `zmtopmrk`, a JSON array of the marks
+//! The **list of incidents** is a skippable frame: `5a 2a 4d 18`, the length of the rest, `zmtopinc`, a JSON array of the incidents
 //! of all lines, and the CRC-32 of the array. An index of a recording needs only headers and these lists.
 //!
 //! As zstd skips the frames that it does not know, `zstd -dc FILE` exports the lines. A stream has the same format, but its
@@ -51,18 +51,18 @@ use std::time::SystemTime;
 use zstd::stream::write::Encoder;
 
 use super::changes::ChangeWriter;
-use super::line::{Mark, nanos, sign, time};
+use super::line::{Incident, nanos, sign, time};
 use crate::model::Snapshot;
 
 /// The length of a header in bytes, with its frame.
 pub const HEADER: usize = 104;
 /// The start of each header: the magic number, the length and the name.
 pub const START: [u8; 16] = *b"\x5a\x2a\x4d\x18\x60\0\0\0zmtopgrp";
-const MARKS: [u8; 8] = *b"zmtopmrk";
+const INCIDENTS: [u8; 8] = *b"zmtopinc";
 const VERSION: u16 = 1;
 const COMPLETE: u16 = 1;
-/// The longest list of marks that is read, in bytes.
-pub const MAX_MARKS: usize = 1 << 20;
+/// The longest list of incidents that is read, in bytes.
+pub const MAX_INCIDENTS: usize = 1 << 20;
 /// Maximum number of snapshots of a group. More would save little, and a jump reads half a group on average.
 const MAX_SNAPSHOTS: u32 = 120;
 /// Maximum length of the lines of a group in bytes, at which it ends.
@@ -86,8 +86,8 @@ pub struct Header {
     pub total: u64,
     /// The lowest `MemAvailable` in bytes.
     pub available: u64,
-    /// The length of the list of marks in bytes.
-    pub marks: u32,
+    /// The length of the list of incidents in bytes.
+    pub incidents: u32,
     /// A digest of the boot id; 0 if unknown.
     pub boot: u32,
     /// The highest memory pressure, `some avg10`, in hundredths of a percent.
@@ -114,7 +114,7 @@ impl Header {
             body: 0,
             total: 0,
             available: 0,
-            marks: 0,
+            incidents: 0,
             boot,
             pressure: 0,
         }
@@ -156,7 +156,7 @@ impl Header {
             put(40, &self.body.to_le_bytes());
             put(48, &self.total.to_le_bytes());
             put(56, &self.available.to_le_bytes());
-            put(64, &self.marks.to_le_bytes());
+            put(64, &self.incidents.to_le_bytes());
             put(72, &self.pressure.to_le_bytes());
         }
         let sum = crc32fast::hash(&bytes[8..100]);
@@ -187,33 +187,33 @@ impl Header {
             body: long(40),
             total: long(48),
             available: long(56),
-            marks: number(64),
+            incidents: number(64),
             boot: number(68),
             pressure: number(72),
         })
     }
 
-    /// Returns the length of the frame of the list of marks in bytes.
-    pub const fn marks_frame(&self) -> u64 {
-        match self.marks {
+    /// Returns the length of the frame of the list of incidents in bytes.
+    pub const fn incidents_frame(&self) -> u64 {
+        match self.incidents {
             0 => 0,
-            marks => 8 + 8 + marks as u64 + 4,
+            incidents => 8 + 8 + incidents as u64 + 4,
         }
     }
 }
 
-/// Parses the frame of a list of marks.
-pub fn parse_marks(frame: &[u8]) -> Option<Vec<Mark>> {
-    let content = frame.strip_prefix(&START[..4])?.get(4..)?.strip_prefix(&MARKS)?;
+/// Parses the frame of a list of incidents.
+pub fn parse_incidents(frame: &[u8]) -> Option<Vec<Incident>> {
+    let content = frame.strip_prefix(&START[..4])?.get(4..)?.strip_prefix(&INCIDENTS)?;
     let (list, sum) = content.split_last_chunk()?;
     let is_whole = crc32fast::hash(list) == u32::from_le_bytes(*sum);
     is_whole.then(|| serde_json::from_slice(list).ok())?
 }
 
-fn marks_frame(list: &[u8]) -> Vec<u8> {
-    let length = (MARKS.len() + list.len() + 4) as u32;
+fn incidents_frame(list: &[u8]) -> Vec<u8> {
+    let length = (INCIDENTS.len() + list.len() + 4) as u32;
     let sum = crc32fast::hash(list);
-    [&START[..4], &length.to_le_bytes(), &MARKS, list, &sum.to_le_bytes()].concat()
+    [&START[..4], &length.to_le_bytes(), &INCIDENTS, list, &sum.to_le_bytes()].concat()
 }
 
 /// Writes snapshots as groups. Each method returns the bytes to append.
@@ -226,7 +226,7 @@ pub struct GroupWriter {
 struct Group {
     body: Encoder<'static, Vec<u8>>,
     header: Header,
-    marks: Vec<Mark>,
+    incidents: Vec<Incident>,
     /// Bytes of its lines.
     lines: usize,
 }
@@ -253,19 +253,19 @@ impl GroupWriter {
         })
     }
 
-    /// Appends a snapshot with the marks of its time.
+    /// Appends a snapshot with the incidents of its time.
     ///
     /// # Errors
     /// The compressor failed: memory is short. The group is lost from here on; the next snapshot begins another one.
-    pub fn push(&mut self, snapshot: &Arc<Snapshot>, marks: &[Mark]) -> io::Result<Vec<u8>> {
+    pub fn push(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) -> io::Result<Vec<u8>> {
         let mut group = match self.group.take() {
             Some(group) => group,
             None => self.begin(snapshot)?,
         };
         let mut line = self.changes.line(snapshot);
-        if !marks.is_empty() && line.pop() == Some(b'}') {
-            line.extend(b",\"marks\":");
-            serde_json::to_writer(&mut line, marks)?;
+        if !incidents.is_empty() && line.pop() == Some(b'}') {
+            line.extend(b",\"incidents\":");
+            serde_json::to_writer(&mut line, incidents)?;
             line.push(b'}');
         }
         sign(&mut line);
@@ -274,7 +274,7 @@ impl GroupWriter {
         group.body.flush()?;
         group.lines += line.len();
         group.header.add(snapshot);
-        group.marks.extend_from_slice(marks);
+        group.incidents.extend_from_slice(incidents);
         let bytes = std::mem::take(group.body.get_mut());
         let header = if group.header.body == 0 { HEADER } else { 0 };
         group.header.body += (bytes.len() - header) as u64;
@@ -291,7 +291,7 @@ impl GroupWriter {
         Ok(Group {
             body,
             header,
-            marks: Vec::new(),
+            incidents: Vec::new(),
             lines: 0,
         })
     }
@@ -308,11 +308,11 @@ impl GroupWriter {
         let mut bytes = group.body.finish()?;
         header.body += bytes.len() as u64;
         header.is_complete = true;
-        if !group.marks.is_empty() {
-            let list = serde_json::to_vec(&group.marks)?;
-            if list.len() <= MAX_MARKS {
-                header.marks = list.len() as u32;
-                bytes.extend(marks_frame(&list));
+        if !group.incidents.is_empty() {
+            let list = serde_json::to_vec(&group.incidents)?;
+            if list.len() <= MAX_INCIDENTS {
+                header.incidents = list.len() as u32;
+                bytes.extend(incidents_frame(&list));
             }
         }
         Ok(Some(End {

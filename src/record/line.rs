@@ -1,4 +1,4 @@
-//! The fields that a recording adds to each line, its marks and its checksum, and lines that stand for damage.
+//! The fields that a recording adds to each line, its incidents and its checksum, and lines that stand for damage.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use super::read::Time;
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MarkKind {
+pub enum IncidentKind {
     /// A process was killed because memory was short.
     Kill,
     /// Memory will soon be full.
@@ -26,17 +26,17 @@ pub enum MarkKind {
 
 /// An event, as it was reported when it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Mark {
+pub struct Incident {
     /// Nanoseconds since 1970.
     #[serde(rename = "time_ns")]
     nanos: i64,
-    pub kind: MarkKind,
+    pub kind: IncidentKind,
     /// One line, safe to print.
     pub text: String,
 }
 
-impl Mark {
-    pub fn new(at: SystemTime, kind: MarkKind, text: String) -> Self {
+impl Incident {
+    pub fn new(at: SystemTime, kind: IncidentKind, text: String) -> Self {
         Self {
             nanos: nanos(at),
             kind,
@@ -55,7 +55,7 @@ pub struct Brief {
     /// `MemTotal` and `MemAvailable` in bytes, if the line has all fields.
     pub total: Option<u64>,
     pub available: Option<u64>,
-    pub marks: Vec<Mark>,
+    pub incidents: Vec<Incident>,
 }
 
 impl Brief {
@@ -71,7 +71,7 @@ impl Brief {
             time: Time,
             system: Option<Memory>,
             #[serde(default)]
-            marks: Vec<Mark>,
+            incidents: Vec<Incident>,
         }
         let line = line.trim_ascii_end();
         let found: Line = is_whole(line).then(|| serde_json::from_slice(line).ok())??;
@@ -79,7 +79,7 @@ impl Brief {
             time: found.time.0,
             total: found.system.as_ref().and_then(|system| system.mem_total),
             available: found.system.and_then(|system| system.mem_available),
-            marks: found.marks,
+            incidents: found.incidents,
         })
     }
 }

@@ -12,7 +12,7 @@ use zstd::stream::read::Decoder;
 
 use super::error::Fault;
 use super::{BUFFER, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
-use crate::record::{self, Brief, HEADER, Header, MAX_MARKS, Mark, NoHeader, START};
+use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, START};
 
 /// How the name of each file in a directory of recordings ends.
 pub const SUFFIX: &str = ".zmrec";
@@ -28,7 +28,7 @@ pub struct Recording {
     name: String,
     files: Vec<Indexed>,
     groups: Vec<Group>,
-    marks: Vec<Mark>,
+    incidents: Vec<Incident>,
     /// Why a file of the directory was left out.
     unread: Option<Fault>,
 }
@@ -64,7 +64,7 @@ struct Indexed {
     /// The bytes that were indexed.
     length: u64,
     groups: Vec<Group>,
-    marks: Vec<Mark>,
+    incidents: Vec<Incident>,
     /// Where a later look continues: the beginning of the last group that may still grow.
     resume: u64,
 }
@@ -88,7 +88,7 @@ impl Recording {
             name: file_name(path),
             files: Vec::new(),
             groups: Vec::new(),
-            marks: Vec::new(),
+            incidents: Vec::new(),
             unread: None,
         };
         recording.refresh()?;
@@ -138,13 +138,13 @@ impl Recording {
             self.files
                 .sort_by(|a, b| a.begins().cmp(&b.begins()).then_with(|| a.path.cmp(&b.path)));
             self.groups.clear();
-            self.marks.clear();
+            self.incidents.clear();
             for (at, file) in self.files.iter().enumerate() {
                 self.groups
                     .extend(file.groups.iter().cloned().map(|group| Group { file: at, ..group }));
-                self.marks.extend_from_slice(&file.marks);
+                self.incidents.extend_from_slice(&file.incidents);
             }
-            self.marks.sort_by_key(Mark::at);
+            self.incidents.sort_by_key(Incident::at);
         }
         Ok(changed)
     }
@@ -175,8 +175,8 @@ impl Recording {
     }
 
     /// Returns the events that were recorded, by time.
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    pub fn incidents(&self) -> &[Incident] {
+        &self.incidents
     }
 
     /// Returns the wall-clock times of the first and the last snapshot.
@@ -228,7 +228,7 @@ impl Indexed {
             kind,
             length: 0,
             groups: Vec::new(),
-            marks: Vec::new(),
+            incidents: Vec::new(),
             resume: 0,
         })
     }
@@ -249,7 +249,8 @@ impl Indexed {
         // Groups that were complete stay as they are.
         self.groups.retain(|group| group.body.start < resume);
         let keep = self.groups.last().map(|group| group.to);
-        self.marks.retain(|mark| keep.is_some_and(|to| mark.at() <= to));
+        self.incidents
+            .retain(|incident| keep.is_some_and(|to| incident.at() <= to));
         match self.kind {
             Kind::Groups => self.read_groups().map_err(unreadable)?,
             Kind::Lines | Kind::Compressed => self.read_lines().map_err(unreadable)?,
@@ -267,8 +268,8 @@ impl Indexed {
                 Ok(header) if header.is_complete && self.is_followed(start, &header)? => {
                     let end = start + header.body;
                     self.groups.push(Group::new(&header, start..end));
-                    self.add_marks(&header, start..end)?;
-                    at = end + header.marks_frame();
+                    self.add_incidents(&header, start..end)?;
+                    at = end + header.incidents_frame();
                     self.resume = at;
                 }
                 Ok(header) => {
@@ -302,7 +303,7 @@ impl Indexed {
     fn is_followed(&self, start: u64, header: &Header) -> io::Result<bool> {
         let end = start
             .checked_add(header.body)
-            .and_then(|end| end.checked_add(header.marks_frame()));
+            .and_then(|end| end.checked_add(header.incidents_frame()));
         let Some(end) = end.filter(|end| *end <= self.length) else {
             return Ok(false);
         };
@@ -338,24 +339,24 @@ impl Indexed {
         Ok(None)
     }
 
-    fn add_marks(&mut self, header: &Header, body: Range<u64>) -> io::Result<()> {
-        if header.marks == 0 {
+    fn add_incidents(&mut self, header: &Header, body: Range<u64>) -> io::Result<()> {
+        if header.incidents == 0 {
             return Ok(());
         }
         let mut list = None;
-        if header.marks as usize <= MAX_MARKS {
-            let mut frame = vec![0; header.marks_frame() as usize];
+        if header.incidents as usize <= MAX_INCIDENTS {
+            let mut frame = vec![0; header.incidents_frame() as usize];
             self.file.read_exact_at(&mut frame, body.end)?;
-            list = record::parse_marks(&frame);
+            list = record::parse_incidents(&frame);
         }
         if let Some(list) = list {
-            self.marks.extend(list);
+            self.incidents.extend(list);
             return Ok(());
         }
         // The lines have them, too.
-        let mut marks = Vec::new();
-        self.each_line(body, |brief| marks.extend(brief.marks))?;
-        self.marks.extend(marks);
+        let mut incidents = Vec::new();
+        self.each_line(body, |brief| incidents.extend(brief.incidents))?;
+        self.incidents.extend(incidents);
         Ok(())
     }
 
@@ -385,12 +386,12 @@ impl Indexed {
             boot,
             ..Group::empty(body.clone())
         };
-        let mut marks = Vec::new();
+        let mut incidents = Vec::new();
         self.each_line(body, |brief| {
             group.add(&brief);
-            marks.extend(brief.marks);
+            incidents.extend(brief.incidents);
         })?;
-        self.marks.extend(marks);
+        self.incidents.extend(incidents);
         // One without a whole line is damaged, which reading it reports.
         if group.snapshots == 0 {
             (group.from, group.to) = self
@@ -406,7 +407,7 @@ impl Indexed {
         let is_compressed = self.kind == Kind::Compressed;
         let mut at = if is_compressed { 0 } else { self.resume };
         if is_compressed {
-            (self.groups.clear(), self.marks.clear());
+            (self.groups.clear(), self.incidents.clear());
         }
         let place = Place {
             file: Arc::clone(&self.file),
@@ -432,7 +433,7 @@ impl Indexed {
                 }
                 let group = open.get_or_insert_with(|| Group::empty(start..self.length));
                 group.add(&brief);
-                self.marks.extend(brief.marks);
+                self.incidents.extend(brief.incidents);
             }
             line.clear();
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use zmtop::model::Snapshot;
-use zmtop::record::{GroupWriter, HEADER, Mark, MarkKind};
+use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
 use zmtop::source::{Recording, Source};
 
 use super::made::{HOSTILE, hostile, small};
@@ -39,19 +39,19 @@ fn series(from: u64, count: u64) -> Vec<Arc<Snapshot>> {
 }
 
 /// Writes groups of snapshots, as a writer does that is not interrupted.
-fn written(groups: &[Vec<Arc<Snapshot>>], marks: &[(u64, Mark)]) -> Vec<u8> {
+fn written(groups: &[Vec<Arc<Snapshot>>], incidents: &[(u64, Incident)]) -> Vec<u8> {
     let mut writer = GroupWriter::default();
     let mut file = Vec::new();
     for group in groups {
         let begin = file.len();
         for made in group {
             let second = made.monotonic.as_secs();
-            let marks: Vec<_> = marks
+            let incidents: Vec<_> = incidents
                 .iter()
                 .filter(|(at, _)| *at == second)
-                .map(|(_, mark)| mark.clone())
+                .map(|(_, incident)| incident.clone())
                 .collect();
-            file.extend(writer.push(made, &marks).unwrap());
+            file.extend(writer.push(made, &incidents).unwrap());
         }
         let end = writer.end().unwrap().unwrap();
         file.extend(end.bytes);
@@ -122,8 +122,8 @@ fn hostile_names_and_every_field_are_read_back() {
 fn the_index_knows_times_figures_and_marks() {
     let groups = groups();
     let all = groups.concat();
-    let mark = Mark::new(all[6].time, MarkKind::Kill, "killed 9137 importer".into());
-    let (_folder, path) = file(&written(&groups, &[(106, mark.clone())]));
+    let incident = Incident::new(all[6].time, IncidentKind::Kill, "killed 9137 importer".into());
+    let (_folder, path) = file(&written(&groups, &[(106, incident.clone())]));
     let recording = Recording::open(&path).unwrap();
     assert_eq!(recording.groups().len(), 3);
     assert_eq!(recording.span(), (all[0].time, all[11].time));
@@ -133,7 +133,7 @@ fn the_index_knows_times_figures_and_marks() {
         (all[4].time, all[7].time, 4)
     );
     assert_eq!((second.total, second.available), (1 << 30, (1 << 29) - 107 * MIB));
-    assert_eq!(recording.marks(), [mark]);
+    assert_eq!(recording.incidents(), [incident]);
     let from = |second: usize| seconds(&read(recording.read_from(all[second].time)).0);
     assert_eq!(from(5), (104..112).collect::<Vec<_>>());
     assert_eq!(from(8), (108..112).collect::<Vec<_>>());
