@@ -150,6 +150,20 @@ pub(super) fn run(
             Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
         }
     }
+    let opening = match args.pick {
+        true => Opening::Pick,
+        false if state::is_first_start(env) => Opening::First,
+        false => Opening::Usual,
+    };
+    let mut black_box = None;
+    if fleet.is_none() && options.cgroup.is_none() && options.roots().is_own() {
+        match super::black_box::start(&config.settings.record, env) {
+            Ok(recorder) => black_box = recorder,
+            // One reason for both.
+            Err(_) if keeps && history_file.is_none() => {}
+            Err(why) => config.warnings.push(format!("no black box: {why}")),
+        }
+    }
     config.warnings.splice(0..0, config.unread.take());
     let log = match start_log(&config.settings.log) {
         // Do without the monitor only if the log was named on the command line.
@@ -170,17 +184,13 @@ pub(super) fn run(
             return Exit::Usage.into();
         }
     };
-    let opening = match args.pick {
-        true => Opening::Pick,
-        false if state::is_first_start(env) => Opening::First,
-        false => Opening::Usual,
-    };
     match monitor::run(
         config,
         Setup {
             options,
             env: env.clone(),
             history_file,
+            black_box,
             fleet,
             opening,
             reload,
