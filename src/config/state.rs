@@ -175,10 +175,12 @@ pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
 /// It cannot be opened or created, or others could replace what is in it.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     let place = trust::follow(&path.join(BLACKBOX), Purpose::Replace)?;
-    match place.doubt {
-        Some(doubt) => Err(io::Error::other(doubt)),
-        None => Ok(place.dir),
+    if let Some(doubt) = place.doubt {
+        return Err(io::Error::other(doubt));
     }
+    // The descriptor of the path cannot list the folder.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(&place.dir, ".", flags, Mode::empty())?)
 }
 
 /// Creates a file that only its owner can read.
