@@ -55,6 +55,7 @@
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
 //! L3   filter history        the filter language; the history of every row, marks, suspects
+//!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
@@ -344,6 +345,7 @@ pub mod group;
 pub mod history;
 #[cfg(feature = "network")]
 mod http;
+pub mod limits;
 pub mod manual;
 pub mod model;
 pub mod order;

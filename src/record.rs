@@ -17,6 +17,7 @@
 //! Only [`output`](crate::output) writes records and only [`source`](crate::source) reads them. This module does no I/O.
 
 mod accounting;
+pub mod anonymize;
 mod cgroup;
 mod changes;
 mod close_look;
