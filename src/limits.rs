@@ -324,9 +324,10 @@ impl Limits {
         self.snapshots
     }
 
-    /// Returns the recorded time, without gaps.
-    pub const fn recorded(&self) -> Duration {
-        self.clock
+    /// Returns the recorded time, without gaps. The last snapshot counts for an interval.
+    pub fn recorded(&self) -> Duration {
+        let last = self.last.as_ref().map_or(Duration::ZERO, |(.., interval)| *interval);
+        self.clock + last
     }
 
     /// Returns what was found, in order of host and cgroup.

@@ -84,6 +84,15 @@ pub(super) fn run(args: &LimitsArgs, env: &Env) -> Result<Exit, Failure> {
         return Ok(written(lines.map(|line| out.write_all(line.as_bytes())).collect()));
     }
     let is_usual = args.report.format == Format::Table && args.report.table.columns.is_none();
+    if is_usual {
+        let has_limit = findings.iter().any(|found| matches!(found.limit.bytes, Ok(Some(_))));
+        let is_mixed = findings.windows(2).any(|two| two[0].by != two[1].by);
+        layout.columns.retain(|column| match column.id {
+            "limit" | "near" => has_limit,
+            "kind" => is_mixed,
+            _ => true,
+        });
+    }
     if is_usual && host_count > 1 {
         let host = COLUMNS.iter().find(|column| column.id == "host");
         let before_name = layout.columns.len() - 1;
@@ -131,7 +140,7 @@ fn read(path: &std::path::Path, since: Option<SystemTime>) -> Result<(Limits, us
     let (mut host, mut hosts) = (None, 1);
     for found in source {
         match found {
-            Ok(snapshot) if since.is_some_and(|since| snapshot.time < since) => {}
+            Ok(snapshot) if since.is_some_and(|since| snapshot.time <= since) => {}
             Ok(snapshot) => {
                 limits.push(&snapshot);
                 if limits.snapshots() % 500 == 0 {
