@@ -40,6 +40,7 @@
 //! | frozen | a table whose order is fixed while its values keep updating |
 //! | scope | a cgroup that stands in for the machine: zmtop shows its memory and limit. It is the cgroup of zmtop's own container, or the one of `--cgroup` |
 //! | part | one line of the breakdown of the RAM, such as file cache, unreclaimable slab, or unaccounted memory |
+//! | need | what must stay of a cgroup's memory, in RAM or in swap: all that reclaim does not free first |
 //! | page | what the screen shows between its header and its last line: the processes, the breakdown of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt; it receives the keys while it is open |
 //! | effect | an action outside the state, returned by [`tui::update`](fn@tui::update) for the run loop to perform |

@@ -223,6 +223,15 @@ struct Seen<'a> {
     is_partial: bool,
 }
 
+/// Where and when the last snapshot was made.
+#[derive(Clone, Debug)]
+struct Previous {
+    host: Arc<[u8]>,
+    boot_id: Reading<Arc<str>>,
+    monotonic: Duration,
+    interval: Duration,
+}
+
 /// Follows cgroups through the snapshots of a record.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
@@ -230,7 +239,7 @@ pub struct Limits {
     /// The recorded time.
     clock: Duration,
     tick: u64,
-    last: Option<(Arc<[u8]>, Reading<Arc<str>>, Duration, Duration)>,
+    last: Option<Previous>,
     first: Option<SystemTime>,
     newest_kill: Option<SystemTime>,
     left_out: u64,
@@ -278,20 +287,19 @@ impl Limits {
 
     /// Returns the recorded time since the last snapshot: an interval, if there is a gap.
     fn step(&mut self, snapshot: &Snapshot) -> Duration {
-        let own = (
-            Arc::clone(&snapshot.host),
-            snapshot.boot_id.clone(),
-            snapshot.monotonic,
-            snapshot.interval,
-        );
-        let Some((host, boot, at, interval)) = self.last.replace(own) else {
+        let own = Previous {
+            host: Arc::clone(&snapshot.host),
+            boot_id: snapshot.boot_id.clone(),
+            monotonic: snapshot.monotonic,
+            interval: snapshot.interval,
+        };
+        let Some(last) = self.last.replace(own) else {
             return Duration::ZERO;
         };
+        let interval = last.interval;
         let longest = interval.max(snapshot.interval).max(Duration::from_secs(1)) * GAP;
-        let since = snapshot
-            .monotonic
-            .checked_sub(at)
-            .filter(|_| host == snapshot.host && boot == snapshot.boot_id);
+        let is_same = last.host == snapshot.host && last.boot_id == snapshot.boot_id;
+        let since = snapshot.monotonic.checked_sub(last.monotonic).filter(|_| is_same);
         since.filter(|since| *since <= longest).unwrap_or(interval)
     }
 
@@ -326,7 +334,7 @@ impl Limits {
 
     /// Returns the recorded time, without gaps. The last snapshot counts for an interval.
     pub fn recorded(&self) -> Duration {
-        let last = self.last.as_ref().map_or(Duration::ZERO, |(.., interval)| *interval);
+        let last = self.last.as_ref().map_or(Duration::ZERO, |last| last.interval);
         self.clock + last
     }
 

@@ -14,11 +14,11 @@ use crate::units::Units;
 pub struct LimitRow<'a>(pub Option<&'a Finding>);
 
 impl<'a> LimitRow<'a> {
-    fn value(&self, value: impl FnOnce(&'a Finding) -> Value<'a>) -> Value<'a> {
+    fn value(self, value: impl FnOnce(&'a Finding) -> Value<'a>) -> Value<'a> {
         self.0.map_or(Value::Blank, value)
     }
 
-    fn limit(&self, get: fn(&Finding) -> Reading<Option<u64>>) -> Value<'a> {
+    fn limit(self, get: fn(&Finding) -> Reading<Option<u64>>) -> Value<'a> {
         self.value(|found| match get(found) {
             Ok(Some(bytes)) => Value::Bytes(bytes),
             Ok(None) => Value::text(Ok(b"max")),
@@ -26,11 +26,11 @@ impl<'a> LimitRow<'a> {
         })
     }
 
-    fn count(&self, get: fn(&Finding) -> Reading<u64>) -> Value<'a> {
+    fn count(self, get: fn(&Finding) -> Reading<u64>) -> Value<'a> {
         self.value(|found| get(found).map_or_else(Value::Missing, Value::Count))
     }
 
-    fn proposed(&self, get: fn(Proposal) -> u64) -> Value<'a> {
+    fn proposed(self, get: fn(Proposal) -> u64) -> Value<'a> {
         self.value(|found| {
             found
                 .proposal()

@@ -10,8 +10,7 @@
 //!
 //! [`KEPT`] words stay: the fixed names of systemd, container runtimes, interpreters and file hierarchies, without which no
 //! unit, container, program or mapping would be recognized. So do the names of kernel threads, and single letters. Whoever
-//! knows a name can not recompute its replacement without the seed, but can still guess by figures: a replaced recording is no
-//! secret kept, only names withheld.
+//! knows a name cannot compute its replacement without the seed, but may still guess who it is by the figures.
 //!
 //! Pure. Each struct is taken apart field by field, so that a new field does not compile until it is dealt with here.
 
@@ -216,7 +215,9 @@ impl Anonymizer {
         *kernel = KernelTables::default();
         if let Ok(rows) = processes {
             // Processes share facts.
-            rows.iter_mut().for_each(|row| self.process(row));
+            for row in rows {
+                self.process(row);
+            }
         }
         // After the processes, whose whole names are known.
         *oom_kills = oom_kills.iter().cloned().map(|kill| self.kill(kill)).collect();
@@ -386,7 +387,7 @@ impl Anonymizer {
         let Facts {
             comm,
             cmdline,
-            uid: _,
+            uid,
             user,
             cgroup,
             unit,
@@ -401,8 +402,12 @@ impl Anonymizer {
         if let Ok(line) = cmdline {
             self.boxed(line);
         }
+        // Without a name, a user is its number.
+        let number = uid.map_or_else(|_| String::new(), |uid| uid.to_string());
         for text in [user, cgroup, exe].into_iter().flatten() {
-            self.shared(text);
+            if **text != *number.as_bytes() {
+                self.shared(text);
+            }
         }
         for text in [unit, host].into_iter().flatten() {
             self.shared(text);

@@ -77,11 +77,11 @@ pub(super) fn run(args: &LimitsArgs, env: &Env) -> Result<Exit, Failure> {
     if args.paste {
         let rows: Vec<_> = findings.iter().map(|found| LimitRow(Some(found))).collect();
         let mut out = io::stdout().lock();
-        let lines = layout
+        let mut lines = layout
             .shown(&rows)
             .into_iter()
             .map(|at| paste(&findings[at], layout.style.units));
-        return Ok(written(lines.map(|line| out.write_all(line.as_bytes())).collect()));
+        return Ok(written(lines.try_for_each(|line| out.write_all(line.as_bytes()))));
     }
     let is_usual = args.report.format == Format::Table && args.report.table.columns.is_none();
     if is_usual {

@@ -47,7 +47,9 @@ fn at(second: u64, interval: u64, cgroups: &[(&str, CgroupFigures)]) -> Snapshot
 
 fn findings(snapshots: impl IntoIterator<Item = Snapshot>) -> Vec<Finding> {
     let mut limits = Limits::default();
-    snapshots.into_iter().for_each(|snapshot| limits.push(&snapshot));
+    for snapshot in snapshots {
+        limits.push(&snapshot);
+    }
     limits.findings()
 }
 
@@ -68,7 +70,9 @@ proptest! {
     fn a_quantile_is_at_most_a_sixty_fourth_too_high(values in proptest::collection::vec(any::<u64>(), 1..50), shift in 0..64_u32) {
         let mut values: Vec<u64> = values.into_iter().map(|value| value >> shift).collect();
         let mut histogram = Histogram::default();
-        values.iter().for_each(|value| histogram.add(*value, 1));
+        for value in &values {
+            histogram.add(*value, 1);
+        }
         values.sort_unstable();
         for percent in [1, 50, 99, 100] {
             let exact = values[(values.len() * percent).div_ceil(100) - 1];
@@ -265,7 +269,7 @@ fn what_grows_has_no_certain_limit() {
 fn without_figures_of_the_cgroup_the_footprints_of_its_processes_count() {
     let member = |pid, path: &str, pss: u64| {
         let mut sample = with_facts(process(pid, 1, "web"), |facts| {
-            facts.cgroup = Ok(Arc::from(path.as_bytes()))
+            facts.cgroup = Ok(Arc::from(path.as_bytes()));
         });
         sample.walk = Ok(walk(pss * MIB, MIB));
         sample
