@@ -20,6 +20,7 @@
 //! them. This module does no I/O.
 
 mod accounting;
+pub mod anonymize;
 mod cgroup;
 mod changes;
 mod close_look;

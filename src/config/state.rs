@@ -77,6 +77,14 @@ pub fn history_path(env: &Env) -> Result<PathBuf, String> {
     Ok(folder(env)?.join(HISTORY))
 }
 
+/// Returns the path of the directory that holds the black box, which need not exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join(BLACKBOX))
+}
+
 /// Returns the file that holds the history, and creates the directories above it.
 ///
 /// # Errors
@@ -159,14 +167,6 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     }
     rustix::fs::fchmod(&file, private)?;
     Ok(File::from(file))
-}
-
-/// Returns the folder of the black box, which need not exist.
-///
-/// # Errors
-/// The environment names no place for it. The text says why, safe to print.
-pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
-    Ok(folder(env)?.join(BLACKBOX))
 }
 
 /// Opens a folder for recordings, and creates it if it does not exist, private to this user.
