@@ -52,6 +52,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("slope", "PACE", Unit::Growth, 9, |r| {
         let judgement = r.suspect.judgement;
         match judgement.flat_since {
+            _ if r.suspect.stopped.is_some() => DASH,
             None if r.suspect.is_population() => Value::Text(units::count_pace(judgement.slope).into_bytes().into()),
             _ => Value::Pace(judgement),
         }

@@ -32,9 +32,9 @@ pub(super) struct GrowthStart {
 /// Minimum and maximum time for which growth that stopped is reported. In between, it is reported for as long as it lasted.
 const MIN_REPORTED: Duration = Duration::from_secs(600);
 const MAX_REPORTED: Duration = Duration::from_secs(3600);
-/// Growth that stopped is not reported below this size, nor below this share of the footprint.
+/// Growth that stopped is not reported below this size, nor below this part of the footprint, a twentieth.
 const MIN_GROWN: u64 = 1 << 20;
-const MIN_GROWN_SHARE: u64 = 100;
+const MIN_GROWN_SHARE: u64 = 20;
 
 /// The last growth of a row, which may have stopped. Growth of memory that the kernel can reclaim is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
