@@ -44,8 +44,9 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 13] = [
+const ALL: [fn() -> Schema; 14] = [
     record::schema,
+    record::schema_of_changes,
     table::schema,
     mem::schema,
     leaks::schema,
