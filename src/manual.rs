@@ -21,5 +21,8 @@ pub mod peers {}
 #[doc = include_str!("manual/prometheus.md")]
 pub mod prometheus {}
 
+#[doc = include_str!("manual/record.md")]
+pub mod record {}
+
 #[doc = include_str!("manual/serve.md")]
 pub mod serve {}

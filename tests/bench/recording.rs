@@ -24,7 +24,11 @@ fn main() {
     let gib: f64 = args.next().map_or(1.0, |arg| arg.parse().unwrap());
     let all: Vec<Arc<Snapshot>> = Source::open(Path::new(&file)).unwrap().map(Result::unwrap).collect();
     let interval = all[1].monotonic.checked_sub(all[0].monotonic).unwrap().as_secs_f64();
-    println!("{} snapshots of {} processes, {interval:.1} s apart", all.len(), all[0].rows().len());
+    println!(
+        "{} snapshots of {} processes, {interval:.1} s apart",
+        all.len(),
+        all[0].rows().len()
+    );
     encodings(&all, interval);
     large(&all, gib);
 }
@@ -60,7 +64,11 @@ fn encodings(all: &[Arc<Snapshot>], interval: f64) {
             let (first, rest, time) = compressed(&lines, level, window);
             for group in [30.0, 120.0, 480.0] {
                 let bytes = (first + (group - 1.0) * rest) / group;
-                println!("{level:5}  {window:6}  {group:5}  {:10.1}   {:13.2}", mib(bytes * daily), time * 1e3);
+                println!(
+                    "{level:5}  {window:6}  {group:5}  {:10.1}   {:13.2}",
+                    mib(bytes * daily),
+                    time * 1e3
+                );
             }
         }
     }
@@ -100,7 +108,11 @@ fn large(all: &[Arc<Snapshot>], gib: f64) {
     let end = writer.end().unwrap().unwrap();
     group.extend(&end.bytes);
     let mut header = Header::parse(&end.header).unwrap_or_else(|_| panic!("a header"));
-    let length = header.to.duration_since(header.from).unwrap_or_default().max(Duration::from_secs(600));
+    let length = header
+        .to
+        .duration_since(header.from)
+        .unwrap_or_default()
+        .max(Duration::from_secs(600));
     let groups = (gib * f64::from(1 << 30) / group.len() as f64) as u32;
     let path = std::env::temp_dir().join("zmtop-bench-recording.zmrec");
     let mut file = File::create(&path).unwrap();
@@ -134,7 +146,10 @@ fn large(all: &[Arc<Snapshot>], gib: f64) {
         assert_eq!(read, 120);
         worst = worst.max(started.elapsed());
     }
-    println!("a jump to the end of a group: at most {:.0} ms", worst.as_secs_f64() * 1e3);
+    println!(
+        "a jump to the end of a group: at most {:.0} ms",
+        worst.as_secs_f64() * 1e3
+    );
     std::fs::remove_file(path).unwrap();
 }
 
