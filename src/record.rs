@@ -20,6 +20,7 @@ mod accounting;
 mod cgroup;
 mod changes;
 mod close_look;
+mod exits;
 mod held;
 mod process;
 mod read;

@@ -20,6 +20,7 @@
 //!   births        the part of the process list to read
 //!   rotation      the facts to reread
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
+//! exits         the processes that ended between two snapshots, from a thread of its own
 //! sharing       pure: bounds how much other processes change the figures of one
 //! users         the names of users
 //! containers    the names of containers
@@ -37,6 +38,7 @@
 pub mod callers;
 pub mod containers;
 pub mod estimate;
+pub mod exits;
 pub mod inquiry;
 pub mod kernel;
 mod kills;

@@ -94,6 +94,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         oom_kills: Arc::from([]),
         oom_counts: OomCounts::default(),
         killers: Arc::default(),
+        exits: Arc::default(),
         processes: Ok(processes),
         changes: None,
         cgroups: Arc::default(),
