@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt,
+};
 
 use super::files::{self, Roots};
 use crate::model::{Missing, Reading};
@@ -73,21 +75,19 @@ const GENERIC_HEAD: usize = 4;
 const AFORK: u8 = 0x01;
 const AGROUP: u8 = 0x20;
 
-/// Offsets in `struct taskstats`, version 1 to 13 and from 16 on.
-mod offset {
-    pub(super) const VERSION: usize = 0;
-    pub(super) const EXIT_CODE: usize = 4;
-    pub(super) const FLAG: usize = 8;
-    pub(super) const COMM: usize = 80;
-    pub(super) const UID: usize = 120;
-    pub(super) const PID: usize = 128;
-    pub(super) const PPID: usize = 132;
-    pub(super) const ELAPSED: usize = 144;
-    pub(super) const PEAK_RSS: usize = 200;
-    /// Since version 12.
-    pub(super) const TGID: usize = 368;
-    pub(super) const GROUP_ELAPSED: usize = 376;
-}
+// Offsets in `struct taskstats`, version 1 to 13 and from 16 on.
+const VERSION: usize = 0;
+const EXIT_CODE: usize = 4;
+const FLAG: usize = 8;
+const COMM: usize = 80;
+const UID: usize = 120;
+const PID: usize = 128;
+const PPID: usize = 132;
+const ELAPSED: usize = 144;
+const PEAK_RSS: usize = 200;
+/// Since version 12, as the next one.
+const TGID: usize = 368;
+const GROUP_ELAPSED: usize = 376;
 const COMM_LEN: usize = 32;
 /// The first version that has the process of a thread.
 const HAS_PROCESS: u16 = 12;
@@ -143,32 +143,35 @@ fn end(attributes: &[u8]) -> Option<TaskEnd> {
     // The pid in front of the struct shows which layout it has.
     let inserted = INSERTED
         .into_iter()
-        .find(|more| u32_at(stats, offset::PID + more) == Some(tid))?;
-    let version = u16::from_ne_bytes(*stats.get(offset::VERSION..)?.first_chunk()?);
-    let flag = *stats.get(offset::FLAG)?;
-    let comm = stats.get(offset::COMM + inserted..)?.get(..COMM_LEN)?;
+        .find(|more| u32_at(stats, PID + more) == Some(tid))?;
+    let version = u16::from_ne_bytes(*stats.get(VERSION..)?.first_chunk()?);
+    let flag = *stats.get(FLAG)?;
+    let comm = stats.get(COMM + inserted..)?.get(..COMM_LEN)?;
     let comm = comm.split(|b| *b == 0).next().unwrap_or_default();
     let has_process = version >= HAS_PROCESS;
     let process = |at: usize| at + 2 * inserted;
-    let tgid = u32_at(stats, process(offset::TGID)).filter(|_| has_process);
+    let tgid = match has_process {
+        true => Some(u32_at(stats, process(TGID))?),
+        false => None,
+    };
     // Also sent at the end of the last thread, but only of a process that had several.
     let ended = find(attributes, TASKSTATS_TYPE_AGGR_TGID);
     let ended = ended.and_then(|group| u32_at(find(group, TASKSTATS_TYPE_TGID)?, 0));
     let micros = match tgid {
-        Some(_) => u64_at(stats, process(offset::GROUP_ELAPSED))?,
-        None => u64_at(stats, offset::ELAPSED + inserted)?,
+        Some(_) => u64_at(stats, process(GROUP_ELAPSED))?,
+        None => u64_at(stats, ELAPSED + inserted)?,
     };
     Some(TaskEnd {
         tid,
         pid: tgid.or(ended),
         is_last: ended.is_some() || (has_process && flag & AGROUP != 0),
-        ppid: u32_at(stats, offset::PPID + inserted)?,
-        uid: u32_at(stats, offset::UID + inserted)?,
+        ppid: u32_at(stats, PPID + inserted)?,
+        uid: u32_at(stats, UID + inserted)?,
         comm: comm.into(),
         lifetime: Duration::from_micros(micros),
-        status: u32_at(stats, offset::EXIT_CODE)?,
+        status: u32_at(stats, EXIT_CODE)?,
         is_fork: flag & AFORK != 0,
-        peak: u64_at(stats, offset::PEAK_RSS + inserted)?.saturating_mul(1 << 10),
+        peak: u64_at(stats, PEAK_RSS + inserted)?.saturating_mul(1 << 10),
     })
 }
 
@@ -198,7 +201,9 @@ impl EndSocket {
             return Err(Missing::OutOfView);
         }
         let cpus = roots.sys.as_ref().map(|sys| sys.join("devices/system/cpu/possible"));
-        let cpus = cpus.and_then(|path| std::fs::read(path).ok()).ok_or(Missing::Unsupported)?;
+        let cpus = cpus
+            .and_then(|path| std::fs::read(path).ok())
+            .ok_or(Missing::Unsupported)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let kind = SocketType::RAW;
         let socket = socket_with(AddressFamily::NETLINK, kind, flags, Some(netlink::GENERIC)).map_err(files::reason)?;
@@ -208,7 +213,9 @@ impl EndSocket {
             buf: vec![0; DATAGRAM],
         };
         let name = (CTRL_ATTR_FAMILY_NAME, &b"TASKSTATS\0"[..]);
-        let family = opened.ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, name).map_err(files::optional_reason)?;
+        let family = opened
+            .ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, name)
+            .map_err(files::optional_reason)?;
         let family = family.and_then(|payload| {
             let id = find(payload.get(GENERIC_HEAD..)?, CTRL_ATTR_FAMILY_ID)?;
             Some(u16::from_ne_bytes(*id.first_chunk()?))

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Exit, Exits};
 use crate::record::accounting::Field;
-use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::seconds;
+use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::schema::described;
 
 /// The meaning of null in what only a snapshot before its end has.

@@ -13,9 +13,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use crate::model::{Exit, Exits, Missing, ProcessSample, Reading, Snapshot};
+use crate::proc::clock;
 use crate::proc::files::{self, Roots};
 use crate::proc::taskstats::{EndSocket, TaskEnd};
-use crate::proc::clock;
 
 /// Time from the first record to the read: the maximum error of [`Exit::time`].
 const PAUSE: Duration = Duration::from_millis(100);
@@ -60,7 +60,12 @@ impl Tally {
                     return;
                 }
                 let (pid, has_status) = (end.tid, true);
-                self.doubtful.push(Ended { pid, at, end, has_status });
+                self.doubtful.push(Ended {
+                    pid,
+                    at,
+                    end,
+                    has_status,
+                });
             }
             return;
         };
@@ -87,7 +92,13 @@ impl Tally {
         if let Some(first) = known.filter(|_| ended.end.tid != pid) {
             let peak = first.peak.max(ended.end.peak);
             let (ppid, lifetime) = (ended.end.ppid, ended.end.lifetime);
-            ended.end = TaskEnd { ppid, lifetime, peak, ..first };
+            ended.end = TaskEnd {
+                is_last: true,
+                ppid,
+                lifetime,
+                peak,
+                ..first
+            };
         }
         self.keep(ended);
     }
@@ -117,7 +128,10 @@ impl Tally {
     pub fn take(&mut self, last: Option<&Snapshot>, rows: &[ProcessSample], now: (SystemTime, Duration)) -> Exits {
         let before = last.map_or(&[][..], Snapshot::rows);
         for ended in std::mem::take(&mut self.doubtful) {
-            if ended.end.is_first() || row_of(before, ended.pid).is_some() || !self.may_be_thread(&ended.end, before, rows) {
+            if ended.end.is_first()
+                || row_of(before, ended.pid).is_some()
+                || !self.may_be_thread(&ended.end, before, rows)
+            {
                 self.keep(ended);
             }
         }
@@ -153,7 +167,12 @@ fn row_of(rows: &[ProcessSample], pid: u32) -> Option<&ProcessSample> {
 }
 
 fn exit(
-    Ended { pid, at, end, has_status }: Ended,
+    Ended {
+        pid,
+        at,
+        end,
+        has_status,
+    }: Ended,
     (before, since): (&[ProcessSample], Duration),
     rows: &[ProcessSample],
     (time, now): (SystemTime, Duration),
@@ -220,7 +239,10 @@ impl ExitWatch {
         if let Err(why) = started {
             lock(&state).opened = Err(why);
         }
-        Self { state, stop: started.ok() }
+        Self {
+            state,
+            stop: started.ok(),
+        }
     }
 
     /// Returns what [`Tally::take`] does, or the reason why no records come.
@@ -235,7 +257,10 @@ impl ExitWatch {
 impl Drop for ExitWatch {
     fn drop(&mut self) {
         // The thread polls it.
-        let _ = self.stop.as_ref().map(|stop| rustix::io::write(stop, &1_u64.to_ne_bytes()));
+        let _ = self
+            .stop
+            .as_ref()
+            .map(|stop| rustix::io::write(stop, &1_u64.to_ne_bytes()));
     }
 }
 
@@ -267,7 +292,10 @@ fn receive(roots: &Roots, state: &Mutex<State>, stop: &OwnedFd) -> Reading<()> {
 
 /// Waits until one of the files is readable or the time is over, and returns which are.
 fn readable(of: &[std::os::fd::BorrowedFd<'_>], time: Option<Duration>) -> Result<Vec<bool>, Errno> {
-    let mut files: Vec<_> = of.iter().map(|file| PollFd::from_borrowed_fd(*file, PollFlags::IN)).collect();
+    let mut files: Vec<_> = of
+        .iter()
+        .map(|file| PollFd::from_borrowed_fd(*file, PollFlags::IN))
+        .collect();
     let time = time.and_then(|time| Timespec::try_from(time).ok());
     match poll(&mut files, time.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(files.iter().map(|file| !file.revents().is_empty()).collect()),

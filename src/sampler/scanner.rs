@@ -25,7 +25,7 @@ use super::policy::births::{Births, Listing, Signs, may_be_reused};
 use super::policy::plan::Planner;
 use super::reading::Context;
 use super::reading::counters::CounterReader;
-use super::reading::glance::signs;
+use super::reading::glance::{Extras, signs};
 use super::reading::pool::Scope;
 use super::reading::target::OpenFiles;
 use super::reading::walk::{WalkRequest, WalkResult};
@@ -144,7 +144,10 @@ impl Scanner {
 
     /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
-        self.table.oom_score = needs.contains(Needs::OOM_SCORE);
+        self.table.extras = Extras {
+            oom_score: needs.contains(Needs::OOM_SCORE),
+            peak: needs.contains(Needs::PEAK),
+        };
         self.cgroups.set(
             needs.contains(Needs::CGROUP_FIGURES),
             needs.contains(Needs::CGROUP_DETAILS),
@@ -352,7 +355,9 @@ impl Scanner {
         self.find_sent();
         let (rows, changes) = self.table.rows(&running);
         let time = SystemTime::now();
-        let exits = self.turnover.take(self.table.published(), &rows, self.births.last, (time, now));
+        let exits = self
+            .turnover
+            .take(self.table.published(), &rows, self.births.last, (time, now));
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),

@@ -195,6 +195,7 @@ fn known() -> (ProcessSample, RowHistory) {
         }));
     });
     sample.oom_score = Ok(1);
+    sample.peak = Ok(1 << 20);
     sample.held = crate::support::holding(4096);
     sample.stat.vsize = 1 << 30;
     let mut history = History::new(Duration::from_secs(10));

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use zmtop::group::Coverage;
-use zmtop::model::{Identity, Missing, Reading, Snapshot};
+use zmtop::model::{Identity, Missing, Reading, Snapshot, Stat};
 use zmtop::sampler::{Needs, Scanner};
 
 use super::{pids, row};
@@ -122,6 +122,21 @@ fn oom_score_is_read_only_when_asked_for() {
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Ok(667));
     fs::remove_file(tree.file(7, "oom_score")).unwrap();
     assert_eq!(row(&block_on(scanner.full()), 7).oom_score, Err(Missing::Unsupported));
+}
+
+#[test]
+fn the_peak_is_read_only_when_asked_for() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    tree.process(8).flags(Stat::PF_KTHREAD).write();
+    let status = fs::read_to_string(tree.file(7, "status")).unwrap();
+    fs::write(tree.file(7, "status"), format!("VmHWM:\t    5000 kB\n{status}")).unwrap();
+    let mut scanner = Scanner::new(&tree.options());
+    assert_eq!(row(&block_on(scanner.full()), 7).peak, Err(Missing::Pending));
+    scanner.set_needs(Needs::PEAK);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(row(&snapshot, 7).peak, Ok(5000 * KB));
+    assert_eq!(row(&snapshot, 8).peak, Err(Missing::KernelThread));
 }
 
 #[test]

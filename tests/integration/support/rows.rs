@@ -45,6 +45,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
         data: Err(Missing::Pending),
         stale: false,
         oom_score: Err(Missing::Pending),
+        peak: Err(Missing::Pending),
         shares_mm: None,
         counted: Counted::default(),
         held: None,
