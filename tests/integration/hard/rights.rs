@@ -105,7 +105,7 @@ fn records_of_exits_need_the_right_capability() {
     let last_exits = |rights: &[&str]| {
         let mut zmtop = Command::new("setpriv");
         zmtop.args(NOBODY).args(rights).arg(&program).env("HOME", dir.path());
-        let stream = ["ps", "--every", "200ms", "-n", "4", "--format", "ndjson"];
+        let stream = ["ps", "--every", "200ms", "--count", "4", "--format", "ndjson"];
         let output = zmtop.args(stream).output().unwrap();
         let last = output
             .stdout

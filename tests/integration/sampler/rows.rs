@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use zmtop::group::Coverage;
-use zmtop::model::{Identity, Missing, Reading, Snapshot, Stat};
+use zmtop::model::{Identity, Missing, Reading, Snapshot};
 use zmtop::sampler::{Needs, Scanner};
 
 use super::{pids, row};
@@ -128,7 +128,7 @@ fn oom_score_is_read_only_when_asked_for() {
 fn the_peak_is_read_only_when_asked_for() {
     let tree = ProcTree::new();
     tree.process(7).write();
-    tree.process(8).flags(Stat::PF_KTHREAD).write();
+    tree.process(8).kernel_thread().write();
     let status = fs::read_to_string(tree.file(7, "status")).unwrap();
     fs::write(tree.file(7, "status"), format!("VmHWM:\t    5000 kB\n{status}")).unwrap();
     let mut scanner = Scanner::new(&tree.options());

@@ -80,11 +80,6 @@ impl<'a> Process<'a> {
         self
     }
 
-    pub(crate) fn flags(mut self, flags: u64) -> Self {
-        self.flags = flags;
-        self
-    }
-
     pub(crate) fn uid(mut self, uid: u32) -> Self {
         self.uid = uid;
         self
