@@ -12,6 +12,7 @@
 //!   table         the known processes and what was read of each
 //!   machine       the files of the machine, the inputs of its account, the kernel's memory, the log of OOM kills
 //!   killers       the daemons that kill when memory is short, and the signals that they send
+//!   exits         the processes that started and ended, from the thread of the other `exits`
 //!   cgroups       the figures of cgroups
 //!   close_looks   reads for a few processes only: JVM counters, address space limits
 //! policy        pure: what to read next

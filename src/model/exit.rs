@@ -56,7 +56,7 @@ pub struct Exit {
     pub comm: Box<[u8]>,
     /// Its cgroup, raw, if an earlier snapshot has it; or else its parent's.
     pub cgroup: Option<Box<[u8]>>,
-    /// When it ended, up to 0.1 s too early.
+    /// When it ended, to 0.1 s.
     pub time: SystemTime,
     /// Time from its start to its end.
     pub lifetime: Duration,

@@ -150,9 +150,10 @@ fn end(attributes: &[u8]) -> Option<TaskEnd> {
     let comm = comm.split(|b| *b == 0).next().unwrap_or_default();
     let has_process = version >= HAS_PROCESS;
     let process = |at: usize| at + 2 * inserted;
-    let tgid = match has_process {
-        true => Some(u32_at(stats, process(TGID))?),
-        false => None,
+    let tgid = if has_process {
+        Some(u32_at(stats, process(TGID))?)
+    } else {
+        None
     };
     // Also sent at the end of the last thread, but only of a process that had several.
     let ended = find(attributes, TASKSTATS_TYPE_AGGR_TGID);

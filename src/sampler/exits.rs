@@ -212,15 +212,36 @@ pub(crate) struct ExitWatch {
 
 #[derive(Debug)]
 struct State {
-    /// Whether records come.
-    opened: Reading<()>,
+    /// The socket from which records come.
+    socket: Reading<EndSocket>,
+    /// When the first record came that was not read yet, if the thread knows.
+    since: Option<Duration>,
+    /// Records lost since the start.
+    lost: u32,
     tally: Tally,
+}
+
+impl State {
+    /// Adds the records that have come to the tally. Does not block.
+    fn drain(&mut self) {
+        let Ok(socket) = &mut self.socket else { return };
+        let at = self.since.take().unwrap_or_else(clock::monotonic);
+        let drained = socket.drain(|end| self.tally.add(end, at));
+        let lost = socket.lost().unwrap_or(self.lost);
+        let more = lost.wrapping_sub(std::mem::replace(&mut self.lost, lost));
+        self.tally.add_lost(more.into());
+        if let Err(e) = drained {
+            self.socket = Err(files::reason(e));
+        }
+    }
 }
 
 impl ExitWatch {
     pub(crate) fn start(roots: Roots) -> Self {
         let state = Arc::new(Mutex::new(State {
-            opened: Err(Missing::Pending),
+            socket: Err(Missing::Pending),
+            since: None,
+            lost: 0,
             tally: Tally::default(),
         }));
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
@@ -230,14 +251,15 @@ impl ExitWatch {
                 .name("zmtop-exits".into())
                 .stack_size(STACK)
                 .spawn(move || {
-                    let ended = receive(&roots, &state, &stopped);
-                    lock(&state).opened = ended;
+                    if let Err(why) = receive(&roots, &state, &stopped) {
+                        lock(&state).socket = Err(why);
+                    }
                 })
                 .map_err(|e| files::reason(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN)))?;
             Ok(stop)
         });
         if let Err(why) = started {
-            lock(&state).opened = Err(why);
+            lock(&state).socket = Err(why);
         }
         Self {
             state,
@@ -245,12 +267,17 @@ impl ExitWatch {
         }
     }
 
-    /// Returns what [`Tally::take`] does, or the reason why no records come.
+    /// Returns what [`Tally::take`] does, or the reason why no records come. A process that is gone from `/proc` is
+    /// included, because the kernel sends the record before.
     pub(crate) fn take(&self, last: Option<&Snapshot>, rows: &[ProcessSample], now: (SystemTime, Duration)) -> Exits {
         let mut state = lock(&self.state);
+        state.drain();
         let exits = state.tally.take(last, rows, now);
-        let ended = state.opened.and(exits.ended);
-        Exits { ended, ..exits }
+        let fault = state.socket.as_ref().err().copied();
+        Exits {
+            ended: fault.map_or(exits.ended, Err),
+            ..exits
+        }
     }
 }
 
@@ -268,25 +295,26 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Receives records until `stop` is readable.
+/// Receives records until `stop` is readable or the socket fails.
 ///
 /// # Errors
-/// The reason why no records come, or come any more.
+/// The reason why no records come.
 fn receive(roots: &Roots, state: &Mutex<State>, stop: &OwnedFd) -> Reading<()> {
-    let mut socket = EndSocket::open(roots)?;
-    lock(state).opened = Ok(());
-    let mut lost = 0;
+    let socket = EndSocket::open(roots)?;
+    let ready = socket.as_fd().try_clone_to_owned();
+    let ready = ready.map_err(|e| files::reason(Errno::from_io_error(&e).unwrap_or(Errno::MFILE)))?;
+    lock(state).socket = Ok(socket);
     loop {
-        let came = readable(&[stop.as_fd(), socket.as_fd()], None).map_err(files::reason)?;
-        let at = clock::monotonic();
+        let came = readable(&[stop.as_fd(), ready.as_fd()], None).map_err(files::reason)?;
+        lock(state).since = Some(clock::monotonic());
         if came[0] || readable(&[stop.as_fd()], Some(PAUSE)).map_err(files::reason)?[0] {
             return Ok(());
         }
         let mut state = lock(state);
-        socket.drain(|end| state.tally.add(end, at)).map_err(files::reason)?;
-        let now_lost = socket.lost().unwrap_or(0);
-        state.tally.add_lost(now_lost.wrapping_sub(lost).into());
-        lost = now_lost;
+        state.drain();
+        if state.socket.is_err() {
+            return Ok(());
+        }
     }
 }
 

@@ -116,10 +116,13 @@ fn records_of_exits_need_the_right_capability() {
         Some(snapshot["exits"].clone())
     };
     let exits = last_exits(&[]).unwrap();
-    assert_eq!(exits["unread"]["ended"], "permission denied", "{exits}");
+    if exits["unread"] == "not visible from here" {
+        return skip("the records of exits come only outside of containers");
+    }
+    assert_eq!(exits["unread"], "permission denied", "{exits}");
     assert!(exits["started"].is_u64() && exits.get("list").is_none(), "{exits}");
     let exits = last_exits(&["--inh-caps=+net_admin", "--ambient-caps=+net_admin"]);
-    let Some(exits) = exits.filter(|exits| exits["unread"]["ended"] != "not offered by this kernel") else {
+    let Some(exits) = exits.filter(|exits| exits["unread"] != "not offered by this kernel") else {
         return skip("no net_admin can be granted, or the kernel has no CONFIG_TASKSTATS");
     };
     assert!(exits["ended"].is_u64(), "{exits}");

@@ -9,11 +9,14 @@ use zmtop::sampler::exits::Tally;
 use crate::proc::taskstats::{Made, NEW, OLD};
 use crate::support::rows::{MIB, process, snapshot, with_facts};
 
+/// When the snapshot is taken, and the one before it, and when all end.
 const NOW: Duration = Duration::from_secs(100);
+const BEFORE: Duration = Duration::from_secs(90);
+const END: Duration = Duration::from_secs(99);
 
 fn add(tally: &mut Tally, made: Made) {
     for end in ends(&made.datagram()) {
-        tally.add(end, NOW - Duration::from_secs(1));
+        tally.add(end, END);
     }
 }
 
@@ -43,7 +46,7 @@ fn older(pid: u32) -> ProcessSample {
 }
 
 fn before(rows: Vec<ProcessSample>) -> Snapshot {
-    snapshot(NOW - Duration::from_secs(10), rows)
+    snapshot(BEFORE, rows)
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn an_end_that_no_snapshot_saw_has_its_peak_its_parent_and_its_parents_cgroup() 
         uid: 1000,
         comm: (*b"m\xff\x1b[31").into(),
         cgroup: Some((*b"/build").into()),
-        time: SystemTime::UNIX_EPOCH + NOW - Duration::from_secs(1),
+        time: SystemTime::UNIX_EPOCH + END,
         lifetime: Duration::from_millis(900),
         peak: 1 << 30,
         is_fork: false,
@@ -119,7 +122,7 @@ fn a_signal_is_no_exit_code() {
     };
     assert_eq!(ended(9), (None, Some(9)));
     // With a core dump.
-    assert_eq!(ended(0x80 | 11), (None, Some(11)));
+    assert_eq!(ended(0x8b), (None, Some(11)));
     assert_eq!(ended(0), (Some(0), None));
 }
 
@@ -199,7 +202,9 @@ fn lost_records_are_counted_once() {
 fn on_an_old_kernel_a_record_that_may_be_of_a_thread_is_left_out() {
     let listed = |made: &[Made], last: Vec<ProcessSample>| {
         let mut tally = Tally::default();
-        made.iter().for_each(|made| add(&mut tally, *made));
+        for made in made {
+            add(&mut tally, *made);
+        }
         let exits = take(&mut tally, Some(&before(last)), &[]);
         assert_eq!(exits.ended, Err(Missing::Unsupported));
         pids(&exits)
