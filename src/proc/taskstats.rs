@@ -178,7 +178,7 @@ fn end(attributes: &[u8]) -> Option<TaskEnd> {
 
 /// Size of a datagram's buffer: a record has some 600 bytes, and twice that with the sum of a process.
 const DATAGRAM: usize = 8 << 10;
-/// Size of the kernel's buffer, with its own overhead: some 2000 records, which may wait until the reader runs.
+/// Size of the kernel's buffer, with its own overhead: some 6500 records, which may wait until the reader runs.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// A listener for the ends of all threads of the machine.
