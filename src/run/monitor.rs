@@ -37,6 +37,7 @@ use super::black_box::RecordFeed;
 use super::runtime::runtime;
 use super::{process, terminal};
 use crate::act;
+use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::Engine;
 use crate::model::FleetStatus;
@@ -149,6 +150,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // A message shows as many of them as fit. The list of alerts shows all.
         tell(&send, Event::Failed(config.warnings.join("; ")));
     }
+    // What the black box holds beside what the screen needs.
+    let recorded = setup.black_box.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let mut box_feed = setup.black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
     let box_state = box_feed.as_ref().map(RecordFeed::state);
     let mut notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
@@ -197,6 +200,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         redraw: false,
         notifiers,
         is_light: None,
+        recorded,
     };
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -246,6 +250,8 @@ struct Screen {
     notifiers: Notifiers,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
+    /// What the black box needs.
+    recorded: Needs,
 }
 
 impl Screen {
@@ -327,7 +333,8 @@ impl Screen {
                 view(app, frame);
                 Vec::new()
             });
-            if let Some(wanted) = wanted {
+            if let Some(mut wanted) = wanted {
+                wanted.needs = wanted.needs.and(self.recorded);
                 self.sampler.want(wanted);
             }
         })?;

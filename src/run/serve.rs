@@ -23,6 +23,7 @@ use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
+use crate::columns::Needs;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
@@ -79,7 +80,6 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));
     let handle = sampler::spawn(options, sampling.handle());
-    handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs(by));
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let state = State::new(history, Alerts::default());
@@ -92,6 +92,8 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         complain(&format!("no black box: {why}"));
         None
     });
+    let needs = Exporter::needs(by).and(recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
+    handle.wanted.send_modify(|wanted| wanted.needs = needs);
     let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, recorder).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
