@@ -23,6 +23,7 @@ pub mod schema;
 pub mod table;
 pub mod table_report;
 pub mod text_table;
+pub mod why;
 
 use std::io::{self, Write};
 
@@ -36,6 +37,7 @@ use crate::units::Units;
 pub enum Format {
     /// Human-readable.
     #[default]
+    #[value(alias = "text")]
     Table,
     /// One object.
     Json,

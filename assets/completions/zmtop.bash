@@ -58,6 +58,9 @@ _zmtop() {
             zmtop,serve)
                 cmd="zmtop__subcmd__serve"
                 ;;
+            zmtop,why)
+                cmd="zmtop__subcmd__why"
+                ;;
             zmtop__subcmd__config,check)
                 cmd="zmtop__subcmd__config__subcmd__check"
                 ;;
@@ -148,6 +151,9 @@ _zmtop() {
             zmtop__subcmd__help,serve)
                 cmd="zmtop__subcmd__help__subcmd__serve"
                 ;;
+            zmtop__subcmd__help,why)
+                cmd="zmtop__subcmd__help__subcmd__why"
+                ;;
             zmtop__subcmd__help__subcmd__config,check)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__check"
                 ;;
@@ -209,7 +215,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks serve fleet kernel config schema completions man help"
+            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks why serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -765,7 +771,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held cache leaks serve fleet kernel config schema completions man help"
+            opts="ps mem maps held cache leaks why serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1101,6 +1107,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__why)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1579,7 +1599,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__schema)
-            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
+            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-why/1 zmtop-alert/1"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1640,6 +1660,36 @@ _zmtop() {
                     return 0
                     ;;
                 --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__why)
+            opts="-h --at --format --units --no-color --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json rows ndjson csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

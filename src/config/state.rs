@@ -19,6 +19,8 @@ use super::{Env, file};
 const STARTED: &str = "started";
 /// The file that holds the history.
 const HISTORY: &str = "history";
+/// The directory of the last recordings.
+const BLACK_BOX: &str = "blackbox";
 
 /// Returns the reason not to create a path: it is below a home directory that does not exist, and home directories are
 /// never created. `None` if the path may be created.
@@ -71,6 +73,14 @@ fn make_empty(path: &Path) -> io::Result<()> {
 /// The environment names no place for it. The text says why, safe to print.
 pub fn history_path(env: &Env) -> Result<PathBuf, String> {
     Ok(folder(env)?.join(HISTORY))
+}
+
+/// Returns the path of the black box, a directory of recordings beside the history. Neither need exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join(BLACK_BOX))
 }
 
 /// Returns the file that holds the history, and creates the directories above it.

@@ -43,7 +43,7 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 12] = [
+const ALL: [fn() -> Schema; 13] = [
     record::schema,
     table::schema,
     mem::schema,
@@ -55,6 +55,7 @@ const ALL: [fn() -> Schema; 12] = [
     kernel::slab_schema,
     kernel::sites_schema,
     kernel::callers_schema,
+    output::why::schema,
     alert::payload::schema,
 ];
 

@@ -43,3 +43,4 @@ mod text;
 mod tree;
 mod trend;
 mod update;
+mod why;
