@@ -29,6 +29,7 @@ pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::ps::PsArgs;
 pub use crate::run::record::RecordArgs;
+pub use crate::run::why::WhyArgs;
 use crate::text;
 
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
@@ -66,6 +67,8 @@ pub enum Command {
     Record(Box<RecordArgs>),
     /// Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit
     Limits(Box<LimitsArgs>),
+    /// Explain what happened to memory in a recording: what ran out, what had grown, what was killed
+    Why(WhyArgs),
     /// Export the memory of groups and of the machine to Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Serve(serve::ServeArgs),

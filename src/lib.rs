@@ -58,7 +58,7 @@
 //! L3   filter history        the filter language; the history of every row, marks, suspects
 //!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
-//! L5   alert query           rules that fire; which rows are shown, in which order
+//! L5   alert query why       rules that fire; which rows are shown, in which order; what happened in a recording
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
@@ -366,3 +366,4 @@ pub mod text;
 pub mod trend;
 pub mod tui;
 pub mod units;
+pub mod why;

@@ -24,6 +24,7 @@ pub mod schema;
 pub mod table;
 pub mod table_report;
 pub mod text_table;
+pub mod why;
 
 use std::io::{self, Write};
 
@@ -37,6 +38,7 @@ use crate::units::Units;
 pub enum Format {
     /// Human-readable.
     #[default]
+    #[value(alias = "text")]
     Table,
     /// One object.
     Json,

@@ -28,6 +28,7 @@ mod runtime;
 mod serve;
 mod snapshot;
 pub mod terminal;
+pub mod why;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -108,6 +109,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         #[cfg(feature = "network")]
         Command::Serve(args) => serve::run(args, env),
         Command::Record(args) => record::run(args, env),
+        Command::Why(args) => why::run(args, env),
         Command::Cache(args) => cache::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {

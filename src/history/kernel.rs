@@ -281,7 +281,7 @@ impl PartHistories {
     }
 
     /// Returns the parts that the kernel takes for itself or for files in memory, which reclaim does not free.
-    pub(super) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
+    pub(crate) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| TAKING.contains(&part.key.id));
         parts.map(|part| (part.key, &part.row))
     }

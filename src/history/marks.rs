@@ -14,14 +14,14 @@ use crate::order;
 
 /// The boot and time of a snapshot, to check if another one is comparable.
 #[derive(Debug)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     host: Arc<[u8]>,
     boot_id: Reading<Arc<str>>,
     pub(super) monotonic: Duration,
 }
 
 impl Origin {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
         Self {
             host: Arc::clone(&snapshot.host),
             boot_id: snapshot.boot_id.clone(),
@@ -32,7 +32,7 @@ impl Origin {
     /// Returns true if the snapshot is a later one of the same boot. Otherwise pids, counters and clock differ in
     /// meaning. A host may change its name, but not its boot id within a boot; the name decides only if a boot id is
     /// unknown.
-    pub(super) fn precedes(&self, snapshot: &Snapshot) -> bool {
+    pub(crate) fn precedes(&self, snapshot: &Snapshot) -> bool {
         let is_other = match (&self.boot_id, &snapshot.boot_id) {
             (Ok(one), Ok(other)) => one != other,
             _ => !self.host.is_empty() && !snapshot.host.is_empty() && self.host != snapshot.host,

@@ -44,7 +44,7 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 14] = [
+const ALL: [fn() -> Schema; 15] = [
     record::schema,
     record::schema_of_changes,
     table::schema,
@@ -58,6 +58,7 @@ const ALL: [fn() -> Schema; 14] = [
     kernel::slab_schema,
     kernel::sites_schema,
     kernel::callers_schema,
+    output::why::schema,
     alert::payload::schema,
 ];
 

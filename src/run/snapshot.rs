@@ -89,7 +89,11 @@ pub(super) fn read(
     })
 }
 
-fn resolve(path: &Path, at: &At) -> Result<SystemTime, String> {
+/// Returns the moment of a file that `--at` means.
+///
+/// # Errors
+/// The end of the file must be known for it, and is not.
+pub(super) fn resolve(path: &Path, at: &At) -> Result<SystemTime, String> {
     if !at.needs_last() {
         return Ok(at.resolve(SystemTime::UNIX_EPOCH));
     }

@@ -45,3 +45,4 @@ mod text;
 mod tree;
 mod trend;
 mod update;
+mod why;

@@ -15,7 +15,7 @@ use crate::oneshot::leaks;
 use crate::sampler::held::sharers;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
-use crate::{sites, slab};
+use crate::{sites, slab, why};
 use serde_json::{Map, Value};
 
 use zmtop::history::mappings::{Coldness, MappingColdness, Resident};
@@ -197,6 +197,7 @@ fn documents() -> Vec<Value> {
         read(&report::of_all()),
     ];
     all.extend(leaks::of_all().iter().map(|text| read(text)));
+    all.extend(why::of_all().iter().map(|text| read(text)));
     all.extend(events().iter().map(|event| {
         let json = Payload::new(event, "pss>100M swap>=0", b"db1").json();
         serde_json::from_slice(&json).unwrap()

@@ -10,7 +10,7 @@ fn layer(module: &str) -> Option<u8> {
         "account" | "group" | "trend" => 2,
         "filter" | "history" | "limits" => 3,
         "columns" => 4,
-        "alert" | "query" => 5,
+        "alert" | "query" | "why" => 5,
         "engine" | "proc" | "record" => 6,
         "act" | "fleet" | "http" | "sampler" | "source" => 7,
         "config" => 8,

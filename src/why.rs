@@ -1,0 +1,581 @@
+//! Explains what happened to memory in a recording: what ran out, what had grown, and what was killed.
+//!
+//! [`Why::push`] adds the snapshots of a file in order; [`Why::finish`] returns the [`Explanation`] of one event. Everything
+//! is derived in one pass. At most a few snapshots are held at a time, with one [`History`] and one explanation.
+//!
+//! # Events
+//! A *kill* is one by the kernel or a daemon; kills within ten seconds are one event. A *danger* is a limit less than a
+//! minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
+//! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall, that is the *end*.
+//!
+//! # The event that is explained
+//! The last one of the most serious kind: kills, reboots and ends while memory was short come before stalls and dangers that
+//! passed, and those before reboots for other reasons. If a time was chosen, the nearest event within ten minutes, or else
+//! that moment.
+//!
+//! # The moment
+//! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
+//! before a reboot. [`growth`] finds what grew before it.
+//!
+//! This module is pure. `run` opens the file, `output` writes the explanation.
+
+pub mod explanation;
+mod growth;
+mod trail;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use explanation::{Ahead, Grower, Holder, Point, Role, Victim, Waiting, Worst};
+pub use explanation::{Event, EventKind, Explanation};
+use growth::{Moment, bytes_of};
+use trail::Trail;
+
+use crate::group::RowKey;
+use crate::history::dangers::{Danger, Limit};
+use crate::history::kills::Kill;
+use crate::history::marks::Origin;
+use crate::history::stalls::{Stall, StallKind};
+use crate::history::{History, HistoryConfig};
+use crate::model::kill::OomKill;
+use crate::model::process::Identity;
+use crate::model::snapshot::Snapshot;
+use crate::order;
+
+/// A limit that is no further ahead is an event; at the end of a recording or of a boot, memory was then short.
+const URGENT: Duration = Duration::from_secs(60);
+const URGENT_AT_END: Duration = Duration::from_secs(300);
+/// Kills no further apart are one event.
+const TOGETHER: Duration = Duration::from_secs(10);
+/// A danger or a stall is over after so much calm.
+const CALM: Duration = Duration::from_secs(30);
+/// Share of the memory that is available below which memory was short at a reboot.
+const SHORT: f64 = 0.05;
+/// An event is near the chosen time within this.
+const NEAR: Duration = Duration::from_secs(600);
+/// Maximum number of events that are listed.
+const MAX_EVENTS: usize = 100;
+/// Number of processes that are listed.
+const HOLDERS: usize = 5;
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+const AGES: [Duration; 3] = [Duration::from_secs(60), TEN_MINUTES, Duration::from_secs(3600)];
+
+/// Identifies a kill: its time, its record in the kernel's log, and the daemon.
+type KillKey = (SystemTime, Option<u64>, Option<Box<str>>);
+
+fn key_of(kill: &OomKill) -> KillKey {
+    let daemon = kill.daemon.as_ref().map(|daemon| daemon.name.clone());
+    (kill.time, kill.record, daemon)
+}
+
+/// An event that goes on.
+#[derive(Debug)]
+struct Episode {
+    kind: EventKind,
+    moment: Arc<Snapshot>,
+    time: SystemTime,
+    /// When its last sign was seen, on the monotonic clock.
+    last_sign: Duration,
+    kills: Vec<KillKey>,
+    danger: Option<Danger>,
+    /// When it began, and as it was at its worst.
+    stall: Option<(Duration, Stall)>,
+}
+
+impl Episode {
+    fn new(kind: EventKind, moment: &Arc<Snapshot>) -> Self {
+        Self {
+            kind,
+            moment: Arc::clone(moment),
+            time: moment.time,
+            last_sign: moment.monotonic,
+            kills: Vec::new(),
+            danger: None,
+            stall: None,
+        }
+    }
+
+    fn is_over(&self, now: Duration) -> bool {
+        let calm = if self.kind == EventKind::Kill { TOGETHER } else { CALM };
+        now.saturating_sub(self.last_sign) > calm
+    }
+
+    /// Adds what a snapshot shows of dangers and stalls. The worst of them is the moment.
+    fn worsen(&mut self, snapshot: &Arc<Snapshot>, danger: Option<&Danger>, stall: Option<&Stall>) {
+        self.last_sign = snapshot.monotonic;
+        let mut is_worst = false;
+        if let Some(stall) = stall {
+            let worst = self.stall.as_ref().map(|(_, worst)| worst.share);
+            if worst.is_none_or(|worst| stall.share > worst) {
+                let since = self.stall.as_ref().map_or(stall.since, |(since, _)| *since);
+                self.stall = Some((since, stall.clone()));
+                (self.kind, is_worst) = (EventKind::Stall, true);
+            }
+        }
+        if let Some(danger) = danger {
+            let worst = self.danger.as_ref().map(|worst| worst.forecast.seconds());
+            if worst.is_none_or(|worst| danger.forecast.seconds() < worst) {
+                self.danger = Some(danger.clone());
+                is_worst |= self.kind == EventKind::Danger;
+            }
+        }
+        if is_worst {
+            (self.moment, self.time) = (Arc::clone(snapshot), snapshot.time);
+        }
+    }
+}
+
+/// Explains a recording. See the [module](self).
+#[derive(Debug)]
+pub struct Why {
+    config: HistoryConfig,
+    /// The time that the user chose.
+    at: Option<SystemTime>,
+    history: History,
+    trail: Trail,
+    open: Option<Episode>,
+    last_kill: Option<KillKey>,
+    /// The time of the first snapshot of this boot, on both clocks.
+    begun: (Duration, SystemTime),
+    recorded: Option<[SystemTime; 2]>,
+    snapshots: u64,
+    events: VecDeque<Event>,
+    more: usize,
+    best: Option<Explanation>,
+    /// The explanation of the chosen moment.
+    chosen: Option<Explanation>,
+    worst: Worst,
+}
+
+impl Why {
+    /// Creates one that explains the event nearest to `at`, or the last serious one.
+    pub fn new(config: HistoryConfig, at: Option<SystemTime>) -> Self {
+        Self {
+            config,
+            at,
+            history: History::with_config(config),
+            trail: Trail::default(),
+            open: None,
+            last_kill: None,
+            begun: (Duration::ZERO, SystemTime::UNIX_EPOCH),
+            recorded: None,
+            snapshots: 0,
+            events: VecDeque::new(),
+            more: 0,
+            best: None,
+            chosen: None,
+            worst: Worst::default(),
+        }
+    }
+
+    /// Adds the next snapshot of the recording.
+    pub fn push(&mut self, snapshot: &Arc<Snapshot>) {
+        let last = self.last().cloned();
+        if let Some(last) = &last {
+            self.pass_chosen(last, Some(snapshot.time));
+            if !Origin::of(last).precedes(snapshot) {
+                self.end_boot(last, snapshot);
+            }
+        }
+        if self.last().is_none() {
+            self.begun = (snapshot.monotonic, snapshot.time);
+        }
+        let [first, _] = self.recorded.unwrap_or([snapshot.time; 2]);
+        self.recorded = Some([first, snapshot.time]);
+        self.snapshots += 1;
+        self.history.push(snapshot);
+        self.note_worst(snapshot);
+        if self.open.as_ref().is_some_and(|open| open.is_over(snapshot.monotonic)) {
+            self.close();
+        }
+        self.add_kills(snapshot);
+        self.add_signs(snapshot);
+        self.trail.push(snapshot);
+    }
+
+    fn last(&self) -> Option<&Arc<Snapshot>> {
+        self.trail.snapshots().next()
+    }
+
+    /// Explains the chosen moment once its snapshot has passed.
+    fn pass_chosen(&mut self, last: &Arc<Snapshot>, next: Option<SystemTime>) {
+        let is_it = |at: SystemTime| last.time <= at && next.is_none_or(|next| next > at);
+        if self.at.is_some_and(is_it) {
+            let episode = Episode::new(EventKind::Chosen, last);
+            self.chosen = Some(self.explain(&episode, true));
+        }
+    }
+
+    fn note_worst(&mut self, snapshot: &Snapshot) {
+        let system = &snapshot.system;
+        if let (Ok(available), Ok(total)) = (system.available(), system.mem_total) {
+            let least = &mut self.worst.available;
+            if least.is_none_or(|(_, least, _)| available < least) {
+                *least = Some((snapshot.time, available, total));
+            }
+        }
+        if let Ok(psi) = system.psi {
+            let (share, most) = (f64::from(psi.full[0]) / 100.0, &mut self.worst.stalled);
+            if most.is_none_or(|(_, most)| share > most) {
+                *most = Some((snapshot.time, share));
+            }
+        }
+    }
+
+    /// Adds the kills that this snapshot is the first to have.
+    fn add_kills(&mut self, snapshot: &Arc<Snapshot>) {
+        let last = self.last_kill.as_ref();
+        let new = self
+            .history
+            .kills()
+            .take_while(|kill| Some(&key_of(&kill.event)) != last);
+        let mut new: Vec<Kill> = new.cloned().collect();
+        new.reverse();
+        for kill in new {
+            let key = key_of(&kill.event);
+            self.last_kill = Some(key.clone());
+            // Before the recording, only the kernel's log tells of it.
+            let is_old = kill.at + TOGETHER < self.begun.0;
+            match &mut self.open {
+                Some(open) if open.kind == EventKind::Kill && kill.at.saturating_sub(open.last_sign) <= TOGETHER => {
+                    open.kills.push(key);
+                    open.last_sign = open.last_sign.max(kill.at);
+                    continue;
+                }
+                Some(open) if open.kind == EventKind::Kill => self.close(),
+                _ => {}
+            }
+            let before = if is_old {
+                snapshot
+            } else {
+                self.moment_of(&kill, snapshot)
+            };
+            let mut episode = Episode {
+                kind: EventKind::Kill,
+                time: kill.event.time,
+                last_sign: kill.at,
+                kills: vec![key],
+                ..Episode::new(EventKind::Kill, before)
+            };
+            if let Some(open) = self.open.take() {
+                (episode.danger, episode.stall) = (open.danger, open.stall);
+            }
+            self.open = Some(episode);
+        }
+    }
+
+    /// Returns the last snapshot with the memory of the victim, or else the last one before the kill.
+    fn moment_of<'a>(&'a self, kill: &Kill, snapshot: &'a Arc<Snapshot>) -> &'a Arc<Snapshot> {
+        let victim = victim_of(kill);
+        let has_it = |snapshot: &&Arc<Snapshot>| {
+            let row = victim.and_then(|id| snapshot.row(id));
+            row.is_some_and(|row| bytes_of(row).is_some_and(|bytes| bytes > 0))
+        };
+        let found = self.trail.snapshots().find(has_it);
+        found.or_else(|| self.last()).unwrap_or(snapshot)
+    }
+
+    /// Adds the dangers and stalls of a snapshot.
+    fn add_signs(&mut self, snapshot: &Arc<Snapshot>) {
+        let danger = self.history.dangers().first();
+        let danger = danger.filter(|danger| danger.forecast.time() < URGENT);
+        let stall = self.history.stalls().first();
+        if danger.is_none() && stall.is_none() {
+            return;
+        }
+        match &mut self.open {
+            Some(open) if open.kind == EventKind::Kill => {}
+            open => {
+                let open = open.get_or_insert_with(|| Episode::new(EventKind::Danger, snapshot));
+                open.worsen(snapshot, danger, stall);
+            }
+        }
+    }
+
+    /// Explains the end of a boot or of the snapshots of a host, and begins anew.
+    fn end_boot(&mut self, last: &Arc<Snapshot>, next: &Snapshot) {
+        let is_reboot = matches!((&last.boot_id, &next.boot_id), (Ok(one), Ok(other)) if one != other);
+        if is_reboot && last.host == next.host {
+            let is_short = self.is_short(last);
+            let open = self.open.take();
+            let mut episode = Episode::new(EventKind::Reboot, last);
+            if let Some(open) = open.filter(|open| is_short || open.kind == EventKind::Kill) {
+                (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+            }
+            self.finish_episode(&episode, is_short, Some(next.time));
+        } else {
+            self.close();
+        }
+        self.history = History::with_config(self.config);
+        self.trail = Trail::default();
+        self.last_kill = None;
+    }
+
+    /// Returns true if memory was short in the last snapshot of a boot.
+    fn is_short(&self, last: &Snapshot) -> bool {
+        let soon = self.history.dangers().first();
+        let is_full = soon.is_some_and(|danger| danger.forecast.time() < URGENT_AT_END);
+        let is_recent = self.open.as_ref().is_some_and(|open| !open.is_over(last.monotonic));
+        let available = last.system.available().ok().zip(last.system.mem_total.ok());
+        let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);
+        is_full || is_recent || is_low
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.finish_episode(&open, true, None);
+        }
+    }
+
+    /// Adds an event, and explains it if it matters more than those before.
+    fn finish_episode(&mut self, episode: &Episode, is_short: bool, resumed: Option<SystemTime>) {
+        let is_better = match (&self.best, self.at) {
+            (None, _) => true,
+            (Some(best), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
+            (Some(best), None) => {
+                let first = self.recorded.map_or(episode.time, |[first, _]| first);
+                rank(episode.kind, is_short, episode.time >= first)
+                    >= rank(best.event.kind, best.event.is_short, best.event.time >= first)
+            }
+        };
+        if is_better {
+            let explained = self.explain(episode, is_short);
+            self.best = Some(Explanation { resumed, ..explained });
+        }
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+            self.more += 1;
+        }
+        let event = self.event(episode, is_short);
+        self.events.push_back(event);
+    }
+
+    /// Returns the kills of an episode, as complete as they are known by now, the largest first.
+    fn kills_of(&self, episode: &Episode) -> Vec<Kill> {
+        let kills = self.history.kills();
+        let mut kills: Vec<Kill> = kills
+            .filter(|kill| episode.kills.contains(&key_of(&kill.event)))
+            .cloned()
+            .collect();
+        // Of equal ones the first counts.
+        kills.reverse();
+        order::sort_by(&mut kills, |a, b| b.held().cmp(&a.held()));
+        kills
+    }
+
+    fn event(&self, episode: &Episode, is_short: bool) -> Event {
+        let kills = self.kills_of(episode);
+        let victim = kills.first().and_then(|kill| {
+            let known = kill.known.as_ref().map(|known| known.facts.comm.clone());
+            known.or_else(|| kill.event.victim.as_ref().ok().map(|victim| victim.comm.clone()))
+        });
+        let of_danger = episode.danger.as_ref().and_then(|danger| path_of(&danger.limit));
+        let of_stall = episode.stall.as_ref().map(|(_, stall)| stall.cgroup.as_ref());
+        let path = of_stall.unwrap_or(of_danger).map(|path| (**path).into());
+        Event {
+            kind: episode.kind,
+            time: episode.time,
+            is_short,
+            who: victim.or(path).unwrap_or_default(),
+        }
+    }
+
+    fn explain(&self, episode: &Episode, is_short: bool) -> Explanation {
+        let snapshot = &episode.moment;
+        let kills = self.kills_of(episode);
+        let cgroup = cgroup_of(episode, &kills).filter(|path| **path != *b"/");
+        let moment = Moment {
+            history: &self.history,
+            snapshot,
+            above: cgroup.as_deref(),
+        };
+        let now = Point::of(snapshot);
+        let limit = cgroup
+            .as_deref()
+            .and_then(|path| now.limited(path))
+            .map(|(_, limit)| limit);
+        let logged = kills
+            .first()
+            .and_then(|kill| kill.event.victim.as_ref().ok()?.limit.as_ref()?.size);
+        let size = logged.or(limit).or(now.total.ok()).unwrap_or(0);
+        // Before the recording, nothing was seen to grow.
+        let is_recorded = episode.time >= self.recorded.map_or(episode.time, |[first, _]| first);
+        let growers = if is_recorded { moment.growers(size) } else { Vec::new() };
+        let victims = kills
+            .into_iter()
+            .map(|kill| victim(kill, &moment, &growers))
+            .collect::<Vec<_>>();
+        let mut machine = vec![now];
+        machine.extend(self.trail.before(snapshot.monotonic, AGES));
+        let (begun, booted) = self.begun;
+        let span = snapshot.monotonic.saturating_sub(begun).min(TEN_MINUTES);
+        let rows = snapshot.rows().iter().filter(|row| !row.stat.is_kernel_thread());
+        Explanation {
+            host: Arc::clone(&snapshot.host),
+            recorded: self.recorded.unwrap_or([snapshot.time; 2]),
+            snapshots: self.snapshots,
+            event: self.event(episode, is_short),
+            others: Vec::new(),
+            more: 0,
+            holders: holders(&moment, &victims, span),
+            span,
+            booted,
+            victims,
+            growers,
+            ahead: episode.danger.as_ref().map(|danger| Ahead {
+                limit: danger.limit.clone(),
+                left: danger.forecast.left,
+                time: danger.forecast.time(),
+            }),
+            waiting: episode.stall.as_ref().map(|(since, stall)| Waiting {
+                cgroup: stall.cgroup.clone(),
+                is_throttled: stall.kind == StallKind::Throttled,
+                share: stall.share,
+                lasted: episode.last_sign.saturating_sub(*since),
+                waiter: stall.waiter.and_then(|(id, bytes)| {
+                    let name = snapshot.row(id)?.facts.comm.clone();
+                    // What records reads all the others, and waits with them.
+                    (*name != *b"zmtop").then_some((id, name, bytes))
+                }),
+            }),
+            cgroup,
+            machine,
+            processes: rows.clone().count(),
+            unreadable: rows
+                .filter(|row| bytes_of(row).is_none() && !row.stat.is_zombie())
+                .count(),
+            resumed: None,
+            worst: Worst::default(),
+        }
+    }
+
+    /// Returns the explanation; `None` without a snapshot, or if all are later than the chosen time.
+    pub fn finish(mut self) -> Option<Explanation> {
+        let last = self.last()?.clone();
+        self.pass_chosen(&last, None);
+        if self.open.as_ref().is_some_and(|open| open.kind != EventKind::Kill) || self.open.is_none() {
+            let is_ending = self.is_short(&last);
+            if let Some(open) = self.open.take_if(|_| is_ending) {
+                let episode = Episode {
+                    kind: EventKind::End,
+                    danger: self.history.dangers().first().cloned().or(open.danger),
+                    stall: open.stall,
+                    ..Episode::new(EventKind::End, &last)
+                };
+                self.finish_episode(&episode, true, None);
+            }
+        }
+        self.close();
+        let best = self.best.take();
+        let mut found = match self.at {
+            Some(at) => best
+                .filter(|best| distance(best.event.time, at) <= NEAR)
+                .or(self.chosen.take())?,
+            None => best.unwrap_or_else(|| self.explain(&Episode::new(EventKind::Nothing, &last), false)),
+        };
+        self.events.retain(|event| *event != found.event);
+        Some(Explanation {
+            recorded: self.recorded.unwrap_or(found.recorded),
+            snapshots: self.snapshots,
+            others: self.events.into(),
+            more: self.more,
+            worst: std::mem::take(&mut self.worst),
+            resumed: found.resumed.take(),
+            ..found
+        })
+    }
+}
+
+/// Returns the cgroup whose limit matters; `None` for the machine.
+fn cgroup_of(episode: &Episode, kills: &[Kill]) -> Option<Arc<[u8]>> {
+    if let Some(kill) = kills.first() {
+        let victim = kill.event.victim.as_ref().ok();
+        let known = kill.known.as_ref().and_then(|known| known.facts.cgroup.clone().ok());
+        let limit = victim.and_then(|victim| victim.limit.as_ref());
+        return match (limit, victim) {
+            (Some(limit), _) => Some(Arc::from(&*limit.cgroup)),
+            (None, Some(victim)) if victim.by_cgroup => victim.cgroup.as_ref().map(|path| Arc::from(&**path)).or(known),
+            (None, Some(_)) => None,
+            (None, None) => kill.cgroup.clone(),
+        };
+    }
+    match (&episode.stall, &episode.danger) {
+        (Some((_, stall)), _) => stall.cgroup.clone(),
+        (None, Some(danger)) => path_of(&danger.limit).cloned(),
+        (None, None) => None,
+    }
+}
+
+fn distance(one: SystemTime, other: SystemTime) -> Duration {
+    let later = one.duration_since(other);
+    later.unwrap_or_else(|error| error.duration())
+}
+
+/// Returns how much an event matters. Of one before the recording, little is known.
+const fn rank(kind: EventKind, is_short: bool, is_recorded: bool) -> u8 {
+    match kind {
+        _ if !is_recorded => 0,
+        EventKind::Kill | EventKind::End => 3,
+        EventKind::Reboot if is_short => 3,
+        EventKind::Stall | EventKind::Danger => 2,
+        EventKind::Reboot => 1,
+        EventKind::Nothing | EventKind::Chosen => 0,
+    }
+}
+
+const fn path_of(limit: &Limit) -> Option<&Arc<[u8]>> {
+    match limit {
+        Limit::Cgroup(path) | Limit::CgroupHigh(path) => Some(path),
+        Limit::Machine | Limit::AddressSpace(_) => None,
+    }
+}
+
+/// Returns the identity of a victim that was seen.
+fn victim_of(kill: &Kill) -> Option<Identity> {
+    kill.known.as_ref().map(|known| known.id)
+}
+
+/// Returns a victim with its part in what happened.
+fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
+    let id = victim_of(&kill);
+    let role = match (growers.first(), id) {
+        (Some(first), Some(id)) => match &first.key {
+            RowKey::Process(grower) if *grower == id => Role::Grower,
+            RowKey::Group(key) if moment.command(id) == key.name => Role::Member,
+            _ => Role::Bystander,
+        },
+        _ => Role::Unknown,
+    };
+    Victim {
+        rise: id.and_then(|id| moment.rise(id)),
+        kill,
+        role,
+    }
+}
+
+/// Returns the largest processes below the limit, with the victims.
+fn holders(moment: &Moment<'_>, victims: &[Victim], span: Duration) -> Vec<Holder> {
+    let is_victim = |id: Identity| victims.iter().any(|victim| victim_of(&victim.kill) == Some(id));
+    let rows = moment.snapshot.rows().iter().filter(|row| moment.is_below(&row.facts));
+    let rows = rows.filter(|row| row.shares_mm.is_none());
+    let mut all: Vec<_> = rows
+        .filter_map(|row| Some((bytes_of(row).filter(|bytes| *bytes > 0)?, row)))
+        .collect();
+    // Victims of which there is one come first among equals, and are never cut off.
+    order::sort_by(&mut all, |a, b| (b.0, a.1.id.pid).cmp(&(a.0, b.1.id.pid)));
+    let mut shown: Vec<_> = all.iter().take(HOLDERS).copied().collect();
+    let first = all.iter().find(|(_, row)| is_victim(row.id)).copied();
+    if let Some(first) = first.filter(|(_, row)| !shown.iter().any(|(_, shown)| shown.id == row.id)) {
+        shown.pop();
+        shown.push(first);
+    }
+    let holders = shown.into_iter().map(|(bytes, row)| Holder {
+        id: row.id,
+        facts: Arc::clone(&row.facts),
+        bytes,
+        grown: moment.grown(row, span),
+        is_victim: is_victim(row.id),
+    });
+    holders.collect()
+}

@@ -1,0 +1,233 @@
+//! The answer: plain data, from which the reports are written.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::group::{GroupBy, RowKey};
+use crate::history::dangers::Limit;
+use crate::history::kills::Kill;
+use crate::model::process::{Facts, Identity};
+use crate::model::reading::Reading;
+use crate::text::named;
+use crate::trend::Verdict;
+
+named! {
+    /// The kind of an event.
+    pub enum EventKind {
+        /// Nothing happened.
+        Nothing = "nothing",
+        /// The moment that the user chose, at which nothing happened.
+        Chosen = "chosen",
+        /// The machine rebooted.
+        Reboot = "reboot",
+        /// A limit was about to be reached, and was not.
+        Danger = "danger",
+        /// Tasks waited for memory.
+        Stall = "stall",
+        /// The recording ends while memory runs out.
+        End = "end",
+        /// Processes were killed because memory was short.
+        Kill = "kill",
+    }
+}
+
+/// Something that happened in a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub kind: EventKind,
+    /// When it happened. A danger or a stall: when it was worst. A reboot: the last snapshot before it.
+    pub time: SystemTime,
+    /// Memory was short: always, except at a reboot for another reason.
+    pub is_short: bool,
+    /// The victim's name, or the path of the cgroup, raw. Empty for the machine.
+    pub who: Box<[u8]>,
+}
+
+/// Growth of a row up to the moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rise {
+    /// In bytes.
+    pub from: u64,
+    pub to: u64,
+    /// The time that it took. It is at least that if `is_cut`.
+    pub over: Duration,
+    /// The time since, in which it hardly grew.
+    pub rest: Duration,
+    /// The growth began before the recording.
+    pub is_cut: bool,
+    /// It started with the growth, so that it had nothing before.
+    pub is_new: bool,
+}
+
+impl Rise {
+    pub const fn bytes(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Returns the pace in bytes a second.
+    pub fn pace(&self) -> Option<f64> {
+        (!self.over.is_zero()).then(|| self.bytes() as f64 / self.over.as_secs_f64())
+    }
+}
+
+/// A process, a program or a part of the kernel's memory that grew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grower {
+    pub key: RowKey,
+    /// The name of the process, the program or the part, raw.
+    pub name: Box<[u8]>,
+    /// The facts of a process.
+    pub facts: Option<Arc<Facts>>,
+    /// The number of processes of a program; 1 for a process, 0 for a part.
+    pub count: usize,
+    pub rise: Rise,
+    /// The kind of memory that nearly all of a process's memory is.
+    pub made_of: Option<MadeOf>,
+    pub verdict: Verdict,
+    /// The time from its end to the moment, if it had ended.
+    pub ended: Option<Duration>,
+    /// The container, the unit or the cgroup of a process, and its growth in the same time.
+    pub place: Option<Place>,
+}
+
+named! {
+    /// A kind of memory.
+    pub enum MadeOf {
+        Anonymous = "anonymous memory",
+        Shared = "shared memory",
+        Files = "mapped files",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    pub by: GroupBy,
+    /// Raw.
+    pub name: Box<[u8]>,
+    pub rise: Option<Rise>,
+}
+
+/// A process that was killed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Victim {
+    pub kill: Kill,
+    /// `None` if it was not seen.
+    pub rise: Option<Rise>,
+    pub role: Role,
+}
+
+named! {
+    /// The part of a victim in what happened.
+    pub enum Role {
+        /// It grew most.
+        Grower = "grower",
+        /// It is one of the processes that grew most together.
+        Member = "member",
+        /// Another grew.
+        Bystander = "bystander",
+        /// Nothing that was recorded grew, or the victim is not known.
+        Unknown = "unknown",
+    }
+}
+
+/// A process at the moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Holder {
+    pub id: Identity,
+    pub facts: Arc<Facts>,
+    /// Its PSS and swap, or RSS and swap if it could not be read. In bytes.
+    pub bytes: u64,
+    /// Its growth in the time before, in bytes. `None` if it is not known.
+    pub grown: Option<i64>,
+    pub is_victim: bool,
+}
+
+/// The memory of the machine at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub time: SystemTime,
+    pub monotonic: Duration,
+    pub total: Reading<u64>,
+    pub available: Reading<u64>,
+    pub swap_used: Reading<u64>,
+    pub swap_total: Reading<u64>,
+    /// Share of the last ten seconds in which all tasks waited for memory (PSI).
+    pub stalled: Reading<f64>,
+    /// The memory in use and the limit of each cgroup that has a limit of its own.
+    pub limited: Vec<(Arc<[u8]>, u64, u64)>,
+}
+
+/// A limit that was about to be reached at the moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ahead {
+    pub limit: Limit,
+    /// In bytes.
+    pub left: u64,
+    pub time: Duration,
+}
+
+/// Tasks that waited for memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// The path of the cgroup; `None` for the machine.
+    pub cgroup: Option<Arc<[u8]>>,
+    /// They were held back at `memory.high`.
+    pub is_throttled: bool,
+    pub share: f64,
+    pub lasted: Duration,
+    /// The process that read back most, its raw name, and its bytes a second.
+    pub waiter: Option<(Identity, Box<[u8]>, f64)>,
+}
+
+/// The worst figures in a recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Worst {
+    /// When least memory was available, how much, and of how much.
+    pub available: Option<(SystemTime, u64, u64)>,
+    /// When all tasks waited longest, and the share of the time.
+    pub stalled: Option<(SystemTime, f64)>,
+}
+
+/// What happened, and what the snapshots before it show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Raw.
+    pub host: Arc<[u8]>,
+    /// The first and the last snapshot of the recording, and their number.
+    pub recorded: [SystemTime; 2],
+    pub snapshots: u64,
+    pub event: Event,
+    /// The other events, oldest first, and the number of those before that are not listed.
+    pub others: Vec<Event>,
+    pub more: usize,
+    /// The killed processes, largest first.
+    pub victims: Vec<Victim>,
+    /// Who grew most below the limit, most first.
+    pub growers: Vec<Grower>,
+    pub ahead: Option<Ahead>,
+    pub waiting: Option<Waiting>,
+    /// The limit of the cgroup that matters: its path; `None` for the machine.
+    pub cgroup: Option<Arc<[u8]>>,
+    /// The machine at the moment, and a minute, ten minutes and an hour before. If not so much was recorded, the last is the
+    /// first of this boot.
+    pub machine: Vec<Point>,
+    /// The first snapshot of this boot.
+    pub booted: SystemTime,
+    /// The largest processes at the moment, and a killed one in any case.
+    pub holders: Vec<Holder>,
+    /// The time in which they grew.
+    pub span: Duration,
+    /// The number of processes at the moment, and of those whose memory could not be read.
+    pub processes: usize,
+    pub unreadable: usize,
+    /// The first snapshot after a reboot.
+    pub resumed: Option<SystemTime>,
+    pub worst: Worst,
+}
+
+impl Explanation {
+    /// Returns true if the kill was before the first snapshot, so that nothing was recorded before it.
+    pub fn is_before_recording(&self) -> bool {
+        self.event.time < self.recorded[0]
+    }
+}

@@ -1,0 +1,364 @@
+//! What grew before a moment: each process, program and part of the kernel's memory, by how much and since when.
+//!
+//! Growth is measured over four windows, from a minute to a day. What grew last matters more: a program that took 2 GB in
+//! the last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::explanation::{Grower, MadeOf, Place, Rise};
+use crate::account::headroom::is_within;
+use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
+use crate::history::view::Band;
+use crate::history::{History, RowHistory, SeriesView};
+use crate::model::process::{Facts, Identity, ProcessSample};
+use crate::model::snapshot::Snapshot;
+use crate::order;
+use crate::trend::Verdict;
+
+/// The windows over which growth is measured, and the weight of each.
+const WINDOWS: [(Duration, f64); 4] = [
+    (Duration::from_secs(60), 1.0),
+    (Duration::from_secs(600), 0.8),
+    (Duration::from_secs(3600), 0.5),
+    (Duration::from_secs(86_400), 0.25),
+];
+/// The columns of each window: its resolution.
+const COLUMNS: usize = 60;
+/// Shares of the growth below which it has not begun, and above which it is over.
+const ONSET: f64 = 0.05;
+const DONE: f64 = 0.95;
+/// Minimum weight of growth after which a row rested.
+const RESTED: f64 = 0.1;
+/// Minimum growth to be named: as a share of the limit, and of the growth of the first.
+const MIN_SHARE: f64 = 0.02;
+const MIN_OF_FIRST: f64 = 0.2;
+/// Multiple of the growth of one process by which a program, or a part of the kernel's memory, must have grown to be named
+/// instead.
+const WHOLE_FACTOR: f64 = 1.5;
+/// Maximum number of growers.
+const MAX_GROWERS: usize = 3;
+/// Share of a process's memory that one kind must be.
+const NEARLY_ALL: f64 = 0.8;
+/// Processes that ended longer ago are not considered.
+const ENDED_FOR: Duration = Duration::from_secs(600);
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A moment, and what is known of it.
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'a> {
+    pub(super) history: &'a History,
+    pub(super) snapshot: &'a Snapshot,
+    /// The cgroup whose limit matters; `None` for the machine.
+    pub(super) above: Option<&'a [u8]>,
+}
+
+struct Candidate {
+    key: RowKey,
+    rise: Rise,
+    score: f64,
+    facts: Option<Arc<Facts>>,
+    verdict: Verdict,
+    ended: Option<Duration>,
+}
+
+impl Moment<'_> {
+    const fn at(&self) -> Duration {
+        self.snapshot.monotonic
+    }
+
+    pub(super) fn is_below(&self, facts: &Facts) -> bool {
+        let path = facts.cgroup.as_ref();
+        self.above
+            .is_none_or(|above| path.is_ok_and(|path| is_within(path, above)))
+    }
+
+    /// Returns how long before the moment a process of its snapshot started.
+    fn age(&self, id: Identity) -> Option<Duration> {
+        let started = id.starttime as f64 / TICKS_PER_SECOND;
+        let age = self.snapshot.system.uptime.ok()? - started;
+        Duration::try_from_secs_f64(age).ok()
+    }
+
+    /// Returns the history of a process, also if it ended since.
+    fn row(&self, id: Identity) -> Option<&RowHistory> {
+        let ended = || self.history.ended(id).map(|ended| &ended.history);
+        self.history.get(id).or_else(ended)
+    }
+
+    /// Returns the growth of a row in a window before the moment. It started `age` before, if that is known.
+    fn rise_of(&self, view: SeriesView<'_>, age: Option<Duration>, window: Duration) -> Option<Rise> {
+        let bands = view.bands(self.at(), window, COLUMNS);
+        let known = bands.iter().flatten();
+        let last = known.clone().next_back()?;
+        // The start of the row, if it is no older than the recording.
+        let recorded = self.at().saturating_sub(self.history.since()?);
+        let seen = self.at().saturating_sub(view.start()?);
+        let slack = self.snapshot.interval * 2;
+        let is_new = match age {
+            Some(age) => age <= window && age <= recorded + slack,
+            None => seen + slack < recorded && seen < window,
+        };
+        let from = if is_new { 0 } else { known.map(|band| band.min).min()? };
+        let grown = last.last.saturating_sub(from) as f64;
+        let since = |share: f64| self.last_below(view, (from as f64 + grown * share) as u64, window);
+        let onset = since(ONSET).unwrap_or(window);
+        let all = if is_new { age.unwrap_or(seen) } else { onset.min(seen) };
+        let rest = since(DONE).unwrap_or(all).min(all);
+        // Even growth is nearly done for a while, too.
+        let rest = if rest <= all / 8 { Duration::ZERO } else { rest };
+        Some(Rise {
+            from,
+            to: last.last,
+            over: all.saturating_sub(rest).max(self.snapshot.interval),
+            rest,
+            is_cut: !is_new && onset >= recorded.saturating_sub(slack) && recorded < window,
+            is_new,
+        })
+    }
+
+    /// Returns how long before the moment a row last had no more than `bytes`, within `most` and as exactly as that is
+    /// known.
+    fn last_below(&self, view: SeriesView<'_>, bytes: u64, most: Duration) -> Option<Duration> {
+        let windows = WINDOWS
+            .iter()
+            .map(|(window, _)| *window)
+            .filter(|window| *window <= most);
+        windows.into_iter().find_map(|window| {
+            let bands = view.bands(self.at(), window, COLUMNS);
+            let is_below = |band: &Option<Band>| band.is_some_and(|band| band.min <= bytes);
+            let last = bands.iter().rposition(is_below)?;
+            Some(window / COLUMNS as u32 * (COLUMNS - 1 - last) as u32)
+        })
+    }
+
+    /// Returns the growth over the window in which it counts most, and how much it counts.
+    fn best(&self, row: &RowHistory, age: Option<Duration>) -> Option<(Rise, f64)> {
+        let view = row.footprint();
+        let all = WINDOWS.into_iter().filter_map(|(window, weight)| {
+            let rise = self.rise_of(view, age, window)?;
+            // What rested for most of the time is not what took the last memory.
+            let rested = rise.rest.as_secs_f64() / (rise.over + rise.rest).as_secs_f64();
+            Some((rise, rise.bytes() as f64 * weight * (1.0 - rested).max(RESTED)))
+        });
+        all.reduce(|best, one| if one.1 > best.1 { one } else { best })
+    }
+
+    fn candidate(&self, sample: &ProcessSample) -> Option<Candidate> {
+        let age = self.age(sample.id);
+        let row = self.row(sample.id);
+        let unseen = || {
+            // It ended too soon to be remembered.
+            let (age, to) = (age.filter(|age| *age < WINDOWS[0].0)?, bytes_of(sample)?);
+            let rise = Rise {
+                from: 0,
+                to,
+                over: age,
+                rest: Duration::ZERO,
+                is_cut: false,
+                is_new: true,
+            };
+            Some((rise, to as f64))
+        };
+        let (rise, score) = row.and_then(|row| self.best(row, age)).or_else(unseen)?;
+        Some(Candidate {
+            key: RowKey::Process(sample.id),
+            rise,
+            score,
+            facts: Some(Arc::clone(&sample.facts)),
+            verdict: row.map_or(Verdict::Steady, |row| row.trend().verdict),
+            ended: None,
+        })
+    }
+
+    /// Returns the processes of the moment, and those that ended before.
+    fn processes(&self) -> Vec<Candidate> {
+        let rows = self.snapshot.rows().iter();
+        let living = rows.filter(|sample| self.is_below(&sample.facts));
+        let mut all: Vec<_> = living.filter_map(|sample| self.candidate(sample)).collect();
+        let is_past = |at: Duration| at <= self.at() && self.at().saturating_sub(at) <= ENDED_FOR;
+        let ended = self.history.all_ended();
+        let ended = ended.filter(|ended| is_past(ended.at) && self.snapshot.row(ended.id).is_none());
+        for ended in ended.filter(|ended| self.is_below(&ended.facts)) {
+            if let Some((rise, score)) = self.best(&ended.history, self.age(ended.id)) {
+                all.push(Candidate {
+                    key: RowKey::Process(ended.id),
+                    rise,
+                    // Its memory is free again.
+                    score: score / 2.0,
+                    facts: Some(Arc::clone(&ended.facts)),
+                    verdict: ended.history.trend().verdict,
+                    ended: Some(self.at().saturating_sub(ended.at)),
+                });
+            }
+        }
+        all
+    }
+
+    /// Returns the programs all of whose processes are below the limit, if they grew far more than each.
+    fn programs(&self, processes: &[Candidate]) -> Vec<(Candidate, Vec<Identity>)> {
+        let rows = self.snapshot.rows().iter();
+        let mut members: HashMap<Arc<[u8]>, (Vec<Identity>, bool)> = HashMap::new();
+        for sample in rows {
+            if let Some(name) = self.command(sample.id) {
+                let (all, is_whole) = members.entry(name).or_insert_with(|| (Vec::new(), true));
+                all.push(sample.id);
+                *is_whole &= self.is_below(&sample.facts);
+            }
+        }
+        let scores: HashMap<_, _> = processes
+            .iter()
+            .filter_map(|one| Some((one.key.process()?, one.score)))
+            .collect();
+        let whole = members
+            .into_iter()
+            .filter(|(_, (all, is_whole))| *is_whole && all.len() > 1);
+        let candidates = whole.filter_map(|(name, (all, _))| {
+            let by = GroupBy::Command;
+            let key = GroupKey { by, name: Some(name) };
+            let row = self.history.group(&key)?;
+            let (rise, score) = self.best(row, None)?;
+            let most = all
+                .iter()
+                .filter_map(|id| scores.get(id))
+                .fold(0.0, |a: f64, b| a.max(*b));
+            (score > most * WHOLE_FACTOR).then(|| {
+                let candidate = Candidate {
+                    key: RowKey::Group(key),
+                    rise,
+                    score,
+                    facts: None,
+                    verdict: row.trend().verdict,
+                    ended: None,
+                };
+                (candidate, all)
+            })
+        });
+        candidates.collect()
+    }
+
+    /// Returns the name of the program of a process.
+    pub(super) fn command(&self, id: Identity) -> Option<Arc<[u8]>> {
+        let ended = || self.history.ended(id)?.command.clone();
+        self.history.command(id).or_else(ended)
+    }
+
+    /// Returns what grew most below the limit of `size` bytes, most first.
+    pub(super) fn growers(&self, size: u64) -> Vec<Grower> {
+        let mut all = self.processes();
+        let programs = self.programs(&all);
+        let counts: HashMap<_, _> = programs.iter().map(|(one, all)| (one.key.clone(), all.len())).collect();
+        let together: HashSet<_> = programs.iter().flat_map(|(_, all)| all.iter().copied()).collect();
+        all.retain(|one| one.key.process().is_none_or(|id| !together.contains(&id)));
+        all.extend(programs.into_iter().map(|(one, _)| one));
+        if self.above.is_none() {
+            let most = all.iter().map(|one| one.score).fold(0.0, f64::max);
+            let parts = self.history.parts().taking();
+            let parts = parts.filter_map(|(key, row): (PartKey, _)| {
+                let (rise, score) = self.best(row, None)?;
+                (score > most * WHOLE_FACTOR).then(|| Candidate {
+                    key: RowKey::Part(key),
+                    rise,
+                    score,
+                    facts: None,
+                    verdict: row.trend().verdict,
+                    ended: None,
+                })
+            });
+            all.extend(parts.collect::<Vec<_>>());
+        }
+        order::sort_by(&mut all, |a, b| {
+            b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key))
+        });
+        let least = (size as f64 * MIN_SHARE).max(1024.0 * 1024.0);
+        let first = all.first().map_or(0.0, |one| one.score);
+        all.retain(|one| one.rise.bytes() as f64 >= least && one.score >= first * MIN_OF_FIRST);
+        all.truncate(MAX_GROWERS);
+        let grower = |one: Candidate| Grower {
+            name: match (&one.key, &one.facts) {
+                (RowKey::Group(key), _) => key.label().into(),
+                (RowKey::Part(key), _) => key.label.as_bytes().into(),
+                (RowKey::Process(_), facts) => facts.as_ref().map_or_else(Box::default, |facts| facts.comm.clone()),
+            },
+            count: match &one.key {
+                RowKey::Part(_) => 0,
+                key => counts.get(key).copied().unwrap_or(1),
+            },
+            made_of: one.key.process().and_then(|id| made_of(self.snapshot.row(id)?)),
+            place: one.facts.as_ref().and_then(|facts| self.place(facts, &one.rise)),
+            key: one.key,
+            facts: one.facts,
+            rise: one.rise,
+            verdict: one.verdict,
+            ended: one.ended,
+        };
+        all.into_iter().map(grower).collect()
+    }
+
+    /// Returns the container, the unit or the cgroup of a process, and its growth in about the same time.
+    fn place(&self, facts: &Facts, rise: &Rise) -> Option<Place> {
+        let container = facts.container.as_deref();
+        let cgroup = facts.cgroup.as_deref().ok().filter(|path| *path != b"/");
+        let (by, name): (_, &[u8]) = match (container, &facts.unit, cgroup) {
+            (Some(container), ..) => (GroupBy::Container, container.name()),
+            (None, Some(unit), _) => (GroupBy::Unit, unit),
+            (None, None, path) => (GroupBy::Cgroup, path?),
+        };
+        let key = GroupKey {
+            by,
+            name: Some(name.into()),
+        };
+        let row = self.history.group(&key);
+        let window = WINDOWS
+            .iter()
+            .map(|(window, _)| *window)
+            .find(|window| rise.over <= *window);
+        Some(Place {
+            by,
+            name: name.into(),
+            rise: row.and_then(|row| self.rise_of(row.footprint(), None, window?)),
+        })
+    }
+
+    /// Returns the growth of a process over the window in which it counts most.
+    pub(super) fn rise(&self, id: Identity) -> Option<Rise> {
+        Some(self.best(self.row(id)?, self.age(id))?.0)
+    }
+
+    /// Returns by how many bytes a process grew within `span`; `None` if it was not recorded so long.
+    pub(super) fn grown(&self, sample: &ProcessSample, span: Duration) -> Option<i64> {
+        let now = bytes_of(sample)?.cast_signed();
+        if self.age(sample.id).is_some_and(|age| age < span) {
+            return Some(now);
+        }
+        let bands = self.row(sample.id)?.footprint().bands(self.at(), span, COLUMNS);
+        let before = bands.iter().take(2).flatten().next()?.min;
+        Some(now - before.cast_signed())
+    }
+}
+
+/// Returns the memory of a process: PSS and swap, or what every user may read of it.
+pub(super) fn bytes_of(sample: &ProcessSample) -> Option<u64> {
+    match sample.memory() {
+        Ok(memory) => Some(memory.footprint().unwrap_or(memory.pss)),
+        Err(_) => Some(sample.counted_rss()?.saturating_add(sample.counted.swap().unwrap_or(0))),
+    }
+}
+
+/// Returns the kind that nearly all of a process's memory is.
+fn made_of(sample: &ProcessSample) -> Option<MadeOf> {
+    let memory = sample.memory().ok()?;
+    let swapped = memory.swap_pss.unwrap_or(0);
+    let anon = memory.pss_anon.ok()?.saturating_add(swapped);
+    let kinds = [
+        (MadeOf::Anonymous, Ok(anon)),
+        (MadeOf::Shared, memory.pss_shmem),
+        (MadeOf::Files, memory.pss_file),
+    ];
+    let least = bytes_of(sample)? as f64 * NEARLY_ALL;
+    let kind = kinds
+        .into_iter()
+        .find(|(_, bytes)| bytes.is_ok_and(|bytes| bytes as f64 >= least));
+    kind.map(|(kind, _)| kind)
+}

@@ -1,0 +1,562 @@
+//! `zmtop why`: the event that is explained, what is said to have grown, and the text.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::tz::TimeZone;
+use zmtop::history::HistoryConfig;
+use zmtop::model::cgroup::Count;
+use zmtop::model::kill::OomKill;
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+use zmtop::output::why::WhyReport;
+use zmtop::output::{Format, OutputStyle, Report, write};
+use zmtop::record::Record;
+use zmtop::why::explanation::Role;
+use zmtop::why::{EventKind, Explanation, Why};
+
+use crate::support::kills::{killed, killed_by_daemon};
+use crate::support::pty::ZMTOP;
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+
+/// A process in a cgroup, with so many MiB. It is older than any recording.
+fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
+    let mut sample = with_facts(process(pid, 1, command), |facts| {
+        facts.cgroup = Ok(Arc::from(path.as_bytes()));
+    });
+    sample.walk = Ok(walk(mib * MIB, 0));
+    sample
+}
+
+/// The same, started in that second.
+fn started(second: u64, sample: ProcessSample) -> ProcessSample {
+    let mut sample = sample;
+    sample.id.starttime = (BOOTED + second) * 100;
+    sample
+}
+
+/// The uptime in second 0.
+const BOOTED: u64 = 100_000;
+
+/// A machine of 1000 MiB without swap; what its processes have is not available. `/shop` may have 150 MiB.
+fn machine(second: u64, rows: Vec<ProcessSample>) -> Snapshot {
+    let used = |path: &str| {
+        let within = rows.iter().filter(|row| {
+            row.facts
+                .cgroup
+                .as_deref()
+                .is_ok_and(|own| own.starts_with(path.as_bytes()))
+        });
+        within.map(|row| row.memory().unwrap().pss).sum::<u64>()
+    };
+    let figures = CgroupFigures {
+        current: Ok(used("/shop")),
+        limit: Ok(Some(150 * MIB)),
+        reclaimable: Ok(0),
+        swap: Ok(0),
+        ..CgroupFigures::missing(Missing::Unsupported)
+    };
+    let all = used("/");
+    let mut snap = snapshot(Duration::from_secs(second), rows);
+    snap.cgroups = Arc::new(BTreeMap::from([(Arc::from(&b"/shop"[..]), figures)]));
+    let system = &mut snap.system;
+    system.mem_total = Ok(1000 * MIB);
+    system.mem_available = Ok((1000 * MIB).saturating_sub(all));
+    (system.swap_total, system.swap_free) = (Ok(0), Ok(0));
+    system.uptime = Ok((BOOTED + second) as f64);
+    snap
+}
+
+fn explain(snapshots: impl IntoIterator<Item = Snapshot>, at: Option<u64>) -> Option<Explanation> {
+    let config = HistoryConfig::with_window(Duration::from_secs(10));
+    let mut why = Why::new(
+        config,
+        at.map(|second| SystemTime::UNIX_EPOCH + Duration::from_secs(second)),
+    );
+    for snapshot in snapshots {
+        why.push(&Arc::new(snapshot));
+    }
+    why.finish()
+}
+
+fn report(explanation: &Explanation) -> WhyReport<'_> {
+    WhyReport {
+        explanation,
+        zone: TimeZone::UTC,
+        style: OutputStyle::default(),
+    }
+}
+
+fn written(explanation: &Explanation, format: Format) -> String {
+    let mut out = Vec::new();
+    write(&mut out, &report(explanation) as &dyn Report, format).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The text as one line, so that it does not matter where it wraps.
+fn text(explanation: &Explanation) -> String {
+    written(explanation, Format::Table)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Two minutes of these processes, by the second. In second 120, process 7 is killed.
+fn with_kill(rows: impl Fn(u64) -> Vec<ProcessSample>, kill: &OomKill) -> Vec<Snapshot> {
+    let kills = |second| if second < 120 { Vec::new() } else { vec![kill.clone()] };
+    let of = |second| {
+        let mut rows = rows(second);
+        rows.retain(|row| row.id.pid != 7 || second < 120);
+        let mut snap = machine(second, rows);
+        snap.oom_kills = kills(second).into();
+        snap
+    };
+    (0..140).map(of).collect()
+}
+
+/// From second 60 on, 3 MiB a second.
+fn later(second: u64) -> u64 {
+    second.clamp(60, 120).saturating_sub(60) * 2
+}
+
+fn limit() -> Vec<Snapshot> {
+    let rows = |second| {
+        let mut rows = vec![
+            holding(7, "/srv/importer --all", "/shop/web", 20 + later(second)),
+            holding(8, "calm", "/shop", 9),
+            holding(9, "far", "/other", 50 + 4 * later(second)),
+        ];
+        rows.retain(|row| row.id.pid != 9 || second > 1);
+        rows
+    };
+    with_kill(rows, &killed(120, 1, 7, "importer", 138, Some("/shop")))
+}
+
+fn bystander() -> Vec<Snapshot> {
+    // The victim was read once, as it started.
+    let rows = |second: u64| {
+        vec![
+            holding(7, "database", "/shop", if second < 50 { 10 } else { 90 }),
+            started(
+                80,
+                holding(8, "crawler --deep", "/shop/jobs", second.saturating_sub(79)),
+            ),
+        ]
+    };
+    let rows = move |second| {
+        let mut rows = rows(second);
+        rows.retain(|row| row.id.pid != 8 || second >= 80);
+        rows
+    };
+    with_kill(rows, &killed(120, 1, 7, "database", 90, Some("/shop")))
+}
+
+#[test]
+fn a_victim_that_grew_is_named_with_its_growth_and_its_limit() {
+    let found = explain(limit(), None).unwrap();
+    assert_eq!(
+        (found.event.kind, found.victims[0].role),
+        (EventKind::Kill, Role::Grower)
+    );
+    let text = text(&found);
+    for part in [
+        "1970-01-01 00:02:00, db1: OOM kill The kernel killed importer --all (pid 7): /shop reached its limit of 150M. It had \
+         138M in RAM.",
+        "The victim itself had grown: from 20.0M to 138M in 5",
+        ", from 00:01:0",
+        "in cgroup /shop/web.",
+        "not short of memory: 331M of 1000M were available. It has no swap.",
+        "7 138M +118M importer --all (killed) 8 9.0M 0 calm",
+        "/shop OF 150M at 00:01:59 331M none - 147M 1 min before 921M none - 29.0M 2 min before",
+        "the snapshots of this boot begin at 00:00:00.",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("far"), "{text}");
+}
+
+#[test]
+fn a_bystander_is_named_as_such() {
+    let found = explain(bystander(), None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Bystander);
+    let text = text(&found);
+    for part in [
+        "killed database (pid 7): /shop reached its limit of 150M",
+        "The victim was a bystander: it had hardly grown for",
+        "crawler --deep (pid 8): to 40.0M within 39 s of its start at 00:01:20",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn many_small_processes_and_one_that_lived_for_seconds_are_named() {
+    let workers = |second| {
+        let workers = (20..30).map(|pid| holding(pid, "worker", "/", 10 + later(second) / 2));
+        workers.chain([holding(7, "database", "/", 200)]).collect()
+    };
+    let found = explain(with_kill(workers, &killed(120, 1, 7, "database", 200, None)), None).unwrap();
+    let told = text(&found);
+    assert!(
+        told.contains("What had grown was worker (10 processes): from 100M to 690M in 5"),
+        "{told}"
+    );
+    // Of 500 MiB within 4 seconds.
+    let burst = |second| {
+        let mut rows = vec![holding(3, "calm", "/", 300)];
+        if second >= 116 {
+            rows.push(started(116, holding(7, "burst", "/", (second - 115) * 150)));
+        }
+        rows
+    };
+    let found = explain(with_kill(burst, &killed(120, 1, 7, "burst", 600, None)), None).unwrap();
+    let told = text(&found);
+    assert!(
+        told.contains("The victim itself had grown: to 600M within 3 s of its start at 00:01:56"),
+        "{told}"
+    );
+    assert!(told.contains("had 100M of 1000M available"), "{told}");
+}
+
+/// Two minutes in which a process takes 5 MiB a second; a machine of that boot.
+fn filling(boot: &str) -> impl Iterator<Item = Snapshot> {
+    (0..185).map(move |second| {
+        let mut snap = machine(
+            second,
+            vec![
+                holding(5, "importer", "/", 20 + 5 * second),
+                holding(6, "calm", "/", 30),
+            ],
+        );
+        snap.boot_id = Ok(Arc::from(boot));
+        snap
+    })
+}
+
+fn calm(boot: &str, from: u64) -> impl Iterator<Item = Snapshot> {
+    (from..from + 60).map(move |second| {
+        let mut snap = machine(second, vec![holding(6, "calm", "/", 30)]);
+        snap.boot_id = Ok(Arc::from(boot));
+        snap
+    })
+}
+
+fn reboot() -> impl Iterator<Item = Snapshot> {
+    let after = calm("two", 0).map(|mut snap| {
+        snap.time += Duration::from_secs(300);
+        snap
+    });
+    filling("one").chain(after)
+}
+
+#[test]
+fn a_reboot_is_explained_if_memory_was_short() {
+    let found = explain(reboot(), None).unwrap();
+    assert_eq!((found.event.kind, found.event.is_short), (EventKind::Reboot, true));
+    let told = text(&found);
+    for part in [
+        "00:03:04, db1: reboot while memory was short",
+        "rebooted after 00:03:04. The next snapshot, of 00:05:00, is of another boot.",
+        "What had grown was importer (pid 5): from",
+        "had only 30.0M of 1000M available",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    let found = explain(calm("one", 0).chain(calm("two", 60)), None).unwrap();
+    assert_eq!((found.event.kind, found.event.is_short), (EventKind::Reboot, false));
+    assert!(text(&found).contains("Memory was not short then, so it does not explain the reboot."));
+}
+
+#[test]
+fn a_recording_that_ends_in_a_danger_says_so() {
+    let found = explain(filling("one"), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::End);
+    let told = text(&found);
+    assert!(
+        told.contains("The recording ends at 00:03:04, while memory had 30.0M left and was about to be full in 6 s."),
+        "{told}"
+    );
+    assert!(told.contains("What had grown was importer (pid 5)"), "{told}");
+    // What passed is a danger.
+    let found = explain(filling("one").chain(calm("one", 185)), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::Danger);
+    assert!(text(&found).contains("Then it passed: nothing was killed."));
+}
+
+/// A minute of calm, then tasks wait half of the time.
+fn stalled() -> impl Iterator<Item = Snapshot> {
+    (0..120).map(|second: u64| {
+        let slow = second.saturating_sub(60);
+        let mut row = holding(5, "indexer", "/", 400);
+        row.stat.majflt = 1000 * slow;
+        let mut snap = machine(second, vec![row, holding(6, "calm", "/", 30)]);
+        snap.system.stalled = Ok([Duration::from_millis(700 * slow), Duration::from_millis(500 * slow)]);
+        snap.system.pgmajfault = Ok(1000 * slow);
+        snap
+    })
+}
+
+#[test]
+fn a_machine_that_is_only_slow_has_no_victim() {
+    let found = explain(stalled(), None).unwrap();
+    assert_eq!((found.event.kind, found.victims.len()), (EventKind::End, 0));
+    let found = explain(stalled().chain(calm("boot", 120)), None).unwrap();
+    assert_eq!((found.event.kind, found.victims.len()), (EventKind::Stall, 0));
+    let told = text(&found);
+    for part in [
+        "stall: tasks waited for memory",
+        "all its tasks waited for memory 50% of the time.",
+        "indexer (pid 5) waited most: it read 3.9M/s of its memory back in.",
+        "Nothing was killed.",
+        "Nothing that was recorded grew much before it.",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+}
+
+#[test]
+fn a_process_that_ended_before_is_named() {
+    let rows = |second: u64| {
+        let mut rows = vec![holding(6, "calm", "/", 30)];
+        if second < 60 {
+            rows.push(holding(5, "batch", "/jobs", 10 + 5 * second));
+        }
+        rows
+    };
+    let found = explain((0..90).map(|second| machine(second, rows(second))), Some(80)).unwrap();
+    let told = text(&found);
+    assert_eq!(found.event.kind, EventKind::Chosen);
+    assert!(
+        told.contains("What had grown was batch (pid 5): from 10.0M to 305M in"),
+        "{told}"
+    );
+    assert!(told.contains("and ended 20 s before, in cgroup /jobs"), "{told}");
+}
+
+#[test]
+fn if_nothing_happened_the_worst_moment_is_told() {
+    let dip = |second: u64| if (30..40).contains(&second) { 300 } else { 30 };
+    let snapshots = (0..60).map(|second| machine(second, vec![holding(6, "calm", "/", dip(second))]));
+    let found = explain(snapshots, None).unwrap();
+    assert_eq!(found.event.kind, EventKind::Nothing);
+    let told = text(&found);
+    assert!(
+        told.starts_with("1970-01-01 00:00:00 to 00:00:59, db1: nothing happened"),
+        "{told}"
+    );
+    assert!(
+        told.contains("Least memory was available at 00:00:30: 700M of 1000M. --at 00:00:30 explains it."),
+        "{told}"
+    );
+}
+
+/// A kill in second 120, and another one every 1500 seconds.
+fn kills(times: u64) -> Vec<Snapshot> {
+    let kill = |n: u64| {
+        let pid = 7 + 100 * u32::try_from(n).unwrap();
+        killed(120 + 1500 * n, n + 1, pid, "importer", 138, Some("/shop"))
+    };
+    let mut all = Vec::new();
+    for n in 0..times {
+        for mut snap in limit() {
+            let shift = Duration::from_secs(1500 * n);
+            snap.time += shift;
+            snap.monotonic += shift;
+            snap.system.uptime = snap.system.uptime.map(|uptime| uptime + shift.as_secs_f64());
+            for row in snap.processes.as_mut().unwrap() {
+                row.id.pid += 100 * u32::try_from(n).unwrap();
+            }
+            let known = if snap.oom_kills.is_empty() { n } else { n + 1 };
+            snap.oom_kills = (0..known).map(kill).collect();
+            all.push(snap);
+        }
+    }
+    all
+}
+
+fn two_kills() -> Vec<Snapshot> {
+    kills(2)
+}
+
+#[test]
+fn a_service_that_is_killed_again_and_again_is_told_once() {
+    let told = text(&explain(kills(5), None).unwrap());
+    let others = "Other events: kill of importer (4 times, last at 01:17:00). To explain one: --at 01:17:00";
+    assert!(told.ends_with(others), "{told}");
+    // There are no snapshots of ten minutes before.
+    let machine = "at 01:41:59 331M none - 147M 1 min before 921M none - 29.0M 52 min before";
+    assert!(told.contains(machine), "{told}");
+    assert!(!told.contains("Nothing earlier"), "{told}");
+}
+
+#[test]
+fn of_several_events_the_last_or_the_nearest_is_explained() {
+    let found = explain(two_kills(), None).unwrap();
+    assert_eq!(found.others.len(), 1);
+    let told = text(&found);
+    assert!(told.starts_with("1970-01-01 00:27:00, db1: OOM kill"), "{told}");
+    assert!(
+        told.contains("Other events: kill of importer at 00:02:00. To explain one: --at 00:02:00"),
+        "{told}"
+    );
+    let found = explain(two_kills(), Some(130)).unwrap();
+    assert!(text(&found).starts_with("1970-01-01 00:02:00, db1: OOM kill"));
+    assert_eq!(found.victims[0].role, Role::Grower);
+    // Too far from either.
+    let found = explain(two_kills(), Some(860)).unwrap();
+    assert_eq!((found.event.kind, found.others.len()), (EventKind::Chosen, 2));
+    assert_eq!(explain(calm("boot", 10), Some(3)), None);
+    // A danger that passed is less than a kill before it.
+    let later = filling("boot").chain(calm("boot", 185)).map(|mut snap| {
+        snap.time += Duration::from_secs(2000);
+        snap.monotonic += Duration::from_secs(2000);
+        snap
+    });
+    let found = explain(two_kills().into_iter().chain(later), None).unwrap();
+    assert_eq!((found.event.kind, found.others.len()), (EventKind::Kill, 2));
+}
+
+#[test]
+fn a_kill_before_the_recording_and_an_unknown_victim_are_told_as_such() {
+    let old = killed(3, 1, 7, "importer", 138, Some("/shop"));
+    let with = |snapshots: Vec<Snapshot>, kill: &OomKill| {
+        snapshots
+            .into_iter()
+            .map(|mut snap| {
+                snap.oom_kills = [kill.clone()].into();
+                snap
+            })
+            .collect::<Vec<_>>()
+    };
+    let found = explain(with(calm("boot", 100).collect(), &old), None).unwrap();
+    let told = text(&found);
+    assert!(
+        told.contains("killed importer (pid 7): /shop reached its limit"),
+        "{told}"
+    );
+    assert!(
+        told.contains("That was before the recording began. Only the kernel's log tells of it."),
+        "{told}"
+    );
+    assert!(found.growers.is_empty() && !told.contains("LARGEST"), "{told}");
+    // Anything that was recorded is explained instead.
+    let found = explain(with(filling("one").collect(), &killed(0, 1, 7, "old", 9, None)), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::End);
+    let mut unknown = killed(120, 1, 7, "importer", 138, None);
+    unknown.victim = Err(Missing::Denied);
+    let told = text(&explain(with_kill(|_| vec![holding(8, "calm", "/", 50)], &unknown), None).unwrap());
+    assert!(
+        told.contains("The kernel killed a process: the kernel's log cannot be read: permission denied"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_daemon_is_named() {
+    let rows = |second| vec![holding(7, "web", "/shop/web", 20 + later(second))];
+    let found = explain(with_kill(rows, &killed_by_daemon(120, 7, "web", 138, 2)), None).unwrap();
+    let told = text(&found);
+    assert!(
+        told.contains("killed because memory was short systemd-oomd killed web (pid 7): memory was short"),
+        "{told}"
+    );
+    assert!(told.contains("with 2 more of /shop"), "{told}");
+}
+
+#[test]
+fn foreign_names_are_harmless_and_lines_are_short() {
+    let name = "\x1b]0;x\x07\u{202e}evil\n\n".repeat(20);
+    let rows = move |second| {
+        vec![
+            holding(
+                7,
+                &name,
+                &format!("/shop/\x1b[2J{}", "x".repeat(300)),
+                20 + later(second),
+            ),
+            with_facts(holding(8, "calm", "/shop", 9), |facts| {
+                facts.comm = (*b"\x1b\xff\n").into();
+            }),
+        ]
+    };
+    let mut kill = killed(120, 1, 7, "x", 138, Some("/shop"));
+    kill.victim.as_mut().unwrap().comm = rows(0)[0].facts.comm.clone();
+    let found = explain(with_kill(rows, &kill), None).unwrap();
+    assert_eq!(found.victims[0].role, Role::Grower);
+    let text = written(&found, Format::Table);
+    let is_bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!text.contains(is_bad), "{text:?}");
+    let longest = text.lines().map(zmtop::text::width).max();
+    assert!(longest <= Some(80), "{longest:?}\n{text}");
+    assert!(text.lines().count() <= 22, "{text}");
+}
+
+/// Documents in which every field has a value.
+pub(crate) fn of_all() -> Vec<String> {
+    let mut daemon = limit();
+    let mut kills = BTreeMap::new();
+    for snap in &mut daemon {
+        kills.insert(snap.time, snap.oom_kills.len());
+        snap.system.stalled = Ok([snap.monotonic / 2, snap.monotonic / 2]);
+        snap.system.pgmajfault = Ok(snap.monotonic.as_secs() * 1000);
+        snap.system.psi = Ok(zmtop::model::system::Pressure {
+            some: [50.0],
+            full: [50.0],
+        });
+        let mut cgroups = (*snap.cgroups).clone();
+        for figures in cgroups.values_mut() {
+            figures.oom_kills = Ok(Count(0));
+        }
+        snap.cgroups = Arc::new(cgroups);
+    }
+    let all = [
+        explain(daemon, None),
+        explain(two_kills(), None),
+        explain(bystander(), None),
+        explain(reboot(), None),
+        explain(stalled(), None),
+        explain(calm("boot", 0), None),
+    ];
+    all.into_iter()
+        .flatten()
+        .map(|found| written(&found, Format::Json))
+        .collect()
+}
+
+#[test]
+fn the_command_reads_a_file_and_needs_one() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("rec.ndjson");
+    let lines = limit()
+        .iter()
+        .map(|snap| serde_json::to_string(&Record::new(snap)).unwrap() + "\n")
+        .collect::<String>();
+    std::fs::write(&file, lines).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(ZMTOP);
+        let done = command
+            .arg("why")
+            .args(args)
+            .env_clear()
+            .env("HOME", home.path())
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let file = file.to_str().unwrap();
+    let (code, out, err) = run(&[file, "--format", "text"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    assert!(out.contains("The victim itself had grown"), "{out}");
+    let (code, out, _) = run(&[file, "--at=-10s", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, document["event"]["kind"].as_str()), (Some(0), Some("kill")));
+    let (code, out, err) = run(&[]);
+    assert_eq!((code, &*out), (Some(3), ""));
+    assert!(
+        err.contains("there is no black box at") && err.contains("zmtop why FILE"),
+        "{err}"
+    );
+}
