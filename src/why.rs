@@ -450,6 +450,15 @@ impl Why {
         }
     }
 
+    /// Adds events of the parts of a recording that are not read, to be listed with the others.
+    pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.events.extend(events);
+        self.events.make_contiguous().sort_by_key(|event| event.time);
+        let surplus = self.events.len().saturating_sub(MAX_EVENTS);
+        self.events.drain(..surplus);
+        self.more += surplus;
+    }
+
     /// Returns the explanation; `None` without a snapshot, or if all are later than the chosen time.
     pub fn finish(mut self) -> Option<Explanation> {
         let last = self.last()?.clone();

@@ -1,6 +1,7 @@
 //! `zmtop why`: explains what happened to memory in a recording.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -10,9 +11,11 @@ use super::{Failure, complain, output_style, print, settings};
 use crate::cli::{ColorArgs, Exit, Format, PathArgs, UnitsArgs};
 use crate::config::{Env, state};
 use crate::output::why::WhyReport;
-use crate::source::Source;
+use crate::record::{Incident, IncidentKind};
+use crate::source::{Recording, Source};
 use crate::text;
 use crate::why::Why;
+use crate::why::explanation::{Event, EventKind};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
@@ -51,12 +54,21 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
         None => black_box(env)?,
     };
     let at = at.map(|at| snapshot::resolve(&path, &at)).transpose()?;
-    let source = Source::open(&path).map_err(|error| error.to_string())?;
+    let index = (path.as_os_str() != "-").then(|| Recording::open(&path));
+    let index = index.transpose().map_err(|error| error.to_string())?;
+    // The incidents lead to the part to read, which may be a small one of a month.
+    let part = index.filter(Recording::has_incidents).map(|index| Part::new(index, at));
+    let source = match &part {
+        Some(part) => part.index.read_from(part.from),
+        None => Source::open(&path).map_err(|error| error.to_string())?,
+    };
+    let until = part.as_ref().map(|part| part.until);
     let name = source.name().to_owned();
     let mut why = Why::new(settings.history_config(settings.ui.delta), at);
     let mut first = None;
     for found in source {
         match found {
+            Ok(snapshot) if until.is_some_and(|until| snapshot.time > until) => break,
             Ok(snapshot) => {
                 first.get_or_insert(snapshot.time);
                 why.push(&snapshot);
@@ -65,6 +77,9 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
             Err(error) if !error.ends() || first.is_some() => complain(&error.to_string()),
             Err(error) => return Err(error.to_string().into()),
         }
+    }
+    if let Some(part) = &part {
+        why.list(part.others());
     }
     let explanation = why.finish().ok_or_else(|| match first {
         Some(first) => format!("{name} begins later, at {}", local_time(first)),
@@ -76,6 +91,66 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
         style: output_style(settings.ui.units, args.color.no_color, env),
     };
     Ok(print(&report, args.format))
+}
+
+/// Time before an event that is read, for what had grown.
+const BEFORE: Duration = Duration::from_secs(70 * 60);
+/// Time after it.
+const AFTER: Duration = Duration::from_secs(10 * 60);
+
+/// The part of a recording that is read.
+struct Part {
+    index: Recording,
+    from: SystemTime,
+    until: SystemTime,
+}
+
+impl Part {
+    /// Chooses the part around `at`, or else around the event that is explained.
+    fn new(index: Recording, at: Option<SystemTime>) -> Self {
+        let last = |kinds: &[IncidentKind]| {
+            let mut all = index.incidents().iter().rev();
+            all.find(|incident| kinds.contains(&incident.kind)).map(Incident::at)
+        };
+        let event = at
+            .or_else(|| last(&[IncidentKind::Kill, IncidentKind::Boot]))
+            .or_else(|| last(&[IncidentKind::Danger, IncidentKind::Stall]));
+        // Else the moment with the least memory, and at the end, which may be a sudden one.
+        let groups = index.groups();
+        let least = groups.iter().filter(|group| group.total > 0);
+        let least = least.min_by_key(|group| (std::cmp::Reverse(group.pressure), group.available));
+        let end = index.span().1;
+        let moment = event.or(least.map(|group| group.to)).unwrap_or(end);
+        let from = moment.checked_sub(BEFORE).unwrap_or(SystemTime::UNIX_EPOCH);
+        // The snapshots before a boot may be hours before it.
+        let before = groups.iter().map(|group| group.to).filter(|to| *to < moment).max();
+        let from = before
+            .and_then(|to| to.checked_sub(BEFORE))
+            .map_or(from, |earlier| earlier.min(from));
+        let until = moment.checked_add(AFTER).unwrap_or(moment);
+        Self { index, from, until }
+    }
+
+    /// Returns the events of the parts that are not read.
+    fn others(&self) -> impl Iterator<Item = Event> {
+        let incidents = self.index.incidents().iter();
+        let outside = incidents.filter(|incident| !(self.from..=self.until).contains(&incident.at()));
+        outside.filter_map(|incident| {
+            let (kind, who) = match incident.kind {
+                IncidentKind::Kill => (EventKind::Kill, incident.text.split(" by ").next().unwrap_or_default()),
+                IncidentKind::Boot => (EventKind::Reboot, ""),
+                IncidentKind::Stall => (EventKind::Stall, ""),
+                IncidentKind::Danger => (EventKind::Danger, ""),
+                IncidentKind::Leak | IncidentKind::Alert => return None,
+            };
+            Some(Event {
+                kind,
+                time: incident.at(),
+                is_short: incident.kind != IncidentKind::Boot,
+                who: who.as_bytes().into(),
+            })
+        })
+    }
 }
 
 /// Returns the path of the black box.

@@ -179,6 +179,11 @@ impl Recording {
         &self.incidents
     }
 
+    /// Returns true if the incidents of all snapshots are known, since `zmtop record` wrote them.
+    pub fn has_incidents(&self) -> bool {
+        self.files.iter().all(|file| file.kind == Kind::Groups)
+    }
+
     /// Returns the wall-clock times of the first and the last snapshot.
     pub fn span(&self) -> (SystemTime, SystemTime) {
         let first = self.groups.first().map_or(SystemTime::UNIX_EPOCH, |group| group.from);
