@@ -15,6 +15,7 @@
 //! which distinguishes sources. New faults are variants of [`Fault`].
 
 pub mod at;
+pub mod recording;
 
 mod error;
 mod frames;
@@ -66,13 +67,27 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let name = file_name(path);
         let frames = open(path).map_err(|fault| fault.of(&name))?;
+        Ok(Self::new(frames, name))
+    }
+
+    /// Reads a stream, such as the former standard input. Blocks until it has sent a few bytes.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_stream(stream: File) -> Result<Self, SourceError> {
+        let name = file_name(Path::new("-"));
+        let frames = decompress(Box::new(stream)).map_err(|error| Fault::unreadable(&error).of(&name))?;
+        Ok(Self::new(frames, name))
+    }
+
+    fn new(frames: Frames, name: String) -> Self {
         let mut lines = ChangeReader::default();
-        Ok(Self {
+        Self {
             objects: Objects::new(frames, move |line| lines.read(line)),
             name,
             last: None,
             tick: 0,
-        })
+        }
     }
 
     /// Safe to print.

@@ -10,6 +10,7 @@ mod keep;
 mod mappings;
 mod page_cache;
 mod reload;
+pub mod replay;
 mod sequence;
 mod signals;
 mod tracer;
@@ -32,6 +33,7 @@ use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
 pub(super) use self::reload::Reload;
+use self::replay::{Opened, Replay, Ways};
 use self::tracer::Tracer;
 use super::runtime::runtime;
 use super::{process, terminal};
@@ -80,6 +82,8 @@ pub struct Setup {
     pub history_file: Option<PathBuf>,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
+    /// A recording to show in place of this machine.
+    pub(super) replay: Option<Opened>,
     pub opening: Opening,
     /// Reads the config again after its files changed.
     pub(super) reload: Reload,
@@ -106,7 +110,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
-    let (handle, feed) = feeds::start(setup.fleet, setup.options, &runtime);
+    let (handle, feed) = feeds::start(setup.fleet, setup.replay.is_some(), setup.options, &runtime);
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
     {
@@ -135,7 +139,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mut state = App::engine_state(&config.settings);
     let history = config.settings.history_config(config.settings.ui.delta);
     let mut keeper = None;
-    if roots.is_own() && !is_fleet {
+    if roots.is_own() && !is_fleet && setup.replay.is_none() {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
@@ -167,7 +171,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
         let _ = replies.send(Input::Event(Event::Act(reply)));
     });
-    let screen = Screen {
+    let mut screen = Screen {
         sampler: handle,
         engine,
         taken_in: 0,
@@ -188,7 +192,11 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         redraw: false,
         notifiers,
         is_light: None,
+        replay: None,
     };
+    if let Some(opened) = setup.replay {
+        screen.replay = Some(screen.play(opened).context("cannot start the player")?);
+    }
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
@@ -237,6 +245,8 @@ struct Screen {
     notifiers: Notifiers,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
+    /// The recording that is shown. The engine of this machine goes on behind it.
+    replay: Option<Replay>,
 }
 
 impl Screen {
@@ -285,7 +295,12 @@ impl Screen {
     /// Lends the engine's state to the app while `f` runs. First passes a new snapshot, if any, to the app. Returns the
     /// effects of that, then the effects of `f`.
     fn with_state(&mut self, app: &mut App, f: impl FnOnce(&mut App) -> Vec<Effect>) -> Vec<Effect> {
-        let mut state = self.engine.state();
+        let shared = match &self.replay {
+            Some(replay) => Arc::clone(&replay.state),
+            None => self.engine.shared(),
+        };
+        app.replay = self.replay.as_ref().map(Replay::status);
+        let mut state = shared.lock();
         swap(&mut *state, &mut app.engine);
         let mut effects = Vec::new();
         if app.engine.pushed != self.taken_in {
@@ -318,7 +333,8 @@ impl Screen {
                 view(app, frame);
                 Vec::new()
             });
-            if let Some(wanted) = wanted {
+            // The sampler behind a recording goes on as before.
+            if let Some(wanted) = wanted.filter(|_| self.replay.is_none()) {
                 self.sampler.want(wanted);
             }
         })?;
@@ -410,8 +426,29 @@ impl Screen {
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.mappings.look(looks, &self.send),
+            Effect::Replay(command) => {
+                if let Some(replay) = &self.replay {
+                    replay.command(command);
+                }
+            }
+            Effect::Visit(_) => {}
         }
         Ok(())
+    }
+
+    /// Starts to play a recording.
+    fn play(&self, opened: Opened) -> io::Result<Replay> {
+        let settings = self.settings.clone();
+        let (notices, waker, send) = (Arc::clone(&self.notices), self.send.clone(), self.send.clone());
+        let say = move |said: Result<String, String>| {
+            tell(&send, said.map_or_else(Event::Failed, Event::Done));
+        };
+        let ways = Ways {
+            make: Box::new(move || App::engine_state(&settings)),
+            wake: Box::new(move || notices.wake(&waker)),
+            say: Box::new(say),
+        };
+        Replay::start(opened, ways)
     }
 
     fn act(&self, command: act::Command) {

@@ -1,0 +1,133 @@
+//! One or several recordings as one, in the order of time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::model::Snapshot;
+use crate::source::recording::{Group, Recording};
+use crate::source::{Source, SourceError};
+use crate::tui::replay::Timeline;
+
+pub(in crate::run) struct Tape {
+    recordings: Vec<Recording>,
+    /// The recording of each group of the time line.
+    owners: Vec<usize>,
+    pub(super) timeline: Arc<Timeline>,
+}
+
+impl Tape {
+    /// Opens recordings.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or has no snapshot.
+    pub(in crate::run) fn open(paths: &[PathBuf]) -> Result<Self, SourceError> {
+        let mut recordings = Vec::new();
+        for path in paths {
+            recordings.push(Recording::open(path)?);
+        }
+        recordings.sort_by_key(|recording| recording.groups().first().map(|group| group.from));
+        let mut tape = Self {
+            recordings,
+            owners: Vec::new(),
+            timeline: Arc::default(),
+        };
+        tape.index();
+        Ok(tape)
+    }
+
+    /// Returns the time of the last snapshot; `None` if there is none.
+    pub(in crate::run) fn end(&self) -> Option<SystemTime> {
+        self.timeline.span().map(|(_, last)| last)
+    }
+
+    fn index(&mut self) {
+        self.owners.clear();
+        let mut timeline = Timeline::default();
+        for (at, recording) in self.recordings.iter().enumerate() {
+            self.owners.extend(recording.groups().iter().map(|_| at));
+            timeline.groups.extend_from_slice(recording.groups());
+            timeline.marks.extend_from_slice(recording.marks());
+        }
+        timeline.marks.sort_by_key(|mark| mark.at);
+        self.timeline = Arc::new(timeline);
+    }
+
+    /// Reads what was written since. Returns true if that is something.
+    pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
+        let mut has_more = false;
+        for recording in &mut self.recordings {
+            has_more |= recording.refresh()?;
+        }
+        if has_more {
+            self.index();
+        }
+        Ok(has_more)
+    }
+
+    fn groups(&self) -> &[Group] {
+        &self.timeline.groups
+    }
+
+    /// Returns the last group that begins not later than `time`, or before it if `is_strict`; else the first group.
+    pub(super) fn group_at(&self, time: SystemTime, is_strict: bool) -> usize {
+        let begins = |group: &Group| group.from < time || (!is_strict && group.from == time);
+        self.groups().iter().rposition(begins).unwrap_or(0)
+    }
+
+    /// Returns the earliest group from which a reader meets at most `room` snapshots before it is past that group.
+    pub(super) fn back_from(&self, group: usize, room: usize) -> usize {
+        let mut left = room;
+        let mut first = group;
+        for (at, group) in self.groups().iter().enumerate().take(group + 1).rev() {
+            let Some(rest) = left.checked_sub(group.snapshots as usize) else {
+                break;
+            };
+            (left, first) = (rest, at);
+        }
+        first
+    }
+
+    /// Returns a reader from the beginning of a group.
+    pub(super) fn read(&self, group: usize) -> Reader {
+        Reader {
+            next: self.owners.get(group).copied().unwrap_or(0),
+            from: self.groups().get(group).map(|group| group.from),
+            source: None,
+        }
+    }
+}
+
+/// Reads the snapshots of a tape, from some moment on.
+pub(super) struct Reader {
+    source: Option<Source>,
+    /// The recording that is read next.
+    next: usize,
+    /// Earlier snapshots of it are skipped.
+    from: Option<SystemTime>,
+}
+
+impl Reader {
+    /// Returns the next snapshot, or the next fault; `None` at the end of the tape.
+    pub(super) fn next(&mut self, tape: &Tape) -> Option<Result<Arc<Snapshot>, SourceError>> {
+        loop {
+            if let Some(source) = &mut self.source {
+                match source.next() {
+                    Some(Ok(snapshot)) if self.from.is_some_and(|from| snapshot.time < from) => continue,
+                    Some(read) => {
+                        self.from = None;
+                        return Some(read);
+                    }
+                    None => self.source = None,
+                }
+            }
+            let recording = tape.recordings.get(self.next)?;
+            self.next += 1;
+            let from = self.from.or_else(|| Some(recording.groups().first()?.from));
+            match recording.read_from(from.unwrap_or(SystemTime::UNIX_EPOCH)) {
+                Ok(source) => self.source = Some(source),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
