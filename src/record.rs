@@ -14,13 +14,18 @@
 //! `totals`) are written for other readers and not read back. The model cannot represent missing fields of `stat` (`state`
 //! to `flags`): absent counters are 0, an absent state is `?`.
 //!
-//! Only [`output`](crate::output) writes records and only [`source`](crate::source) reads them. This module does no I/O.
+//! A recording, as `zmtop record` writes it, consists of [groups](GroupWriter) of compressed snapshots.
+//!
+//! Only [`output`](crate::output) and [`recorder`](crate::recorder) write records and only [`source`](crate::source) reads
+//! them. This module does no I/O.
 
 mod accounting;
 mod cgroup;
 mod changes;
 mod close_look;
+mod group;
 mod held;
+mod line;
 mod process;
 mod read;
 mod system;
@@ -30,6 +35,8 @@ mod write;
 use std::time::{Duration, SystemTime};
 
 pub use changes::{CHANGES, ChangeReader, ChangeWriter};
+pub use group::{End, GroupWriter, HEADER, Header, MAX_INCIDENTS, NoHeader, START, parse_incidents};
+pub use line::{Brief, Incident, IncidentKind, damage};
 pub use read::{RecordError, Recorded, read, time_of};
 use serde::{Deserialize, Serialize};
 pub use write::{Record, schema};

@@ -37,10 +37,10 @@ use crate::columns::COLUMNS;
 use crate::config::settings::SamplerSettings;
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
-use live::Instead;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
 use crate::units::Units;
+use live::Instead;
 
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
@@ -70,7 +70,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
             Ok(config) => {
                 let (args, place) = (monitor.clone(), env.clone());
-                live::run(&monitor, config, Instead::default(), Box::new(move || args.configure(&place)), &env)
+                live::run(
+                    &monitor,
+                    config,
+                    Instead::default(),
+                    Box::new(move || args.configure(&place)),
+                    &env,
+                )
             }
             Err(error) => usage(&error).into(),
         },

@@ -1,11 +1,13 @@
 //! Reads snapshots from files that zmtop wrote. Snapshots of many hosts come from `fleet`.
 //!
-//! A file is recognized by its content: the output of `zmtop ps --format ndjson`, plain or compressed by zstd.
+//! A file is recognized by its content: a recording of `zmtop record`, or the output of `zmtop ps --format ndjson`, plain or
+//! compressed by zstd. A directory is all recordings in it.
 //! `run` calls this module for `--from`. It does not know how the snapshots are used.
 //!
 //! ```text
 //! frames    splits it into JSON objects, each on one line or over several
 //! objects   parses them by `record`, and skips damaged ones
+//! recording the index of a recording, to read it from any moment
 //! at        parses and resolves `--at`
 //! ```
 //!
@@ -15,11 +17,11 @@
 //! which distinguishes sources. New faults are variants of [`Fault`].
 
 pub mod at;
-pub mod recording;
 
 mod error;
 mod frames;
 mod objects;
+mod recording;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read};
@@ -32,6 +34,7 @@ pub use error::{Fault, SourceError};
 use frames::Frames;
 pub use frames::LONGEST;
 use objects::Objects;
+pub use recording::{Group, Recording, SUFFIX};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::model::Snapshot;
@@ -60,14 +63,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file, or standard input if `path` is `-`.
+    /// Opens a regular file, a directory of recordings, or standard input if `path` is `-`.
     ///
     /// # Errors
-    /// It cannot be opened or read, or is a directory, a FIFO, a device or a terminal.
+    /// It cannot be opened or read, or is a FIFO, a device or a terminal.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
+        if is_recording(path) {
+            return Ok(Recording::open(path)?.read_from(SystemTime::UNIX_EPOCH));
+        }
         let name = file_name(path);
         let frames = open(path).map_err(|fault| fault.of(&name))?;
-        Ok(Self::new(frames, name))
+        Ok(Self::new(name, frames))
     }
 
     /// Reads a stream, such as the former standard input. Blocks until it has sent a few bytes.
@@ -77,10 +83,10 @@ impl Source {
     pub fn of_stream(stream: File) -> Result<Self, SourceError> {
         let name = file_name(Path::new("-"));
         let frames = decompress(Box::new(stream)).map_err(|error| Fault::unreadable(&error).of(&name))?;
-        Ok(Self::new(frames, name))
+        Ok(Self::new(name, frames))
     }
 
-    fn new(frames: Frames, name: String) -> Self {
+    fn new(name: String, frames: Frames) -> Self {
         let mut lines = ChangeReader::default();
         Self {
             objects: Objects::new(frames, move |line| lines.read(line)),
@@ -88,6 +94,10 @@ impl Source {
             last: None,
             tick: 0,
         }
+    }
+
+    fn of(name: String, lines: Box<dyn BufRead + Send>, compressed: bool) -> Self {
+        Self::new(name, Frames::new(lines, compressed))
     }
 
     /// Safe to print.
@@ -147,6 +157,9 @@ impl Iterator for Source {
 /// # Errors
 /// It cannot be opened, or has no snapshot.
 pub fn span(path: &Path) -> Result<(SystemTime, SystemTime), SourceError> {
+    if is_recording(path) {
+        return Recording::open(path).map(|recording| recording.span());
+    }
     let name = file_name(path);
     let frames = open(path).map_err(|fault| fault.of(&name))?;
     let mut span: Option<(SystemTime, SystemTime)> = None;
@@ -175,14 +188,28 @@ fn open(path: &Path) -> Result<Frames, Fault> {
         }
         return decompress(Box::new(io::stdin())).map_err(|e| Fault::unreadable(&e));
     }
+    let file = open_regular(path)?;
+    decompress(Box::new(file)).map_err(|e| Fault::unreadable(&e))
+}
+
+/// Returns true for a directory, and for a file that begins as a recording does.
+fn is_recording(path: &Path) -> bool {
+    if path.as_os_str() == "-" {
+        return false;
+    }
+    let mut start = [0; record::START.len()];
+    let begins = |mut file: File| file.read_exact(&mut start).is_ok() && start == record::START;
+    path.is_dir() || open_regular(path).is_ok_and(begins)
+}
+
+/// Opens a regular file.
+fn open_regular(path: &Path) -> Result<File, Fault> {
     // Do not wait for the other end of a FIFO, and do not acquire a terminal.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|e| Fault::unreadable(&e.into()))?;
     let stat = rustix::fs::fstat(&file).map_err(|e| Fault::unreadable(&e.into()))?;
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            return decompress(Box::new(File::from(file))).map_err(|e| Fault::unreadable(&e));
-        }
+        FileType::RegularFile => return Ok(file.into()),
         FileType::Directory => "a directory",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",

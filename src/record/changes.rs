@@ -20,6 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
+use super::line::{damage_in, is_whole};
 use super::process::Process;
 use super::read::{RecordError, Recorded, from_object, malformed, read};
 use super::{MAX_PROCESSES, Record, seconds, time_text};
@@ -217,6 +218,14 @@ impl ChangeReader {
     /// It is neither, or the line that it changes could not be read. The next whole snapshot can be read again.
     pub fn read(&mut self, line: &[u8]) -> Result<Recorded, RecordError> {
         let line = line.trim_ascii_end();
+        if !is_whole(line) {
+            (self.state, self.whole) = (None, Vec::new());
+            return Err(RecordError::lost("its checksum is wrong"));
+        }
+        if let Some(what) = damage_in(line) {
+            (self.state, self.whole) = (None, Vec::new());
+            return Err(RecordError::lost(&what));
+        }
         if !is_changes(line) {
             self.state = None;
             self.whole.clear();

@@ -118,7 +118,7 @@ struct Fields<'a> {
     unread: Option<Unread>,
 }
 
-struct Time(SystemTime);
+pub(super) struct Time(pub(super) SystemTime);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

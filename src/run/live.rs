@@ -120,13 +120,7 @@ pub(super) struct Instead {
 }
 
 /// Runs the monitor with this configuration, for this machine or for other snapshots. `reload` reads it again.
-pub(super) fn run(
-    args: &MonitorArgs,
-    mut config: Config,
-    instead: Instead,
-    reload: Reload,
-    env: &Env,
-) -> ExitCode {
+pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, reload: Reload, env: &Env) -> ExitCode {
     if args.pick && process::was_closed() {
         return written(Ok(())).into();
     }

@@ -108,7 +108,10 @@ fn open(args: &ReplayArgs, at: Option<&At>) -> Result<Opened, String> {
         let at = at.map(|at| at.resolve(tape.end().unwrap_or(SystemTime::UNIX_EPOCH)));
         (Film::Tape(tape), at)
     };
-    let names = args.files.iter().map(|file| text::safe(file.as_os_str().as_encoded_bytes()));
+    let names = args
+        .files
+        .iter()
+        .map(|file| text::safe(file.as_os_str().as_encoded_bytes()));
     Ok(Opened {
         film,
         name: names.collect::<Vec<_>>().join(" "),

@@ -21,6 +21,8 @@ pub enum Fault {
     /// It is a directory, a FIFO, …
     Kind(&'static str),
     Empty,
+    /// It is a directory without recordings.
+    NoRecording,
     /// The skipped lines, from 1, and the fault of the first.
     Damaged {
         first: u64,
@@ -77,6 +79,7 @@ impl fmt::Display for Fault {
             Self::Unreadable(why) => write!(f, " cannot be read: {why}"),
             Self::Kind(kind) => write!(f, " is {kind}, not a regular file (`-` reads standard input)"),
             Self::Empty => write!(f, " is empty"),
+            Self::NoRecording => write!(f, " has no recording: no file in it ends with .zmrec"),
             Self::Damaged { first, last, what } if first >= last => write!(f, ": line {first} is damaged: {what}"),
             Self::Damaged { first, last, what } => write!(f, ": lines {first} to {last} are damaged: {what}"),
             Self::Cut(line) => write!(f, " ends in the middle of line {line}; what came before is used"),

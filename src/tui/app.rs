@@ -174,7 +174,10 @@ impl App {
 
     /// Returns true if the user may not read the memory of some processes.
     pub const fn hides_memory(&self) -> bool {
-        !self.privilege.root && self.fleet.is_none() && self.replay.is_none() && self.rows.coverage.hidden > self.rows.coverage.pending
+        !self.privilege.root
+            && self.fleet.is_none()
+            && self.replay.is_none()
+            && self.rows.coverage.hidden > self.rows.coverage.pending
     }
 
     pub const fn shows_panel(&self) -> bool {

@@ -180,9 +180,7 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => !app.query.shows_mappings() && app.panel_process().is_none(),
-        Action::Signal => {
-            app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some()
-        }
+        Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,
     }
 }

@@ -161,7 +161,10 @@ impl Layout {
     /// Gives the panel the lower part of the table and the line of detail; on a low screen everything but the title and the
     /// footer.
     fn open_panel(&mut self) {
-        let (width, bottom) = (self.screen.width, self.screen.height - self.footer.height - self.timeline.height);
+        let (width, bottom) = (
+            self.screen.width,
+            self.screen.height - self.footer.height - self.timeline.height,
+        );
         if self.screen.height < Self::PANEL_BESIDE {
             let top = self.title.bottom();
             *self = Self {

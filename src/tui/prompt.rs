@@ -186,7 +186,10 @@ impl Prompt {
             }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
-            (PromptKind::Time, ..) => ("23:51, 2026-11-20 23:51, -10m before the end, start or end".into(), false),
+            (PromptKind::Time, ..) => (
+                "23:51, 2026-11-20 23:51, -10m before the end, start or end".into(),
+                false,
+            ),
             (PromptKind::View, ..) => {
                 let others = app.data.views.iter().flatten().map(|view| view.name.as_str());
                 let others: Vec<&str> = others.collect();

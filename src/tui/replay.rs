@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::config::Action;
-use crate::source::recording::{Group, Mark};
+use crate::record::Incident;
+use crate::source::Group;
 
 /// The state of the player that feeds the screen.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +34,7 @@ pub struct Timeline {
     /// In the order of time.
     pub groups: Vec<Group>,
     /// In the order of time.
-    pub marks: Vec<Mark>,
+    pub incidents: Vec<Incident>,
 }
 
 impl Timeline {
@@ -52,9 +53,13 @@ pub enum ReplayCommand {
     Faster,
     Slower,
     /// Shows the next snapshot, or the previous one.
-    Step { forward: bool },
+    Step {
+        forward: bool,
+    },
     /// Goes to the next event, or to the previous one.
-    Event { forward: bool },
+    Event {
+        forward: bool,
+    },
     /// Shows the last snapshot that is not later.
     Jump(SystemTime),
     /// Returns to the live monitor.
@@ -64,12 +69,9 @@ pub enum ReplayCommand {
 /// Returns why an action does not apply to a recording, if it does not.
 pub(super) const fn refusal(action: Action) -> Option<&'static str> {
     match action {
-        Action::Signal
-        | Action::OomAdjust
-        | Action::Nice
-        | Action::NiceUp
-        | Action::NiceDown
-        | Action::HotCold => Some("this is a recording: nothing can be done to its processes"),
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown | Action::HotCold => {
+            Some("this is a recording: nothing can be done to its processes")
+        }
         Action::Environment | Action::OpenFiles | Action::Mappings => Some(NOT_RECORDED),
         Action::Interval | Action::SampleNow => Some("this is a recording: its snapshots have the times they have"),
         _ => None,

@@ -18,7 +18,7 @@ use super::app::App;
 use super::replay::Timeline;
 use super::widgets::draw_text;
 use crate::config::Theme;
-use crate::source::recording::MarkKind;
+use crate::record::IncidentKind;
 use crate::text;
 
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -105,16 +105,14 @@ pub(super) fn time_at(app: &App, at: Position, is_dragged: bool) -> Option<Syste
 }
 
 /// Returns the sign of an event and its style.
-const fn sign(kind: MarkKind, theme: &Theme) -> (&'static str, Style) {
+const fn sign(kind: IncidentKind, theme: &Theme) -> (&'static str, Style) {
     match kind {
-        MarkKind::Kill => ("✖", theme.killed),
-        MarkKind::Danger => ("!", theme.danger),
-        MarkKind::Stall => ("~", theme.warning),
-        MarkKind::Leak => ("▲", theme.leak),
-        MarkKind::Alert => ("•", theme.alert),
-        MarkKind::Boot => ("┊", theme.title),
-        #[expect(unreachable_patterns, reason = "a later kind")]
-        _ => ("·", theme.text),
+        IncidentKind::Kill => ("✖", theme.killed),
+        IncidentKind::Danger => ("!", theme.danger),
+        IncidentKind::Stall => ("~", theme.warning),
+        IncidentKind::Leak => ("▲", theme.leak),
+        IncidentKind::Alert => ("•", theme.alert),
+        IncidentKind::Boot => ("┊", theme.title),
     }
 }
 
@@ -124,7 +122,14 @@ pub(super) fn draw(app: &App, lines: Rect, buf: &mut Buffer) {
         return;
     };
     let Some(axis) = Axis::new(app, &replay.timeline) else {
-        draw_text(buf, lines.x, lines.y, " nothing is recorded yet", lines.width.into(), theme.dim);
+        draw_text(
+            buf,
+            lines.x,
+            lines.y,
+            " nothing is recorded yet",
+            lines.width.into(),
+            theme.dim,
+        );
         return;
     };
     let area = axis.area.intersection(lines);
@@ -152,9 +157,9 @@ pub(super) fn draw(app: &App, lines: Rect, buf: &mut Buffer) {
     if let (Some(at), Some(time)) = (at, replay.position) {
         draw_pointer(app, &axis, at, time, below, buf);
     }
-    for mark in &replay.timeline.marks {
-        let (symbol, style) = sign(mark.kind, theme);
-        draw_text(buf, area.x + axis.column(mark.at), below, symbol, 1, style);
+    for incident in &replay.timeline.incidents {
+        let (symbol, style) = sign(incident.kind, theme);
+        draw_text(buf, area.x + axis.column(incident.at()), below, symbol, 1, style);
     }
 }
 

@@ -18,8 +18,8 @@ use crate::tui::event::{Effect, Event};
 use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
 use crate::tui::prompt::Prompt;
-use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::replay::{self, ReplayCommand};
+use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel, reload, timeline, view};
 
 /// Number of snapshots after which the greeting of the first start is removed.

@@ -5,6 +5,7 @@ mod json;
 pub(crate) mod made;
 mod python;
 mod record;
+mod recording;
 mod source;
 mod system_account;
 

@@ -48,12 +48,7 @@ pub(in crate::run) type StartFleet = Box<dyn FnOnce(&Runtime, Ends)>;
 pub(super) struct Feed(Option<(StartFleet, Publish, watch::Receiver<Wanted>)>);
 
 /// Starts the sampler of this machine, or creates a stand-in for a fleet or for a recording, which publishes nothing.
-pub(super) fn start(
-    fleet: Option<StartFleet>,
-    is_replay: bool,
-    options: Options,
-    runtime: &Runtime,
-) -> (Handle, Feed) {
+pub(super) fn start(fleet: Option<StartFleet>, is_replay: bool, options: Options, runtime: &Runtime) -> (Handle, Feed) {
     if fleet.is_none() && !is_replay {
         return (sampler::spawn(options, runtime.handle()), Feed(None));
     }

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::Mutex;
 
 use self::player::{Player, gap};
-pub(in crate::run) use self::tape::Tape;
 use self::tape::Reader;
+pub(in crate::run) use self::tape::Tape;
 use crate::engine::{SharedState, State};
 use crate::model::Snapshot;
 use crate::run::process;
@@ -123,7 +123,7 @@ impl Replay {
             is_ended: false,
             refresh_at: Duration::ZERO,
             shown: None,
-            at_mark: None,
+            at_event: None,
             deep: None,
             cost: FIRST_COST,
             began: Instant::now(),
@@ -202,7 +202,7 @@ struct Runner {
     refresh_at: Duration,
     shown: Option<Arc<Snapshot>>,
     /// The event at which the shown snapshot is.
-    at_mark: Option<SystemTime>,
+    at_event: Option<SystemTime>,
     deep: Option<Deep>,
     /// The mean time to read and push a snapshot.
     cost: Duration,
@@ -225,7 +225,11 @@ impl Runner {
                 }
                 None => None,
             };
-            let wait = if self.deep.is_some() { Some(Duration::ZERO) } else { wait };
+            let wait = if self.deep.is_some() {
+                Some(Duration::ZERO)
+            } else {
+                wait
+            };
             let message = match wait {
                 Some(wait) => received.recv_timeout(wait),
                 None => received.recv().map_err(RecvTimeoutError::from),
@@ -309,32 +313,34 @@ impl Runner {
         };
         let timeline = Arc::clone(&tape.1.timeline);
         let shown = self.shown.as_ref().map(|shown| shown.time);
-        let Some(at) = self.at_mark.or(shown) else { return };
-        let mark = if forward {
-            timeline.marks.iter().find(|mark| mark.at > at)
+        let Some(at) = self.at_event.or(shown) else { return };
+        let incident = if forward {
+            timeline.incidents.iter().find(|incident| incident.at() > at)
         } else {
-            timeline.marks.iter().rev().find(|mark| mark.at < at)
+            timeline.incidents.iter().rev().find(|incident| incident.at() < at)
         };
-        let Some(mark) = mark else {
+        let Some(incident) = incident else {
             let which = if forward { "later" } else { "earlier" };
             (self.ways.say)(Ok(format!("no {which} event is recorded")));
             return;
         };
         let now = self.now();
         self.player.set_playing(false, now);
-        self.seek(mark.at, false);
+        self.seek(incident.at(), false);
         // An event may be between two snapshots. The later one shows it.
         self.fill();
-        if self.shown.as_ref().is_some_and(|shown| shown.time < mark.at) && self.next.is_some() {
+        if self.shown.as_ref().is_some_and(|shown| shown.time < incident.at()) && self.next.is_some() {
             self.show_next(now);
         }
-        self.at_mark = Some(mark.at);
-        (self.ways.say)(Ok(mark.text.clone()));
+        self.at_event = Some(incident.at());
+        (self.ways.say)(Ok(incident.text.clone()));
     }
 
     /// Accepts what was read of a stream.
     fn take_in(&mut self, read: Option<Result<Arc<Snapshot>, SourceError>>) {
-        let Feed::Stream(queue, permit) = &mut self.feed else { return };
+        let Feed::Stream(queue, permit) = &mut self.feed else {
+            return;
+        };
         match read {
             Some(Ok(snapshot)) => queue.push_back(snapshot),
             Some(Err(error)) => {
@@ -377,7 +383,8 @@ impl Runner {
                     (self.ways.wake)();
                 }
                 let (reader, tape) = &mut **tape;
-                let is_shown = |snapshot: &Snapshot| self.shown.as_ref().is_some_and(|shown| snapshot.time <= shown.time);
+                let is_shown =
+                    |snapshot: &Snapshot| self.shown.as_ref().is_some_and(|shown| snapshot.time <= shown.time);
                 let is_resumed = self.is_ended;
                 self.is_ended = false;
                 self.next = next(reader, tape, &self.ways, |snapshot| !(is_resumed && is_shown(snapshot)));
@@ -403,7 +410,7 @@ impl Runner {
         self.shared.lock().push(Arc::clone(&next));
         let now = self.now();
         self.player.show(due, now);
-        (self.shown, self.at_mark) = (Some(next), None);
+        (self.shown, self.at_event) = (Some(next), None);
         self.fill();
         self.learn(begun, 1);
         self.report();
@@ -470,7 +477,7 @@ impl Runner {
         });
         feed.0 = reader;
         // The end is looked for again.
-        (self.is_ended, self.at_mark) = (false, None);
+        (self.is_ended, self.at_event) = (false, None);
         self.shown = shown;
         self.player.show(self.now(), self.now());
         self.learn(begun, count);
@@ -530,12 +537,7 @@ impl Runner {
 }
 
 /// Returns the next snapshot that passes; `None` at the end. Damage is reported and skipped.
-fn next(
-    reader: &mut Reader,
-    tape: &Tape,
-    ways: &Ways,
-    passes: impl Fn(&Snapshot) -> bool,
-) -> Option<Arc<Snapshot>> {
+fn next(reader: &mut Reader, tape: &Tape, ways: &Ways, passes: impl Fn(&Snapshot) -> bool) -> Option<Arc<Snapshot>> {
     loop {
         match reader.next(tape)? {
             Ok(snapshot) if passes(&snapshot) => return Some(snapshot),

@@ -1,8 +1,8 @@
 //! Actions on the tables, and those that are the same on each page.
 
 use crate::columns::{ColumnId, layout};
-use crate::config::views::DEFAULT;
 use crate::config::Action;
+use crate::config::views::DEFAULT;
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
 use crate::model::ProcessSample;

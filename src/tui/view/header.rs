@@ -27,8 +27,8 @@ use crate::tui::chart::{Chart, Scale, axis_width, draw_value_axis};
 use crate::tui::fleet::count as count_of_fleet;
 use crate::tui::labels;
 use crate::tui::layout::Layout;
-use crate::tui::replay::ReplayStatus;
 use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
+use crate::tui::replay::ReplayStatus;
 use crate::tui::widgets::{StatusLine, draw_bar};
 use crate::units::{self, Units, counted};
 
@@ -147,7 +147,11 @@ fn title(app: &App) -> StatusLine {
 fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
     let theme = &app.config.theme;
     line.text(88, "  ", theme.text);
-    line.text(88, if replay.is_visit { " BLACK BOX " } else { " REPLAY " }, theme.selected);
+    line.text(
+        88,
+        if replay.is_visit { " BLACK BOX " } else { " REPLAY " },
+        theme.selected,
+    );
     if let Some(time) = replay.position.and_then(|time| Timestamp::try_from(time).ok()) {
         let time = time.to_zoned(app.screen.zone.clone());
         line.text(89, time.strftime("  %m-%d %H:%M:%S").to_string(), theme.title);
@@ -162,7 +166,11 @@ fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
     line.text(87, format!("  {how}"), theme.warning);
     if let Some(since) = replay.known_since.and_then(|time| Timestamp::try_from(time).ok()) {
         let since = since.to_zoned(app.screen.zone.clone());
-        line.text(61, since.strftime("  verdicts since %H:%M:%S").to_string(), theme.warning);
+        line.text(
+            61,
+            since.strftime("  verdicts since %H:%M:%S").to_string(),
+            theme.warning,
+        );
     }
 }
 

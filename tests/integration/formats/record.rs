@@ -26,7 +26,7 @@ fn read(json: &[u8]) -> Snapshot {
 
 /// What is compared is all there is but for what [`told`] covers and the digests that no file holds.
 #[track_caller]
-fn assert_same(a: &Snapshot, b: &Snapshot) {
+pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(told(a), told(b));
     assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
     assert_eq!((&a.accounting, &a.oom_kills), (&b.accounting, &b.oom_kills));

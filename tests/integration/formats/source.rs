@@ -150,7 +150,10 @@ fn what_is_no_file_is_refused() {
     assert_eq!(open(&fifo), format!("{} is a FIFO, {not}", shown("fifo")));
     assert_eq!(
         open(dir.path()),
-        format!("{} is a directory, {not}", dir.path().display())
+        format!(
+            "{} has no recording: no file in it ends with .zmrec",
+            dir.path().display()
+        )
     );
     assert_eq!(open(Path::new("/dev/null")), format!("/dev/null is a device, {not}"));
     let error = Source::open(&dir.path().join("\u{1b}[2J")).err().unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::model::Snapshot;
-use crate::source::recording::{Group, Recording};
-use crate::source::{Source, SourceError};
+use crate::record::Incident;
+use crate::source::{Group, Recording, Source, SourceError};
 use crate::tui::replay::Timeline;
 
 pub(in crate::run) struct Tape {
@@ -47,9 +47,9 @@ impl Tape {
         for (at, recording) in self.recordings.iter().enumerate() {
             self.owners.extend(recording.groups().iter().map(|_| at));
             timeline.groups.extend_from_slice(recording.groups());
-            timeline.marks.extend_from_slice(recording.marks());
+            timeline.incidents.extend_from_slice(recording.incidents());
         }
-        timeline.marks.sort_by_key(|mark| mark.at);
+        timeline.incidents.sort_by_key(Incident::at);
         self.timeline = Arc::new(timeline);
     }
 
@@ -103,7 +103,7 @@ pub(super) struct Reader {
     source: Option<Source>,
     /// The recording that is read next.
     next: usize,
-    /// Earlier snapshots of it are skipped.
+    /// Where that begins; `None` for its beginning.
     from: Option<SystemTime>,
 }
 
@@ -113,21 +113,14 @@ impl Reader {
         loop {
             if let Some(source) = &mut self.source {
                 match source.next() {
-                    Some(Ok(snapshot)) if self.from.is_some_and(|from| snapshot.time < from) => continue,
-                    Some(read) => {
-                        self.from = None;
-                        return Some(read);
-                    }
+                    Some(read) => return Some(read),
                     None => self.source = None,
                 }
             }
             let recording = tape.recordings.get(self.next)?;
             self.next += 1;
-            let from = self.from.or_else(|| Some(recording.groups().first()?.from));
-            match recording.read_from(from.unwrap_or(SystemTime::UNIX_EPOCH)) {
-                Ok(source) => self.source = Some(source),
-                Err(error) => return Some(Err(error)),
-            }
+            let from = self.from.take().unwrap_or(SystemTime::UNIX_EPOCH);
+            self.source = Some(recording.read_from(from));
         }
     }
 }

@@ -1,0 +1,153 @@
+//! The fields that a recording adds to each line, its incidents and its checksum, and lines that stand for damage.
+
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::read::Time;
+
+/// The kind of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IncidentKind {
+    /// A process was killed because memory was short.
+    Kill,
+    /// Memory will soon be full.
+    Danger,
+    /// Tasks wait for memory.
+    Stall,
+    /// A verdict became leaking.
+    Leak,
+    /// An alert of the user's rules fired.
+    Alert,
+    /// The machine started.
+    Boot,
+}
+
+/// An event, as it was reported when it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Incident {
+    /// Nanoseconds since 1970.
+    #[serde(rename = "time_ns")]
+    nanos: i64,
+    pub kind: IncidentKind,
+    /// One line, safe to print.
+    pub text: String,
+}
+
+impl Incident {
+    pub fn new(at: SystemTime, kind: IncidentKind, text: String) -> Self {
+        Self {
+            nanos: nanos(at),
+            kind,
+            text,
+        }
+    }
+
+    pub fn at(&self) -> SystemTime {
+        time(self.nanos)
+    }
+}
+
+/// The parts of a line that an index needs. They are found without reading the rest.
+pub struct Brief {
+    pub time: SystemTime,
+    /// `MemTotal` and `MemAvailable` in bytes, if the line has all fields.
+    pub total: Option<u64>,
+    pub available: Option<u64>,
+    pub incidents: Vec<Incident>,
+}
+
+impl Brief {
+    /// Reads a line of a recording; `None` if it is damaged.
+    pub fn of(line: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Memory {
+            mem_total: Option<u64>,
+            mem_available: Option<u64>,
+        }
+        #[derive(Deserialize)]
+        struct Line {
+            time: Time,
+            system: Option<Memory>,
+            #[serde(default)]
+            incidents: Vec<Incident>,
+        }
+        let line = line.trim_ascii_end();
+        let found: Line = is_whole(line).then(|| serde_json::from_slice(line).ok())??;
+        Some(Self {
+            time: found.time.0,
+            total: found.system.as_ref().and_then(|system| system.mem_total),
+            available: found.system.and_then(|system| system.mem_available),
+            incidents: found.incidents,
+        })
+    }
+}
+
+const SUM: &[u8] = b",\"crc32\":\"";
+
+/// Appends its checksum to an object.
+pub(super) fn sign(line: &mut Vec<u8>) {
+    if line.pop() != Some(b'}') {
+        return;
+    }
+    let sum = crc32fast::hash(line);
+    line.extend(SUM);
+    line.extend(format!("{sum:08x}\"}}").into_bytes());
+}
+
+/// Checks the checksum of a line, if it has one.
+pub(super) fn is_whole(line: &[u8]) -> bool {
+    let Some((rest, digits)) = line.strip_suffix(b"\"}").and_then(|rest| rest.split_last_chunk::<8>()) else {
+        return true;
+    };
+    let Some(signed) = rest.strip_suffix(SUM) else {
+        return true;
+    };
+    let sum = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    sum == Some(crc32fast::hash(signed))
+}
+
+/// A line that stands for lines that were lost: readers report it as damage.
+#[derive(Deserialize, Serialize)]
+struct Damage {
+    schema: String,
+    what: String,
+}
+
+const DAMAGE: &str = "zmtop-damage/1";
+
+/// Returns a line that stands for damage: a reader of lines reports it.
+pub fn damage(what: &str) -> Vec<u8> {
+    let (schema, what) = (DAMAGE.into(), what.into());
+    let mut line = serde_json::to_vec(&Damage { schema, what }).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+pub(super) fn damage_in(line: &[u8]) -> Option<String> {
+    let rest = line.strip_prefix(b"{\"schema\":\"")?;
+    let is_damage = rest.starts_with(DAMAGE.as_bytes());
+    is_damage.then(|| serde_json::from_slice::<Damage>(line).map(|damage| damage.what).ok())?
+}
+
+pub(super) fn nanos(time: SystemTime) -> i64 {
+    let since = |d: Duration| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX);
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => since(after),
+        Err(before) => -since(before.duration()),
+    }
+}
+
+pub(super) fn time(nanos: i64) -> SystemTime {
+    let span = Duration::from_nanos(nanos.unsigned_abs());
+    let epoch = SystemTime::UNIX_EPOCH;
+    let time = if nanos < 0 {
+        epoch.checked_sub(span)
+    } else {
+        epoch.checked_add(span)
+    };
+    time.unwrap_or(epoch)
+}

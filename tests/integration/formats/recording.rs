@@ -1,0 +1,312 @@
+//! Recordings: groups of compressed snapshots, whole and damaged.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use zmtop::model::Snapshot;
+use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
+use zmtop::source::{Recording, Source};
+
+use super::made::{HOSTILE, hostile, small};
+use super::record::assert_same;
+use crate::support::rows::{MIB, process, snapshot, walk};
+
+const START: u64 = 1_795_478_400;
+
+/// A series of snapshots, a second apart, in which little changes; the wall clock begins at [`START`].
+fn series(from: u64, count: u64) -> Vec<Arc<Snapshot>> {
+    let made = (from..from + count).map(|second| {
+        let at = Duration::from_secs(second);
+        let mut rows: Vec<_> = (1..6)
+            .map(|pid| process(pid, 0, &format!("/bin/daemon{pid}")))
+            .collect();
+        rows[0].walk = Ok(walk(10 * MIB + second * 4096, 0));
+        rows[0].stat.minflt = second * 3;
+        // One process comes and goes.
+        if second % 3 == 1 {
+            rows.push(process(90 + second as u32, 1, "job"));
+        }
+        let mut made = snapshot(at, rows);
+        made.time += Duration::from_secs(START);
+        made.system.mem_total = Ok(1 << 30);
+        made.system.mem_available = Ok((1 << 29) - second * MIB);
+        Arc::new(made)
+    });
+    made.collect()
+}
+
+/// Writes groups of snapshots, as a writer does that is not interrupted.
+fn written(groups: &[Vec<Arc<Snapshot>>], incidents: &[(u64, Incident)]) -> Vec<u8> {
+    let mut writer = GroupWriter::default();
+    let mut file = Vec::new();
+    for group in groups {
+        let begin = file.len();
+        for made in group {
+            let second = made.monotonic.as_secs();
+            let incidents: Vec<_> = incidents
+                .iter()
+                .filter(|(at, _)| *at == second)
+                .map(|(_, incident)| incident.clone())
+                .collect();
+            file.extend(writer.push(made, &incidents).unwrap());
+        }
+        let end = writer.end().unwrap().unwrap();
+        file.extend(end.bytes);
+        file[begin..begin + HEADER].copy_from_slice(&end.header);
+    }
+    file
+}
+
+fn groups() -> Vec<Vec<Arc<Snapshot>>> {
+    (0..3).map(|group| series(100 + group * 4, 4)).collect()
+}
+
+fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zmrec");
+    fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+/// Reads all snapshots and the texts of the faults.
+fn read(source: Source) -> (Vec<Arc<Snapshot>>, Vec<String>) {
+    let (mut snapshots, mut faults) = (Vec::new(), Vec::new());
+    for next in source {
+        match next {
+            Ok(snapshot) => snapshots.push(snapshot),
+            Err(fault) => faults.push(fault.to_string()),
+        }
+    }
+    (snapshots, faults)
+}
+
+fn seconds(snapshots: &[Arc<Snapshot>]) -> Vec<u64> {
+    snapshots.iter().map(|snapshot| snapshot.monotonic.as_secs()).collect()
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let groups = groups();
+    let (_folder, path) = file(&written(&groups, &[]));
+    let (read, faults) = read(Source::open(&path).unwrap());
+    assert!(faults.is_empty(), "{faults:?}");
+    let all = groups.concat();
+    assert_eq!(read.len(), all.len());
+    for (a, b) in all.iter().zip(&read) {
+        assert_same(a, b);
+    }
+}
+
+#[test]
+fn hostile_names_and_every_field_are_read_back() {
+    let at = |mut made: Snapshot, second| {
+        made.monotonic = Duration::from_secs(second);
+        Arc::new(made)
+    };
+    let mut changed = hostile();
+    changed.processes.as_mut().unwrap().truncate(HOSTILE.len() / 2);
+    let all = vec![at(small(), 70), at(hostile(), 80), at(changed, 81), at(small(), 90)];
+    let (_folder, path) = file(&written(&[all.clone()], &[]));
+    let (read, faults) = read(Source::open(&path).unwrap());
+    assert!(faults.is_empty(), "{faults:?}");
+    for (a, b) in all.iter().zip(&read) {
+        assert_same(a, b);
+    }
+    assert_eq!(read.len(), all.len());
+}
+
+#[test]
+fn the_index_knows_times_figures_and_marks() {
+    let groups = groups();
+    let all = groups.concat();
+    let incident = Incident::new(all[6].time, IncidentKind::Kill, "killed 9137 importer".into());
+    let (_folder, path) = file(&written(&groups, &[(106, incident.clone())]));
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.groups().len(), 3);
+    assert_eq!(recording.span(), (all[0].time, all[11].time));
+    let second = &recording.groups()[1];
+    assert_eq!(
+        (second.from, second.to, second.snapshots),
+        (all[4].time, all[7].time, 4)
+    );
+    assert_eq!((second.total, second.available), (1 << 30, (1 << 29) - 107 * MIB));
+    assert_eq!(recording.incidents(), [incident]);
+    let from = |second: usize| seconds(&read(recording.read_from(all[second].time)).0);
+    assert_eq!(from(5), (104..112).collect::<Vec<_>>());
+    assert_eq!(from(8), (108..112).collect::<Vec<_>>());
+    assert_eq!(from(0).len(), 12);
+}
+
+#[test]
+fn zstd_exports_the_lines() {
+    let (_folder, path) = file(&written(&groups(), &[]));
+    let lines = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
+    let lines: Vec<serde_json::Value> = lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 12);
+    let schemas: Vec<_> = lines.iter().map(|line| line["schema"].as_str().unwrap()).collect();
+    assert_eq!(
+        schemas[..5],
+        [
+            "zmtop/1",
+            "zmtop-changes/1",
+            "zmtop-changes/1",
+            "zmtop-changes/1",
+            "zmtop/1"
+        ]
+    );
+}
+
+/// The rule of damage: what is read is what was written, whole groups are complete, and what is lost is reported.
+#[track_caller]
+fn assert_salvaged(bytes: &[u8], all: &[Arc<Snapshot>], damaged: usize, what: &str) {
+    let (_folder, path) = file(bytes);
+    let source = match Source::open(&path) {
+        Ok(source) => source,
+        // The first bytes are no recording any more, and reading it as lines fails.
+        Err(fault) => panic!("{what}: {fault}"),
+    };
+    let (read, faults) = read(source);
+    let mut rest = all.iter();
+    for found in &read {
+        let original = rest.find(|original| original.monotonic == found.monotonic);
+        let original = original.unwrap_or_else(|| panic!("{what}: read what was not written: {:?}", found.monotonic));
+        assert_same(original, found);
+    }
+    let got = seconds(&read);
+    for (group, chunk) in all.chunks(4).enumerate().filter(|(group, _)| *group != damaged) {
+        let want = seconds(chunk);
+        assert!(
+            want.iter().all(|second| got.contains(second)),
+            "{what}: group {group} is lost: {got:?}"
+        );
+    }
+    assert!(
+        got.len() == all.len() || !faults.is_empty(),
+        "{what}: nothing says what is lost: {got:?}"
+    );
+}
+
+#[test]
+fn a_flipped_bit_costs_its_group_at_most() {
+    let groups = groups();
+    let all = groups.concat();
+    let bytes = written(&groups, &[]);
+    let each: Vec<usize> = groups
+        .iter()
+        .map(|group| written(std::slice::from_ref(group), &[]).len())
+        .collect();
+    for at in 16..bytes.len() {
+        let group = (0..3).find(|group| at < each[..=*group].iter().sum()).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        assert_salvaged(&flipped, &all, group, &format!("byte {at} of group {group}"));
+    }
+}
+
+#[test]
+fn a_recording_cut_at_any_byte_has_all_whole_lines() {
+    let groups = groups();
+    let all = groups.concat();
+    let bytes = written(&groups, &[]);
+    let mut most = 0;
+    for cut in HEADER + 1..bytes.len() {
+        let (_folder, path) = file(&bytes[..cut]);
+        let (read, faults) = read(Source::open(&path).unwrap());
+        assert_eq!(seconds(&read), seconds(&all)[..read.len()], "cut at {cut}: {faults:?}");
+        assert!(read.len() >= most, "cut at {cut}: fewer than before");
+        most = read.len();
+    }
+    assert_eq!(most, 12);
+}
+
+#[test]
+fn a_group_that_was_not_finished_is_read_and_the_next_one_too() {
+    let groups = groups();
+    let mut writer = GroupWriter::default();
+    let mut bytes = Vec::new();
+    for made in &groups[0] {
+        bytes.extend(writer.push(made, &[]).unwrap());
+    }
+    // Its writer was killed within the next line.
+    let cut = writer.push(&groups[1][0], &[]).unwrap();
+    bytes.extend(&cut[..cut.len() / 2]);
+    bytes.extend(written(&groups[2..], &[]));
+    let (_folder, path) = file(&bytes);
+    let (read, _) = read(Source::open(&path).unwrap());
+    assert_eq!(seconds(&read), [100, 101, 102, 103, 108, 109, 110, 111]);
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.groups()[0].from, groups[0][0].time);
+    assert_eq!(recording.groups()[0].snapshots, 4);
+}
+
+#[test]
+fn a_recording_is_followed_while_it_grows() {
+    let groups = groups();
+    let (_folder, path) = file(&written(&groups[..1], &[]));
+    let mut recording = Recording::open(&path).unwrap();
+    assert!(!recording.refresh().unwrap());
+    let mut writer = GroupWriter::default();
+    let mut bytes = written(&groups[..1], &[]);
+    bytes.extend(writer.push(&groups[1][0], &[]).unwrap());
+    fs::write(&path, &bytes).unwrap();
+    assert!(recording.refresh().unwrap());
+    assert_eq!(recording.span().1, groups[1][0].time);
+    bytes.extend(writer.push(&groups[1][1], &[]).unwrap());
+    fs::write(&path, &bytes).unwrap();
+    assert!(recording.refresh().unwrap());
+    let (read, faults) = read(recording.read_from(groups[1][0].time));
+    assert_eq!(seconds(&read), [104, 105], "{faults:?}");
+}
+
+#[test]
+fn a_directory_is_all_recordings_in_it() {
+    let groups = groups();
+    let folder = tempfile::tempdir().unwrap();
+    // Not in the order of their names.
+    fs::write(folder.path().join("b.zmrec"), written(&groups[..1], &[])).unwrap();
+    fs::write(folder.path().join("a.zmrec"), written(&groups[1..], &[])).unwrap();
+    fs::write(folder.path().join("c.zmrec"), []).unwrap();
+    fs::write(folder.path().join("notes.txt"), "else").unwrap();
+    let (read, faults) = read(Source::open(folder.path()).unwrap());
+    assert_eq!(seconds(&read), (100..112).collect::<Vec<_>>(), "{faults:?}");
+}
+
+#[test]
+fn lines_are_indexed_too() {
+    let all = series(100, 200);
+    let mut lines = Vec::new();
+    for made in &all {
+        serde_json::to_writer(&mut lines, &zmtop::record::Record::new(made)).unwrap();
+        lines.push(b'\n');
+    }
+    let (_folder, path) = file(&lines);
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.groups().len(), 4);
+    let (read, faults) = read(recording.read_from(all[130].time));
+    assert_eq!(seconds(&read), (220..300).collect::<Vec<_>>(), "{faults:?}");
+}
+
+#[test]
+fn a_later_version_is_refused() {
+    let mut bytes = written(&groups(), &[]);
+    bytes[16] = 2;
+    let sum = crc32(&bytes[8..100]);
+    bytes[100..104].copy_from_slice(&sum.to_le_bytes());
+    let (_folder, path) = file(&bytes);
+    let error = Recording::open(&path).unwrap_err().to_string();
+    assert!(error.contains("later version"), "{error}");
+}
+
+/// CRC-32 of IEEE 802.3, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 * (sum & 1)))
+    })
+}
