@@ -73,6 +73,14 @@ pub fn history_path(env: &Env) -> Result<PathBuf, String> {
     Ok(folder(env)?.join(HISTORY))
 }
 
+/// Returns the path of the black box, a directory of recordings. Neither it nor the directories above it need exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join("blackbox"))
+}
+
 /// Returns the file that holds the history, and creates the directories above it.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use ratatui::backend::CrosstermBackend;
@@ -33,7 +33,7 @@ use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
 pub(super) use self::reload::Reload;
-use self::replay::{Opened, Replay, Ways};
+use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
 use super::runtime::runtime;
 use super::{process, terminal};
@@ -44,6 +44,7 @@ use crate::model::FleetStatus;
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::tui::app::App;
 use crate::tui::event::DIGIT_PAUSE;
+use crate::tui::replay::ReplayCommand;
 use crate::tui::{Effect, Event, Opening, update, view};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ enum Input {
     Background(bool),
     Stop,
     Continued,
+    /// The black box is open.
+    Visit(io::Result<Replay>),
     End(End),
 }
 
@@ -195,7 +198,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         replay: None,
     };
     if let Some(opened) = setup.replay {
-        screen.replay = Some(screen.play(opened).context("cannot start the player")?);
+        screen.replay = Some(Replay::start(opened, screen.ways()).context("cannot start the player")?);
     }
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
@@ -299,7 +302,7 @@ impl Screen {
             Some(replay) => Arc::clone(&replay.state),
             None => self.engine.shared(),
         };
-        app.replay = self.replay.as_ref().map(Replay::status);
+        app.set_replay(self.replay.as_ref().map(Replay::status));
         let mut state = shared.lock();
         swap(&mut *state, &mut app.engine);
         let mut effects = Vec::new();
@@ -378,6 +381,12 @@ impl Screen {
                 self.redraw = true;
                 None
             }
+            Input::Visit(Ok(replay)) => {
+                self.replay = Some(replay);
+                self.taken_in = u64::MAX;
+                None
+            }
+            Input::Visit(Err(error)) => Some(Event::Failed(format!("the black box is not shown: {error}"))),
             Input::End(_) => None,
         };
         Ok(event
@@ -426,29 +435,58 @@ impl Screen {
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.mappings.look(looks, &self.send),
+            Effect::Replay(ReplayCommand::Leave) => {
+                self.replay = None;
+                // The state of now differs from what is shown, whatever its number.
+                self.taken_in = u64::MAX;
+            }
             Effect::Replay(command) => {
                 if let Some(replay) = &self.replay {
                     replay.command(command);
                 }
             }
-            Effect::Visit(_) => {}
+            Effect::Visit(at) => self.visit(at),
         }
         Ok(())
     }
 
-    /// Starts to play a recording.
-    fn play(&self, opened: Opened) -> io::Result<Replay> {
+    /// Opens the black box on a thread of its own, since it may be large, to be shown at that time.
+    fn visit(&self, at: SystemTime) {
+        let (env, send, ways) = (self.env.clone(), self.send.clone(), self.ways());
+        let open = move || {
+            let tape =
+                state::blackbox_path(&env).and_then(|path| Tape::open(&[path]).map_err(|error| error.to_string()));
+            let input = match tape {
+                Ok(tape) => {
+                    let opened = Opened {
+                        film: Film::Tape(tape),
+                        name: "the black box".into(),
+                        at: Some(at),
+                        speed: 1,
+                        is_playing: false,
+                        is_visit: true,
+                    };
+                    Input::Visit(Replay::start(opened, ways))
+                }
+                Err(why) => Input::Event(Event::Failed(why)),
+            };
+            let _ = send.send(input);
+        };
+        self.beside("zmtop-past", open);
+    }
+
+    /// Returns the ways of a player to the screen.
+    fn ways(&self) -> Ways {
         let settings = self.settings.clone();
         let (notices, waker, send) = (Arc::clone(&self.notices), self.send.clone(), self.send.clone());
         let say = move |said: Result<String, String>| {
             tell(&send, said.map_or_else(Event::Failed, Event::Done));
         };
-        let ways = Ways {
+        Ways {
             make: Box::new(move || App::engine_state(&settings)),
             wake: Box::new(move || notices.wake(&waker)),
             say: Box::new(say),
-        };
-        Replay::start(opened, ways)
+        }
     }
 
     fn act(&self, command: act::Command) {

@@ -91,6 +91,15 @@ impl Rows {
     }
 }
 
+/// What is known of the processes of the present alone, or was chosen there.
+#[derive(Debug, Default)]
+struct Aside {
+    marks: Marks,
+    growth: GrowthTracker,
+    coldness: ColdnessTable,
+    tags: HashSet<RowKey>,
+}
+
 pub struct App {
     pub config: Config,
     pub privilege: Privilege,
@@ -108,6 +117,8 @@ pub struct App {
     pub fleet: Option<FleetStatus>,
     /// The player of the recording that is shown; `None` if the rows are of now.
     pub replay: Option<ReplayStatus>,
+    /// While a recording is shown: what is kept of the present; otherwise empty.
+    aside: Aside,
     /// The popup, dialog or prompt that receives the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
 }
@@ -130,6 +141,7 @@ impl App {
             pages: Pages::default(),
             fleet: None,
             replay: None,
+            aside: Aside::default(),
             modal: None,
             config,
         };
@@ -187,6 +199,18 @@ impl App {
     /// Returns true if the panel is open, even if another page hides it. It shows processes and groups, no mappings.
     const fn has_panel(&self) -> bool {
         self.screen.panel_open && !self.query.shows_mappings()
+    }
+
+    /// Shows how a recording is played, or the present again. What belongs to the processes of the present is kept aside
+    /// meanwhile.
+    pub fn set_replay(&mut self, replay: Option<ReplayStatus>) {
+        if replay.is_some() != self.replay.is_some() {
+            std::mem::swap(&mut self.data.marks, &mut self.aside.marks);
+            std::mem::swap(&mut self.data.growth, &mut self.aside.growth);
+            std::mem::swap(&mut self.data.coldness, &mut self.aside.coldness);
+            std::mem::swap(&mut self.tables.tags, &mut self.aside.tags);
+        }
+        self.replay = replay;
     }
 
     /// Returns what a key does where no modal is open.

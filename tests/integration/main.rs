@@ -31,6 +31,7 @@ mod peers;
 mod proc;
 mod programs;
 mod pty;
+mod replay;
 mod sampler;
 mod schema;
 mod screens;

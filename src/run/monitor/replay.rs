@@ -86,6 +86,8 @@ pub(super) struct Replay {
 }
 
 impl Replay {
+    /// Starts the thread, after the snapshot to begin with is shown.
+    ///
     /// # Errors
     /// A thread cannot be started.
     pub(super) fn start(opened: Opened, ways: Ways) -> io::Result<Self> {
@@ -128,12 +130,11 @@ impl Replay {
             cost: FIRST_COST,
             began: Instant::now(),
         };
-        std::thread::Builder::new().name("zmtop-replay".into()).spawn(move || {
-            if let Some(at) = opened.at {
-                runner.seek(at, false);
-            }
-            runner.run(&received);
-        })?;
+        if let Some(at) = opened.at {
+            runner.seek(at, false);
+        }
+        let thread = std::thread::Builder::new().name("zmtop-replay".into());
+        thread.spawn(move || runner.run(&received))?;
         Ok(replay)
     }
 

@@ -105,7 +105,11 @@ fn title(app: &App) -> StatusLine {
     match (&snapshot.processes, &snapshot.fleet) {
         (Err(why), _) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
         (_, Some(fleet)) => line.text(55, format!("  {}", count_of_fleet(fleet)), theme.text),
-        _ => line.text(55, format!("  {} processes", app.rows.listed), theme.text),
+        _ => line.text(
+            55,
+            format!("  {}", counted(app.rows.listed as u64, "process")),
+            theme.text,
+        ),
     }
     if coverage.pending > 0 {
         let read = coverage.total() - coverage.pending;
