@@ -18,5 +18,8 @@ pub mod peers {}
 #[doc = include_str!("manual/prometheus.md")]
 pub mod prometheus {}
 
+#[doc = include_str!("manual/replay.md")]
+pub mod replay {}
+
 #[doc = include_str!("manual/serve.md")]
 pub mod serve {}

@@ -25,7 +25,7 @@ fn ndjson(snapshots: &[Snapshot]) -> Vec<u8> {
 /// Snapshots of the made machine, five seconds apart, from one wall-clock time on. Its process 900 grows by 30 MiB each.
 fn made(begin: SystemTime, count: u64) -> Vec<Snapshot> {
     let mut session = Session::new(80, 24);
-    let step = |step| {
+    let step = |step: u64| {
         let mut processes = busy(step.min(30));
         let grower = processes.iter_mut().find(|process| process.id.pid == 900).unwrap();
         grower.walk = Ok(walk((1000 + 30 * step) * MIB, 0));
