@@ -27,6 +27,7 @@ pub use crate::run::leaks::LeaksArgs;
 pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::ps::PsArgs;
+pub use crate::run::record::RecordArgs;
 pub use crate::run::replay::ReplayArgs;
 use crate::text;
 
@@ -61,6 +62,8 @@ pub enum Command {
     Cache(CacheArgs),
     /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),
+    /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
+    Record(Box<RecordArgs>),
     /// Show the past in the monitor: play a recording, pause, step, go to any time
     Replay(Box<ReplayArgs>),
     /// Export the memory of groups and of the machine to Prometheus

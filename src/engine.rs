@@ -7,6 +7,8 @@
 //! its alerts. It pushes a fleet's rows in slices, so that a key never waits for all of them, and prepares the list that
 //! the screen will show.
 
+mod incidents;
+
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,6 +24,8 @@ use crate::history::{History, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::query::{Kept, ListPlan, ReadyList, RowSource};
 use crate::trend::Verdict;
+
+pub use incidents::Incidents;
 
 /// The last snapshot, and everything derived from the snapshots so far.
 #[derive(Debug)]
@@ -130,7 +134,7 @@ impl Engine {
         state: State,
         mut snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
         runtime: runtime::Handle,
-        mut on_snapshot: impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static,
+        mut on_snapshot: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
     ) -> std::io::Result<Self> {
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);

@@ -46,7 +46,7 @@
 //!
 //! # Layers
 //!
-//! A file imports only from its own layer and from lower ones. The three modules of L9 do not import each other. No files
+//! A file imports only from its own layer and from lower ones. The modules of L9 do not import each other. No files
 //! import each other in a circle, with one exception: a file may import from a module that contains it, as `foo/bar.rs` from
 //! `foo.rs`. `cargo test arch::` checks these rules.
 //!
@@ -62,6 +62,7 @@
 //!      fleet http            snapshots of many hosts; an HTTP client
 //! L8   config                settings, keymap, themes
 //! L9   tui output serve      the screen; printed reports; metrics
+//!      recorder              recordings of this machine
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
@@ -351,6 +352,7 @@ pub mod output;
 pub mod proc;
 pub mod query;
 pub mod record;
+pub mod recorder;
 pub mod run;
 pub mod sampler;
 pub mod schema;

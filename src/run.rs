@@ -3,6 +3,7 @@
 //! Each subcommand has a file here with its options and its `run` function, and an arm in `subcommand`.
 
 pub mod alert;
+mod black_box;
 pub mod cache;
 pub mod configure;
 #[cfg(feature = "network")]
@@ -19,6 +20,7 @@ pub mod past;
 pub mod process;
 mod prove;
 pub mod ps;
+pub mod record;
 pub mod replay;
 mod report;
 mod runtime;
@@ -116,6 +118,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         },
         #[cfg(feature = "network")]
         Command::Serve(args) => serve::run(args, env),
+        Command::Record(args) => record::run(args, env),
         Command::Cache(args) => cache::run(args, env),
         Command::Kernel(args) => kernel::run(args, env),
         Command::Config(args) => {
@@ -133,6 +136,10 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
             complain(&why);
             Exit::Unread.into()
         }
+        Err(Failure::Unwritten(why)) => {
+            complain(&format!("cannot write {why}"));
+            Exit::Unwritten.into()
+        }
     }
 }
 
@@ -141,6 +148,8 @@ enum Failure {
     Usage(UsageError),
     /// The data could not be read. The text says why, safe to print.
     Unread(String),
+    /// The output could not be written. The text says why, safe to print.
+    Unwritten(String),
 }
 
 impl From<UsageError> for Failure {

@@ -86,6 +86,17 @@ impl Source {
         Ok(Self::new(name, frames))
     }
 
+    /// Opens a file or a directory to read the snapshots from the moment `at` on. A few earlier ones may come first.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_at(path: &Path, at: SystemTime) -> Result<Self, SourceError> {
+        if is_recording(path) {
+            return Ok(Recording::open(path)?.read_from(at));
+        }
+        Self::open(path)
+    }
+
     fn new(name: String, frames: Frames) -> Self {
         let mut lines = ChangeReader::default();
         Self {

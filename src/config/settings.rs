@@ -26,6 +26,7 @@ use crate::units::Units;
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
+const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -142,6 +143,50 @@ settings! {
     }
 }
 
+settings! {
+    /// The settings of recordings and of the black box.
+    pub struct RecordSettings {
+        /// The monitor and the exporter record into the black box.
+        pub black_box: bool = Switch,
+        /// Maximum age of files without incidents.
+        pub keep: Duration = Span(MINUTE..=YEARS),
+        /// Maximum size of files without incidents, in bytes.
+        pub size: u64 = Size(4 * MIB..=1024 * GIB),
+        /// Maximum age of pinned files.
+        pub pinned_keep: Duration = Span(HOUR..=YEARS),
+        /// Maximum size of pinned files, in bytes.
+        pub pinned_size: u64 = Size(4 * MIB..=1024 * GIB),
+        /// When written bytes are forced to the disk.
+        pub flush: String = Choice(&["snapshot", "minute", "never"]),
+        /// The part of command lines that is recorded.
+        pub cmdline: String = Choice(&["full", "name", "none"]),
+    }
+}
+
+impl RecordSettings {
+    pub fn retention(&self) -> Retention {
+        Retention {
+            age: self.keep,
+            bytes: self.size,
+            pinned_age: self.pinned_keep,
+            pinned_bytes: self.pinned_size,
+        }
+    }
+}
+
+/// When the files of a folder of recordings are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Maximum age of files without incidents.
+    pub age: Duration,
+    /// Maximum size of all of them in bytes.
+    pub bytes: u64,
+    /// Maximum age of pinned files.
+    pub pinned_age: Duration,
+    /// Maximum size of all pinned files in bytes.
+    pub pinned_bytes: u64,
+}
+
 /// All settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -155,6 +200,8 @@ pub struct Settings {
     pub trend: Params,
     /// Also part of `[trend]`.
     pub suspects: SuspectSettings,
+    /// `[record]`
+    pub record: RecordSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in file order.
@@ -171,6 +218,7 @@ static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
         history: HistorySettings::blank(),
         trend: Params::default(),
         suspects: SuspectSettings::blank(),
+        record: RecordSettings::blank(),
         log: LogSettings::blank(),
         alerts: Vec::new(),
     };
@@ -189,7 +237,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Returns every table except `[[alert]]` with its settings, in the order of `config/default.toml`.
-    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 5] {
+    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 6] {
         let mut trend = self.trend.settings();
         trend.extend(self.suspects.settings());
         [
@@ -197,6 +245,7 @@ impl Settings {
             ("ui", self.ui.settings()),
             ("history", self.history.settings()),
             ("trend", trend),
+            ("record", self.record.settings()),
             ("log", self.log.settings()),
         ]
     }

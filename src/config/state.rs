@@ -2,8 +2,10 @@
 //!
 //! Its files are opened safely, whatever their paths lead to.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
@@ -19,6 +21,8 @@ use super::{Env, file};
 const STARTED: &str = "started";
 /// The file that holds the history.
 const HISTORY: &str = "history";
+/// The folder of the black box.
+const BLACKBOX: &str = "blackbox";
 
 /// Returns the reason not to create a path: it is below a home directory that does not exist, and home directories are
 /// never created. `None` if the path may be created.
@@ -71,14 +75,6 @@ fn make_empty(path: &Path) -> io::Result<()> {
 /// The environment names no place for it. The text says why, safe to print.
 pub fn history_path(env: &Env) -> Result<PathBuf, String> {
     Ok(folder(env)?.join(HISTORY))
-}
-
-/// Returns the path of the black box, a directory of recordings. Neither it nor the directories above it need exist.
-///
-/// # Errors
-/// The environment names no place for it. The text says why, safe to print.
-pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
-    Ok(folder(env)?.join("blackbox"))
 }
 
 /// Returns the file that holds the history, and creates the directories above it.
@@ -163,4 +159,52 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     }
     rustix::fs::fchmod(&file, private)?;
     Ok(File::from(file))
+}
+
+/// Returns the folder of the black box, which need not exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join(BLACKBOX))
+}
+
+/// Opens a folder for recordings, and creates it if it does not exist, private to this user.
+///
+/// # Errors
+/// It cannot be opened or created, or others could replace what is in it.
+pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    let place = trust::follow(&path.join(BLACKBOX), Purpose::Replace)?;
+    match place.doubt {
+        Some(doubt) => Err(io::Error::other(doubt)),
+        None => Ok(place.dir),
+    }
+}
+
+/// Creates a file that only its owner can read.
+///
+/// # Errors
+/// It exists, or cannot be created.
+pub fn create_new(dir: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?;
+    if let Some((user, group)) = trust::owner_of_new(dir)? {
+        rustix::fs::fchown(&file, Some(user), Some(group))?;
+    }
+    Ok(file.into())
+}
+
+/// Creates the file of a recording.
+///
+/// # Errors
+/// It exists or cannot be created, or others could replace it.
+pub fn create_recording(path: &Path) -> io::Result<File> {
+    let place = trust::follow(path, Purpose::Append)?;
+    if let Some(doubt) = place.doubt {
+        return Err(io::Error::other(doubt));
+    }
+    if place.stat.is_some() {
+        return Err(io::Error::other("exists already; a recording never overwrites a file"));
+    }
+    create_new(&place.dir, &place.name)
 }

@@ -31,6 +31,8 @@ pub enum Missing {
     OutOfView,
     /// Read only of cgroups with a limit of their own.
     Unlimited,
+    /// Left out of the recording, by choice.
+    NotRecorded,
     /// Any other error from the kernel, by number.
     Errno(i32),
 }
@@ -53,13 +55,14 @@ impl Missing {
             Self::NotExported => "not exported",
             Self::OutOfView => "not visible from here",
             Self::Unlimited => "no limit",
+            Self::NotRecorded => "not recorded",
             Self::Errno(_) => "read error",
         }
     }
 
     /// Parses what [`Display`](fmt::Display) writes; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
-        const WORDS: [Missing; 14] = [
+        const WORDS: [Missing; 15] = [
             Missing::Denied,
             Missing::Gone,
             Missing::KernelThread,
@@ -74,6 +77,7 @@ impl Missing {
             Missing::NotExported,
             Missing::OutOfView,
             Missing::Unlimited,
+            Missing::NotRecorded,
         ];
         match text.strip_prefix("read error ") {
             Some(number) => number.parse().ok().map(Self::Errno),

@@ -153,6 +153,20 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
         }
     }
+    let opening = match args.pick {
+        true => Opening::Pick,
+        false if state::is_first_start(env) => Opening::First,
+        false => Opening::Usual,
+    };
+    let mut black_box = None;
+    if is_live && options.cgroup.is_none() && options.roots().is_own() {
+        match super::black_box::start(&config.settings.record, env) {
+            Ok(recorder) => black_box = recorder,
+            // One reason for both.
+            Err(_) if keeps && history_file.is_none() => {}
+            Err(why) => config.warnings.push(format!("no black box: {why}")),
+        }
+    }
     config.warnings.splice(0..0, config.unread.take());
     let log = match start_log(&config.settings.log) {
         // Do without the monitor only if the log was named on the command line.
@@ -173,11 +187,6 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             return Exit::Usage.into();
         }
     };
-    let opening = match args.pick {
-        true => Opening::Pick,
-        false if state::is_first_start(env) => Opening::First,
-        false => Opening::Usual,
-    };
     match monitor::run(
         config,
         Setup {
@@ -186,6 +195,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             history_file,
             fleet: instead.fleet,
             replay: instead.replay,
+            black_box,
             opening,
             reload,
             view: args.view.clone(),

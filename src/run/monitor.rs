@@ -35,12 +35,14 @@ use self::mappings::Mappings;
 pub(super) use self::reload::Reload;
 use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
+use super::black_box::RecordFeed;
 use super::runtime::runtime;
 use super::{process, terminal};
 use crate::act;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::Engine;
 use crate::model::FleetStatus;
+use crate::recorder::Recorder;
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::tui::app::App;
 use crate::tui::event::DIGIT_PAUSE;
@@ -83,6 +85,8 @@ pub struct Setup {
     pub env: Env,
     /// The file that keeps the history between runs; `None` to keep none.
     pub history_file: Option<PathBuf>,
+    /// Writes the black box.
+    pub black_box: Option<Recorder>,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
     /// A recording to show in place of this machine.
@@ -152,13 +156,18 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // A message shows as many of them as fit. The list of alerts shows all.
         tell(&send, Event::Failed(config.warnings.join("; ")));
     }
-    let engine = Engine::spawn(
-        state,
-        handle.snapshots.clone(),
-        runtime.handle().clone(),
-        on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices)),
-    )
-    .context("cannot start the engine")?;
+    let mut box_feed = setup.black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
+    let box_state = box_feed.as_ref().map(RecordFeed::state);
+    let mut notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
+    let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
+        if let Some(feed) = &mut box_feed {
+            feed.push(snapshot, alerts);
+        }
+        notify(snapshot, alerts);
+    };
+    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)
+        .context("cannot start the engine")?;
+    box_state.inspect(|shared| drop(shared.set(engine.shared())));
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
     let stop_keeping = keeper

@@ -194,7 +194,7 @@ pub(super) fn on_snapshot(
     notifiers: Notifiers,
     send: SyncSender<Input>,
     notices: Arc<Notices>,
-) -> impl FnMut(&Snapshot, &[AlertEvent]) + Send + 'static {
+) -> impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static {
     let mut memory = GiveBack::default();
     move |snapshot, events| {
         memory.count(snapshot.rows().len(), snapshot.monotonic);

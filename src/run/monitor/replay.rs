@@ -22,8 +22,9 @@ use parking_lot::Mutex;
 use self::player::{Player, gap};
 use self::tape::Reader;
 pub(in crate::run) use self::tape::Tape;
-use crate::engine::{SharedState, State};
+use crate::engine::{Incidents, SharedState, State};
 use crate::model::Snapshot;
+use crate::record::Incident;
 use crate::run::process;
 use crate::source::{Source, SourceError};
 use crate::tui::replay::{ReplayCommand, ReplayStatus};
@@ -127,6 +128,7 @@ impl Replay {
             shown: None,
             at_event: None,
             deep: None,
+            incidents: Incidents::default(),
             cost: FIRST_COST,
             began: Instant::now(),
         };
@@ -184,6 +186,7 @@ enum Feed {
 struct Deep {
     reader: Reader,
     state: State,
+    incidents: Incidents,
     /// The time of its first snapshot, unless that is the first of the tape.
     since: Option<SystemTime>,
 }
@@ -205,6 +208,8 @@ struct Runner {
     /// The event at which the shown snapshot is.
     at_event: Option<SystemTime>,
     deep: Option<Deep>,
+    /// Finds the events of the snapshots that are shown.
+    incidents: Incidents,
     /// The mean time to read and push a snapshot.
     cost: Duration,
     began: Instant,
@@ -322,7 +327,7 @@ impl Runner {
         };
         let Some(incident) = incident else {
             let which = if forward { "later" } else { "earlier" };
-            (self.ways.say)(Ok(format!("no {which} event is recorded")));
+            (self.ways.say)(Ok(format!("no {which} event is known so far")));
             return;
         };
         let now = self.now();
@@ -408,13 +413,31 @@ impl Runner {
     fn show_next(&mut self, due: Duration) {
         let Some(next) = self.next.take() else { return };
         let begun = Instant::now();
-        self.shared.lock().push(Arc::clone(&next));
+        let mut state = self.shared.lock();
+        let alerts = state.push(Arc::clone(&next));
+        let found = self.incidents.of(&state, &alerts);
+        drop(state);
+        // With a short past, verdicts come later than they did.
+        if self.deep.is_none() {
+            self.add(found);
+        }
         let now = self.now();
         self.player.show(due, now);
         (self.shown, self.at_event) = (Some(next), None);
         self.fill();
         self.learn(begun, 1);
         self.report();
+    }
+
+    /// Adds the events that were found to the time line.
+    fn add(&mut self, found: Vec<Incident>) {
+        if let Feed::Tape(feed) = &mut self.feed
+            && !found.is_empty()
+            && feed.1.add(found)
+        {
+            self.status.lock().timeline = Arc::clone(&feed.1.timeline);
+            (self.ways.wake)();
+        }
     }
 
     /// Learns what a snapshot costs.
@@ -474,11 +497,15 @@ impl Runner {
         self.deep = known_since.map(|_| Deep {
             reader: tape.read(from),
             state: (self.ways.make)(),
+            incidents: Incidents::default(),
             since: None,
         });
         feed.0 = reader;
         // The end is looked for again.
         (self.is_ended, self.at_event) = (false, None);
+        // What lasts there did not begin there.
+        self.incidents = Incidents::default();
+        drop(self.incidents.of(&state, &[]));
         self.shown = shown;
         self.player.show(self.now(), self.now());
         self.learn(begun, count);
@@ -511,10 +538,19 @@ impl Runner {
         if deep.state.pushed == 0 && first.is_some_and(|first| first < snapshot.time) {
             deep.since = Some(snapshot.time);
         }
-        deep.state.push(Arc::clone(&snapshot));
+        let alerts = deep.state.push(Arc::clone(&snapshot));
+        let found = deep.incidents.of(&deep.state, &alerts);
+        self.add(found);
         let Some(shown) = &self.shown else { return };
         if (shown.time, shown.monotonic) == (snapshot.time, snapshot.monotonic) {
-            if let Some(Deep { state, since, .. }) = self.deep.take() {
+            if let Some(Deep {
+                state,
+                since,
+                incidents,
+                ..
+            }) = self.deep.take()
+            {
+                self.incidents = incidents;
                 self.replace(state, since);
                 process::trim();
                 self.report();

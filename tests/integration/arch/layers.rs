@@ -14,7 +14,7 @@ fn layer(module: &str) -> Option<u8> {
         "engine" | "proc" | "record" => 6,
         "act" | "fleet" | "http" | "sampler" | "source" => 7,
         "config" => 8,
-        "tui" | "output" | "serve" => FACES,
+        "tui" | "output" | "serve" | "recorder" => FACES,
         "cli" | "run" | "main" | "lib" | "manual" => 10,
         _ => return None,
     })

@@ -54,7 +54,7 @@ fn a_recording_begins_at_a_time_and_is_stepped_through() {
     pty.send("[");
     pty.wait_for("this is the first snapshot");
     pty.send("}");
-    pty.wait_for("no later event is recorded");
+    pty.wait_for("no later event is known so far");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }

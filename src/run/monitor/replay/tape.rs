@@ -2,17 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::model::Snapshot;
 use crate::record::Incident;
 use crate::source::{Group, Recording, Source, SourceError};
 use crate::tui::replay::Timeline;
 
+/// Events of one kind within this time are the same one: who recorded it may have noticed it earlier or later.
+const SIMILAR: Duration = Duration::from_secs(60);
+/// Maximum number of events that are found.
+const MAX_FOUND: usize = 10_000;
+
 pub(in crate::run) struct Tape {
     recordings: Vec<Recording>,
     /// The recording of each group of the time line.
     owners: Vec<usize>,
+    /// The events that nobody recorded, which the player has found.
+    found: Vec<Incident>,
     pub(super) timeline: Arc<Timeline>,
 }
 
@@ -30,6 +37,7 @@ impl Tape {
         let mut tape = Self {
             recordings,
             owners: Vec::new(),
+            found: Vec::new(),
             timeline: Arc::default(),
         };
         tape.index();
@@ -49,8 +57,27 @@ impl Tape {
             timeline.groups.extend_from_slice(recording.groups());
             timeline.incidents.extend_from_slice(recording.incidents());
         }
+        timeline.incidents.extend_from_slice(&self.found);
         timeline.incidents.sort_by_key(Incident::at);
         self.timeline = Arc::new(timeline);
+    }
+
+    /// Adds events that the player has found, unless a similar one was recorded. Returns true if there is a new one.
+    pub(super) fn add(&mut self, found: Vec<Incident>) -> bool {
+        let known = &self.timeline.incidents;
+        let is_new = |incident: &Incident| {
+            let apart = |a: SystemTime, b: SystemTime| a.duration_since(b).or_else(|_| b.duration_since(a));
+            let is_near = |other: &Incident| apart(other.at(), incident.at()).is_ok_and(|apart| apart < SIMILAR);
+            !known.iter().any(|other| other.kind == incident.kind && is_near(other))
+        };
+        let before = self.found.len();
+        self.found
+            .extend(found.into_iter().filter(is_new).take(MAX_FOUND - before));
+        let has_new = self.found.len() > before;
+        if has_new {
+            self.index();
+        }
+        has_new
     }
 
     /// Reads what was written since. Returns true if that is something.

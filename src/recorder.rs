@@ -1,0 +1,567 @@
+//! Writes recordings: a thread that appends snapshots to a file, to the files of a folder, or to a stream.
+//!
+//! `run` calls it with each snapshot of the engine. A full queue or a failing disk never delays the caller: snapshots are
+//! then lost, [`Status`] says so, and the thread tries again.
+//!
+//! A **folder** has a file for each hour or so, named after its first snapshot. The oldest are deleted; see [`Retention`].
+//! A file with an [incident](crate::record::Incident), and the files of the ten minutes before and after, are
+//! *pinned*: renamed to `….pinned.zmrec` and deleted much later.
+//!
+//! Each file is always valid: it is only appended to, apart from the header of a group, which is overwritten when the group ends.
+//! See [`GroupWriter`] for the format.
+
+mod folder;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+pub use folder::{Entry, Folder, to_delete};
+use parking_lot::Mutex;
+use rustix::fs::FallocateFlags;
+
+use crate::config::settings::{RecordSettings, Retention};
+use crate::config::state;
+use crate::model::{Facts, Identity, Missing, Snapshot};
+use crate::record::{GroupWriter, Incident, IncidentKind};
+use crate::source::Recording;
+use crate::text;
+
+/// Snapshots that wait while the disk is slow.
+const QUEUE: usize = 8;
+/// Time between attempts while the disk fails.
+const RETRY: Duration = Duration::from_secs(10);
+/// Maximum time of a file in a folder.
+const FILE_TIME: Duration = Duration::from_secs(3600);
+/// Maximum size of a file in a folder, in bytes.
+const FILE_BYTES: u64 = 64 << 20;
+/// Time before and after an incident that is pinned.
+const AROUND: Duration = Duration::from_secs(600);
+/// Bytes that are allocated ahead of the end of a file, so that a disk that fills up does not end a recording at once.
+const AHEAD: u64 = 1 << 20;
+/// Time between the writes of [`Flush::Minute`].
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// When written bytes are forced to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// After each snapshot: a power cut loses one at most.
+    Snapshot,
+    /// Once a minute.
+    Minute,
+    /// When the kernel does so, usually after 30 s. A crash of zmtop loses nothing.
+    Never,
+}
+
+/// The part of command lines that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandLines {
+    Full,
+    /// The program, without arguments.
+    Name,
+    /// The short name of the kernel only.
+    None,
+}
+
+/// Where a recording is written.
+#[derive(Debug)]
+pub enum Place {
+    Stream,
+    /// A file that does not exist yet.
+    File(PathBuf),
+    Folder(Folder, Retention),
+}
+
+#[derive(Debug)]
+pub struct Options {
+    pub place: Place,
+    pub flush: Flush,
+    pub command_lines: CommandLines,
+    /// A program that is started with the path of each finished file.
+    pub on_rotate: Option<PathBuf>,
+}
+
+impl Options {
+    /// Creates options to write everything without haste.
+    pub const fn plain(place: Place) -> Self {
+        Self {
+            place,
+            flush: Flush::Never,
+            command_lines: CommandLines::Full,
+            on_rotate: None,
+        }
+    }
+
+    pub fn new(place: Place, settings: &RecordSettings) -> Self {
+        Self {
+            place,
+            flush: match settings.flush.as_str() {
+                "minute" => Flush::Minute,
+                "never" => Flush::Never,
+                _ => Flush::Snapshot,
+            },
+            command_lines: match settings.cmdline.as_str() {
+                "name" => CommandLines::Name,
+                "none" => CommandLines::None,
+                _ => CommandLines::Full,
+            },
+            on_rotate: None,
+        }
+    }
+}
+
+/// The state of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The file that is written.
+    pub file: Option<PathBuf>,
+    /// Bytes written since the start.
+    pub bytes: u64,
+    pub snapshots: u64,
+    /// Snapshots that were lost.
+    pub lost: u64,
+    /// The reader of the stream has ended.
+    pub is_closed: bool,
+    /// Why the last one was lost, safe to print; `None` once one is written again.
+    pub fault: Option<String>,
+}
+
+/// A recording under way. Dropping it ends the recording and waits for the disk, at most two seconds.
+#[derive(Debug)]
+pub struct Recorder {
+    queue: Option<SyncSender<(Arc<Snapshot>, Vec<Incident>)>>,
+    status: Arc<Mutex<Status>>,
+    done: Mutex<Receiver<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Recorder {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The file cannot be created, or the thread cannot be started.
+    pub fn start(options: Options) -> io::Result<Self> {
+        let mut writer = Writer::new(options)?;
+        let status = Arc::clone(&writer.status);
+        let (queue, snapshots) = sync_channel::<(Arc<Snapshot>, Vec<Incident>)>(QUEUE);
+        let (end, done) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("zmtop-record".into()).spawn(move || {
+            while let Ok((snapshot, incidents)) = snapshots.recv() {
+                writer.record(&snapshot, &incidents);
+            }
+            writer.close();
+            let _ = end.send(());
+        })?;
+        Ok(Self {
+            queue: Some(queue),
+            status,
+            done: Mutex::new(done),
+            thread: Some(thread),
+        })
+    }
+
+    /// Records a snapshot. Never blocks.
+    pub fn record(&self, snapshot: &Arc<Snapshot>, incidents: Vec<Incident>) {
+        let Some(queue) = &self.queue else { return };
+        if let Err(TrySendError::Full(_)) = queue.try_send((Arc::clone(snapshot), incidents)) {
+            let mut status = self.status.lock();
+            status.lost += 1;
+            status.fault = Some("the disk does not answer".into());
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        self.status.lock().clone()
+    }
+
+    /// Ends the recording, and returns its last state.
+    pub fn end(mut self) -> Status {
+        self.stop();
+        self.status()
+    }
+
+    fn stop(&mut self) {
+        if self.queue.take().is_none() {
+            return;
+        }
+        // A disk that hangs must not keep zmtop from ending.
+        if self.done.lock().recv_timeout(Duration::from_secs(2)).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Writes snapshots. It is separate from its thread for tests.
+pub struct Writer {
+    options: Options,
+    status: Arc<Mutex<Status>>,
+    groups: GroupWriter,
+    output: Option<Output>,
+    /// No attempt is made before.
+    retry: Option<Instant>,
+    flushed: Instant,
+    names: ShortNames,
+    /// Files that were closed within the last minutes, with the times of their last snapshots.
+    recent: Vec<(OsString, SystemTime)>,
+    /// Files that begin before are pinned.
+    pin_until: Option<SystemTime>,
+    /// The boot of the last recorded snapshot.
+    boot: Option<Arc<str>>,
+}
+
+/// The file or the stream that is written.
+#[derive(Debug)]
+struct Output {
+    file: Option<File>,
+    /// Its name in the folder.
+    name: OsString,
+    from: SystemTime,
+    to: SystemTime,
+    /// The position of the header of the group.
+    group: u64,
+    length: u64,
+    /// Bytes up to this position are allocated.
+    allocated: u64,
+}
+
+impl Writer {
+    /// # Errors
+    /// The file cannot be created.
+    pub fn new(options: Options) -> io::Result<Self> {
+        let mut writer = Self {
+            options,
+            status: Arc::default(),
+            groups: GroupWriter::default(),
+            output: None,
+            retry: None,
+            flushed: Instant::now(),
+            names: ShortNames::default(),
+            recent: Vec::new(),
+            pin_until: None,
+            boot: None,
+        };
+        match &writer.options.place {
+            // Report at once that it cannot be created.
+            Place::File(path) => {
+                let file = state::create_recording(path)?;
+                writer.output = Some(Output::new(Some(file), OsString::new(), SystemTime::UNIX_EPOCH));
+                writer.status.lock().file = Some(path.clone());
+            }
+            Place::Stream => writer.output = Some(Output::new(None, OsString::new(), SystemTime::UNIX_EPOCH)),
+            Place::Folder(..) => writer.find_end_of_boot(),
+        }
+        Ok(writer)
+    }
+
+    /// Finds the last files of an earlier run: a boot pins them. Pins those with an incident, which a killed run left.
+    fn find_end_of_boot(&mut self) {
+        let Place::Folder(folder, _) = &self.options.place else {
+            return;
+        };
+        let mut files = folder.entries().unwrap_or_default();
+        files.sort_by_key(|entry| entry.changed);
+        let mut end: Option<SystemTime> = None;
+        for entry in files.into_iter().rev() {
+            let Ok(recording) = Recording::open(&folder.path(&entry.name)) else {
+                continue;
+            };
+            let to = recording.span().1;
+            if end.is_some_and(|end| end.duration_since(to).is_ok_and(|before| before > AROUND)) {
+                return;
+            }
+            if end.is_none() {
+                let last = recording.read_from(to).flatten().last();
+                self.boot = last.and_then(|snapshot| snapshot.boot_id.clone().ok());
+                end = Some(to);
+            }
+            let mut name = entry.name;
+            if recording.incidents().iter().any(pins) {
+                name = folder.pin(&name).unwrap_or(name);
+            }
+            self.recent.push((name, to));
+        }
+    }
+
+    /// Writes a snapshot. A failure is kept in the status.
+    pub fn record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) {
+        if self.retry.is_some_and(|at| Instant::now() < at) {
+            self.status.lock().lost += 1;
+            return;
+        }
+        match self.try_record(snapshot, incidents) {
+            Ok(bytes) => {
+                self.retry = None;
+                let mut status = self.status.lock();
+                status.bytes += bytes;
+                status.snapshots += 1;
+                status.fault = None;
+            }
+            Err(error) => {
+                self.groups = GroupWriter::default();
+                let is_usable = self.output.as_mut().is_some_and(Output::forget_line);
+                if !is_usable && matches!(self.options.place, Place::Folder(..)) {
+                    self.output = None;
+                }
+                self.retry = Some(Instant::now() + RETRY);
+                let reason = error.to_string();
+                let reason = reason.split(" (os error").next().unwrap_or_default();
+                let mut status = self.status.lock();
+                status.lost += 1;
+                status.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+                status.fault = Some(text::safe(reason.as_bytes()).into_owned());
+            }
+        }
+    }
+
+    fn try_record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) -> io::Result<u64> {
+        let mut incidents = incidents.to_vec();
+        let boot = snapshot.boot_id.as_ref().ok().cloned();
+        let is_new_boot = self.boot.is_some() && boot.is_some() && self.boot != boot;
+        if is_new_boot {
+            incidents.insert(
+                0,
+                Incident::new(snapshot.time, IncidentKind::Boot, "the machine started".into()),
+            );
+        }
+        if self.groups.is_full(snapshot) {
+            self.end_group()?;
+        }
+        let is_folder = matches!(self.options.place, Place::Folder(..));
+        if is_folder
+            && self
+                .output
+                .as_ref()
+                .is_some_and(|output| output.is_old(snapshot.time) || is_new_boot)
+        {
+            self.close_file()?;
+        }
+        if self.output.is_none() {
+            self.open_file(snapshot.time)?;
+        }
+        self.boot = boot;
+        let snapshot = self.names.shorten(snapshot, self.options.command_lines);
+        let begins = self.groups.is_between();
+        let bytes = self.groups.push(&snapshot, &incidents)?;
+        if let Some(output) = &mut self.output {
+            if begins {
+                output.group = output.length;
+            }
+            output.append(&bytes, snapshot.time)?;
+        }
+        self.flush()?;
+        if incidents.iter().any(pins) {
+            self.pin(snapshot.time, is_new_boot);
+        }
+        Ok(bytes.len() as u64)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let is_due = match self.options.flush {
+            Flush::Snapshot => true,
+            Flush::Minute => self.flushed.elapsed() >= MINUTE,
+            Flush::Never => false,
+        };
+        if is_due && let Some(file) = self.output.as_ref().and_then(|output| output.file.as_ref()) {
+            file.sync_data()?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Begins a file of the folder.
+    fn open_file(&mut self, at: SystemTime) -> io::Result<()> {
+        let Place::Folder(folder, retention) = &self.options.place else {
+            return Ok(());
+        };
+        folder.clean(retention, None, SystemTime::now())?;
+        let (name, file) = folder.create(at)?;
+        self.status.lock().file = Some(folder.path(&name));
+        self.output = Some(Output::new(Some(file), name, at));
+        Ok(())
+    }
+
+    /// Ends the group, so that its summary is known.
+    fn end_group(&mut self) -> io::Result<()> {
+        let Some(end) = self.groups.end()? else { return Ok(()) };
+        if let Some(output) = &mut self.output {
+            let to = output.to;
+            output.append(&end.bytes, to)?;
+            if let Some(file) = &output.file {
+                file.write_all_at(&end.header, output.group)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close_file(&mut self) -> io::Result<()> {
+        self.end_group()?;
+        let Some(output) = self.output.take() else {
+            return Ok(());
+        };
+        if let Some(file) = &output.file {
+            // Free what was allocated ahead.
+            file.set_len(output.length)?;
+            if self.options.flush != Flush::Never {
+                file.sync_all()?;
+            }
+        }
+        let Place::Folder(folder, _) = &self.options.place else {
+            return Ok(());
+        };
+        let mut name = output.name;
+        if self.pin_until.is_some_and(|until| output.from <= until) {
+            name = folder.pin(&name)?;
+        }
+        if let Some(program) = &self.options.on_rotate {
+            start(program, &folder.path(&name));
+        }
+        self.recent.push((name, output.to));
+        self.recent
+            .retain(|(_, to)| output.to.duration_since(*to).is_ok_and(|ago| ago <= AROUND));
+        Ok(())
+    }
+
+    /// Pins the files of the minutes before `at`, and later those of the minutes after. Before a boot, those are the minutes
+    /// before the end of the last one.
+    fn pin(&mut self, at: SystemTime, is_boot: bool) {
+        let Place::Folder(folder, _) = &self.options.place else {
+            return;
+        };
+        self.pin_until = at.checked_add(AROUND);
+        for (name, to) in &mut self.recent {
+            let is_near = at.duration_since(*to).map_or(true, |ago| ago <= AROUND);
+            if is_near || is_boot {
+                *name = folder.pin(name).unwrap_or_else(|_| name.clone());
+            }
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        self.status.lock().clone()
+    }
+
+    /// Ends the recording.
+    pub fn close(&mut self) {
+        if let Err(error) = self.close_file() {
+            self.status.lock().fault = Some(text::safe(error.to_string().as_bytes()).into_owned());
+        }
+    }
+}
+
+impl Output {
+    const fn new(file: Option<File>, name: OsString, from: SystemTime) -> Self {
+        Self {
+            file,
+            name,
+            from,
+            to: from,
+            group: 0,
+            length: 0,
+            allocated: 0,
+        }
+    }
+
+    fn is_old(&self, now: SystemTime) -> bool {
+        // A clock that was set back begins a new file, too.
+        self.length >= FILE_BYTES || now.duration_since(self.from).map_or(true, |time| time > FILE_TIME)
+    }
+
+    fn append(&mut self, bytes: &[u8], at: SystemTime) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            return out.flush();
+        };
+        let end = self.length + bytes.len() as u64;
+        if end > self.allocated {
+            let ahead = end + AHEAD;
+            // Not all file systems can; a full one fails at the write.
+            let _ = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, self.length, ahead - self.length);
+            self.allocated = ahead;
+        }
+        file.write_all_at(bytes, self.length)?;
+        self.length = end;
+        self.to = at;
+        Ok(())
+    }
+
+    /// Removes what a failed write left of a line. Returns false if the file cannot be continued.
+    fn forget_line(&mut self) -> bool {
+        self.allocated = 0;
+        self.file.as_ref().is_none_or(|file| file.set_len(self.length).is_ok())
+    }
+}
+
+/// Starts a program and forgets it.
+fn start(program: &Path, file: &Path) {
+    let child = Command::new(program)
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn();
+    match child {
+        Ok(mut child) => {
+            // Only to reap it.
+            let _ = std::thread::Builder::new().spawn(move || child.wait());
+        }
+        Err(error) => tracing::warn!(%error, "the program after a rotation cannot be started"),
+    }
+}
+
+/// Returns true for an incident that keeps its file.
+fn pins(incident: &Incident) -> bool {
+    !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert)
+}
+
+/// The facts of processes without the parts of their command lines that are not recorded.
+#[derive(Debug, Default)]
+struct ShortNames(HashMap<Identity, [Arc<Facts>; 2]>);
+
+impl ShortNames {
+    fn shorten(&mut self, snapshot: &Arc<Snapshot>, keep: CommandLines) -> Arc<Snapshot> {
+        if keep == CommandLines::Full {
+            return Arc::clone(snapshot);
+        }
+        let mut short = (**snapshot).clone();
+        let mut known = HashMap::new();
+        for row in short.processes.iter_mut().flatten() {
+            let facts = match self.0.remove(&row.id) {
+                Some(pair) if Arc::ptr_eq(&pair[0], &row.facts) => pair,
+                _ => [Arc::clone(&row.facts), Arc::new(shortened(&row.facts, keep))],
+            };
+            row.facts = Arc::clone(&facts[1]);
+            known.insert(row.id, facts);
+        }
+        self.0 = known;
+        Arc::new(short)
+    }
+}
+
+fn shortened(facts: &Facts, keep: CommandLines) -> Facts {
+    let mut facts = facts.clone();
+    facts.cmdline = match (facts.cmdline, keep) {
+        (Ok(line), CommandLines::Name) => {
+            let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
+            Ok(program.into())
+        }
+        (Ok(_), CommandLines::None) => Err(Missing::NotRecorded),
+        (line, _) => line,
+    };
+    facts
+}

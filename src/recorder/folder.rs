@@ -1,0 +1,159 @@
+//! The files of a folder of recordings: how they are named, kept and deleted.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::config::settings::Retention;
+use crate::config::state;
+use crate::source::SUFFIX;
+
+/// The end of the name of a file that incidents keep from being deleted with the others.
+const PINNED: &str = ".pinned.zmrec";
+/// The file that the only writer locks.
+const LOCK: &str = ".lock";
+/// Maximum number of files that begin in the same second.
+const MAX_TRIES: u32 = 100;
+
+/// A file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: OsString,
+    pub bytes: u64,
+    /// When it was last written.
+    pub changed: SystemTime,
+}
+
+impl Entry {
+    fn is_pinned(&self) -> bool {
+        self.name.as_encoded_bytes().ends_with(PINNED.as_bytes())
+    }
+}
+
+/// Returns the names of the files to delete, oldest first.
+pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) -> Vec<OsString> {
+    files.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| b.name.cmp(&a.name)));
+    let mut kept = [0; 2];
+    let mut deleted: Vec<_> = files
+        .into_iter()
+        .filter(|file| {
+            let (age, bytes) = match file.is_pinned() {
+                true => (retention.pinned_age, retention.pinned_bytes),
+                false => (retention.age, retention.bytes),
+            };
+            let all = &mut kept[usize::from(file.is_pinned())];
+            *all += file.bytes;
+            *all > bytes || now.duration_since(file.changed).is_ok_and(|old| old > age)
+        })
+        .map(|file| file.name)
+        .collect();
+    deleted.reverse();
+    deleted
+}
+/// A folder with the only lock on it.
+#[derive(Debug)]
+pub struct Folder {
+    dir: OwnedFd,
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens a folder to write to it, and creates it if it does not exist, for its owner only.
+    ///
+    /// # Errors
+    /// It cannot be opened or created, others can write to it, or another process records to it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_if_free(path)?.ok_or_else(|| io::Error::other("another zmtop records to it"))
+    }
+
+    /// As [`Self::open`]; `None` if another process records to it.
+    pub fn open_if_free(path: &Path) -> io::Result<Option<Self>> {
+        let dir = state::open_folder(path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let lock = File::from(rustix::fs::openat(&dir, LOCK, flags, Mode::RUSR | Mode::WUSR)?);
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            locked => locked.map_err(io::Error::from).map(|()| {
+                Some(Self {
+                    dir,
+                    path: path.to_owned(),
+                    _lock: lock,
+                })
+            }),
+        }
+    }
+
+    /// Returns the path of a file.
+    pub fn path(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Creates a file that is named after the time of its first snapshot.
+    pub fn create(&self, at: SystemTime) -> io::Result<(OsString, File)> {
+        let at = Timestamp::try_from(at).unwrap_or(Timestamp::MIN);
+        let stem = at.strftime("%Y%m%dT%H%M%SZ").to_string();
+        let mut tries = 0;
+        loop {
+            let name = match tries {
+                0 => format!("{stem}{SUFFIX}"),
+                n => format!("{stem}-{n}{SUFFIX}"),
+            };
+            match state::create_new(&self.dir, name.as_ref()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_TRIES => tries += 1,
+                other => return other.map(|file| (name.into(), file)),
+            }
+        }
+    }
+
+    /// Returns its recordings.
+    pub fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&self.dir)? {
+            let name = OsStr::new(&*entry?.file_name().to_string_lossy()).to_owned();
+            if !name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
+                continue;
+            }
+            let Ok(stat) = rustix::fs::statat(&self.dir, &*name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                let changed = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
+                found.push(Entry {
+                    name,
+                    bytes: stat.st_size.cast_unsigned(),
+                    changed: SystemTime::UNIX_EPOCH + changed,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps a file from being deleted with the others. Returns its new name.
+    pub fn pin(&self, name: &OsStr) -> io::Result<OsString> {
+        let text = name.to_string_lossy();
+        if text.ends_with(PINNED) {
+            return Ok(name.to_owned());
+        }
+        let pinned = OsString::from(format!("{}{PINNED}", text.strip_suffix(SUFFIX).unwrap_or(&text)));
+        rustix::fs::renameat(&self.dir, name, &self.dir, &*pinned)?;
+        Ok(pinned)
+    }
+
+    /// Deletes the files that are too old or too many, but for the one that is being written.
+    pub fn clean(&self, retention: &Retention, open: Option<&OsStr>, now: SystemTime) -> io::Result<()> {
+        for name in to_delete(retention, self.entries()?, now) {
+            if Some(&*name) != open {
+                rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty())?;
+            }
+        }
+        Ok(())
+    }
+}

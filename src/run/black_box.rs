@@ -1,0 +1,60 @@
+//! The black box: the recording that the monitor and the exporter keep in the state folder.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use crate::alert::AlertEvent;
+use crate::config::settings::RecordSettings;
+use crate::config::{Env, state};
+use crate::engine::{Incidents, SharedState};
+use crate::model::Snapshot;
+use crate::recorder::{Folder, Options, Place, Recorder};
+use crate::text;
+
+/// Passes the snapshots of an engine to a recorder, with their incidents.
+pub(super) struct RecordFeed {
+    recorder: Arc<Recorder>,
+    incidents: Incidents,
+    state: Arc<OnceLock<SharedState>>,
+}
+
+impl RecordFeed {
+    pub(super) fn new(recorder: Arc<Recorder>) -> Self {
+        Self {
+            recorder,
+            incidents: Incidents::default(),
+            state: Arc::default(),
+        }
+    }
+
+    /// Returns the place of the engine's state, which must be set once there is an engine.
+    pub(super) fn state(&self) -> Arc<OnceLock<SharedState>> {
+        Arc::clone(&self.state)
+    }
+
+    /// Records the snapshot that the engine has just pushed. Never blocks.
+    pub(super) fn push(&mut self, snapshot: &Arc<Snapshot>, alerts: &[AlertEvent]) {
+        // The very first one may come before the state is set.
+        let state = self.state.get();
+        let incidents = state.map_or_else(Vec::new, |state| self.incidents.of(&state.lock(), alerts));
+        self.recorder.record(snapshot, incidents);
+    }
+}
+
+/// Starts the black box; `None` if it is off, or if another zmtop of this user records.
+///
+/// # Errors
+/// It cannot be written. The text says why, safe to print.
+pub(super) fn start(settings: &RecordSettings, env: &Env) -> Result<Option<Recorder>, String> {
+    if !settings.black_box {
+        return Ok(None);
+    }
+    let path = state::blackbox_path(env)?;
+    let shown = text::safe(path.as_os_str().as_encoded_bytes()).into_owned();
+    let of_path = |error: io::Error| format!("{shown}: {}", text::safe(error.to_string().as_bytes()));
+    let Some(folder) = Folder::open_if_free(&path).map_err(of_path)? else {
+        return Ok(None);
+    };
+    let options = Options::new(Place::Folder(folder, settings.retention()), settings);
+    Recorder::start(options).map(Some).map_err(of_path)
+}
