@@ -24,6 +24,7 @@ pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
 pub use crate::run::held::HeldArgs;
 pub use crate::run::kernel::KernelArgs;
 pub use crate::run::leaks::LeaksArgs;
+pub use crate::run::limits::LimitsArgs;
 pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::ps::PsArgs;
@@ -66,6 +67,8 @@ pub enum Command {
     Record(Box<RecordArgs>),
     /// Show the past in the monitor: play a recording, pause, step, go to any time
     Replay(Box<ReplayArgs>),
+    /// Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit
+    Limits(Box<LimitsArgs>),
     /// Export the memory of groups and of the machine to Prometheus
     #[cfg_attr(not(feature = "network"), command(hide = true))]
     Serve(serve::ServeArgs),

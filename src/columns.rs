@@ -10,6 +10,7 @@ pub mod cell;
 pub mod held;
 pub mod kernel_table;
 pub mod layout;
+pub mod limit;
 pub mod mapping;
 pub mod part;
 mod process;

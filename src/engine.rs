@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::alert::{AlertEvent, Alerts, Target};
 use crate::group::{Change, RowKey};
-use crate::history::suspects::{Suspect, SuspectQuery, suspects};
+use crate::history::suspects::{Suspect, SuspectQuery, stopped, suspects};
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::query::{Kept, ListPlan, ReadyList, RowSource};
@@ -35,6 +35,8 @@ pub struct State {
     pub alerts: Alerts,
     /// Growing and leaking processes, groups and parts of the RAM, worst first.
     pub suspects: Vec<Suspect>,
+    /// Rows whose growth has stopped.
+    pub stopped: Vec<Suspect>,
     /// The number of pushed snapshots.
     pub pushed: u64,
     /// A history that replaces the current one before the next snapshot.
@@ -60,6 +62,7 @@ impl State {
             history,
             alerts,
             suspects: Vec::new(),
+            stopped: Vec::new(),
             pushed: 0,
             past: None,
             earlier: Vec::new(),
@@ -77,6 +80,7 @@ impl State {
     /// Derives everything except the history, which already has the snapshot.
     fn derive(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.suspects = suspects(&self.history, &snapshot, SuspectQuery::GROWING);
+        self.stopped = stopped(&self.history, &snapshot, None, &self.suspects);
         let events = self.alerts.evaluate(&snapshot, &self.history);
         self.snapshot = Some(snapshot);
         self.pushed += 1;
@@ -96,6 +100,11 @@ impl State {
     /// Returns the suspects that have not ended, worst first: leaking ones, then growing ones.
     pub fn living_suspects(&self) -> impl Iterator<Item = &Suspect> {
         self.suspects.iter().filter(|suspect| suspect.ended.is_none())
+    }
+
+    /// Returns the suspects, then the rows whose growth has stopped.
+    pub fn listed(&self) -> impl Iterator<Item = &Suspect> {
+        self.suspects.iter().chain(&self.stopped)
     }
 
     pub fn leaks(&self) -> impl Iterator<Item = &Suspect> {

@@ -44,7 +44,7 @@
 pub mod dangers;
 pub mod evaluation;
 mod groups;
-mod growth;
+pub mod growth;
 pub mod held;
 pub mod inspected;
 pub mod kept;

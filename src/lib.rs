@@ -40,6 +40,7 @@
 //! | frozen | a table whose order is fixed while its values keep updating |
 //! | scope | a cgroup that stands in for the machine: zmtop shows its memory and limit. It is the cgroup of zmtop's own container, or the one of `--cgroup` |
 //! | part | one line of the breakdown of the RAM, such as file cache, unreclaimable slab, or unaccounted memory |
+//! | need | what must stay of a cgroup's memory, in RAM or in swap: all that reclaim does not free first |
 //! | page | what the screen shows between its header and its last line: the processes, the breakdown of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt; it receives the keys while it is open |
 //! | effect | an action outside the state, returned by [`tui::update`](fn@tui::update) for the run loop to perform |
@@ -55,6 +56,7 @@
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
 //! L3   filter history        the filter language; the history of every row, marks, suspects
+//!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query           rules that fire; which rows are shown, in which order
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
@@ -345,6 +347,7 @@ pub mod group;
 pub mod history;
 #[cfg(feature = "network")]
 mod http;
+pub mod limits;
 pub mod manual;
 pub mod model;
 pub mod order;

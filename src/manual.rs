@@ -12,6 +12,9 @@ pub mod fleet {}
 #[doc = include_str!("manual/keys.md")]
 pub mod keys {}
 
+#[doc = include_str!("manual/limits.md")]
+pub mod limits {}
+
 #[doc = include_str!("manual/peers.md")]
 pub mod peers {}
 

@@ -15,6 +15,7 @@ pub mod held;
 pub mod json;
 pub mod kernel;
 pub mod leaks;
+pub mod limits;
 pub mod maps;
 pub mod mem;
 pub mod prove;

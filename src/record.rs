@@ -20,6 +20,7 @@
 //! them. This module does no I/O.
 
 mod accounting;
+pub mod anonymize;
 mod cgroup;
 mod changes;
 mod close_look;
@@ -34,7 +35,7 @@ mod write;
 
 use std::time::{Duration, SystemTime};
 
-pub use changes::{CHANGES, ChangeReader, ChangeWriter};
+pub use changes::{CHANGES, ChangeReader, ChangeWriter, schema as schema_of_changes};
 pub use group::{End, GroupWriter, HEADER, Header, MAX_INCIDENTS, NoHeader, START, parse_incidents};
 pub use line::{Brief, Incident, IncidentKind, damage};
 pub use read::{RecordError, Recorded, read, time_of};

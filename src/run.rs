@@ -12,6 +12,7 @@ pub mod generate;
 pub mod held;
 pub mod kernel;
 pub mod leaks;
+pub mod limits;
 pub mod live;
 pub mod maps;
 pub mod mem;
@@ -116,6 +117,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
             Some(process) => prove::run(process, args, env),
             None => leaks::run(args, env),
         },
+        Command::Limits(args) => limits::run(args, env),
         #[cfg(feature = "network")]
         Command::Serve(args) => serve::run(args, env),
         Command::Record(args) => record::run(args, env),

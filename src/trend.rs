@@ -285,7 +285,9 @@ fn gap_until(points: &[Point], since: Duration) -> Option<Duration> {
     let long = last.to.saturating_sub(since) / LONG_GAP;
     let cuts = |pair: &&[Point]| {
         let gap = pair[1].from.saturating_sub(pair[0].to);
-        gap > SHORTEST_GAP.max(usual) && (gap >= long || pair[0].to <= since)
+        // Right after a long gap, the growth before it is all that was seen.
+        let is_seen = last.to.saturating_sub(pair[1].from) >= SHORTEST_GAP;
+        gap > SHORTEST_GAP.max(usual) && (gap >= long && is_seen || pair[0].to <= since)
     };
     let start = points.partition_point(|point| point.to < since);
     let gap = points[start..].windows(2).rev().find(cuts)?;

@@ -126,22 +126,15 @@ pub fn delta(n: i64, units: Units) -> String {
     }
 }
 
-/// Formats bytes per second with a sign, in the time unit that keeps the figure above 1 KiB: `+12.0K/s`, `+3.1M/min`.
+/// Formats bytes per second with a sign, always per minute, so that the figures of a column can be compared: `+720M/min`,
+/// `+512B/min`.
 pub fn growth(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();
     }
-    let size = per_second.abs();
-    let sign = if per_second < 0.0 { '-' } else { '+' };
-    let (scaled, unit) = [(1.0, "s"), (60.0, "min"), (3600.0, "h"), (86_400.0, "d")]
-        .into_iter()
-        .map(|(k, u)| (size * k, u))
-        .find(|(v, _)| *v >= 1024.0)
-        .unwrap_or((0.0, ""));
-    if unit.is_empty() {
-        "0".into()
-    } else {
-        format!("{sign}{}/{unit}", auto(scaled as u64))
+    match delta((per_second * 60.0) as i64, Units::Auto) {
+        zero if zero == "0" => zero,
+        text => format!("{text}/min"),
     }
 }
 

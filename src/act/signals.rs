@@ -70,18 +70,3 @@ pub const fn asks_to_exit(signal: Signal) -> bool {
         Signal::TERM | Signal::KILL | Signal::INT | Signal::QUIT | Signal::ABORT
     )
 }
-
-/// Returns the index in [`ALL`] of the signal that was typed. Matches its number, then the beginning of its name with
-/// or without `SIG`, then the beginning of its number.
-pub fn find(typed: &str) -> Option<usize> {
-    let typed = typed.to_uppercase();
-    if typed.is_empty() {
-        return None;
-    }
-    let position = |matches: &dyn Fn(&SignalInfo) -> bool| ALL.iter().position(matches);
-    let number = |entry: &SignalInfo| entry.signal.as_raw().to_string();
-    position(&|entry| number(entry) == typed)
-        .or_else(|| position(&|entry| entry.name.starts_with(&typed)))
-        .or_else(|| position(&|entry| format!("SIG{}", entry.name).starts_with(&typed)))
-        .or_else(|| position(&|entry| number(entry).starts_with(&typed)))
-}

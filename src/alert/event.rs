@@ -138,6 +138,18 @@ impl Rule {
         })
     }
 
+    /// Returns the rule with another condition, for a trial: it fires at once for what has at least that PSS, or for every part
+    /// or the system. Its figures stay.
+    #[must_use]
+    pub fn for_trial(mut self, pss: u64) -> Self {
+        let condition = match self.target_kind {
+            TargetKind::Part | TargetKind::System => Ok(Filter::default()),
+            TargetKind::Process | TargetKind::Group(_) => Filter::parse(&format!("pss>={pss}"), &COLUMNS),
+        };
+        (self.hold, self.condition) = (Duration::ZERO, condition.unwrap_or_default());
+        self
+    }
+
     /// Returns true if its condition is about names too.
     pub const fn uses_text(&self) -> bool {
         self.condition.uses_text()
@@ -358,7 +370,7 @@ impl AlertEvent {
 
     /// Returns the summary in at most `width` columns, if shortening the name is enough: of a command first the directories.
     pub fn summary_within(&self, width: usize) -> String {
-        let name = text::safe_prefix(self.target_name(), MAX_NAME_WIDTH);
+        let name = text::safe(self.target_name());
         let begin = match &self.target {
             Target::Row(RowKey::Process(id)) => format!("{} ", id.pid),
             Target::Row(RowKey::Group(key)) => format!("{} ", key.by.id()),
@@ -366,6 +378,7 @@ impl AlertEvent {
         };
         let rest = self.figures_and_cause();
         let room = width.saturating_sub(text::width(&begin) + text::width(&rest));
+        let room = room.min(MAX_NAME_WIDTH);
         let short = text::without_directories(&name, room);
         // As in the table, the program comes first.
         let program = short.strip_prefix("…/").filter(|_| short != name);

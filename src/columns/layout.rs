@@ -4,6 +4,7 @@
 use super::cached_file::CachedFiles;
 use super::callers::CallSites;
 use super::held::HeldObjects;
+use super::limit::LimitRows;
 use super::mapping::Mappings;
 use super::slab::Slab;
 use super::{Column, ColumnId, TableKind};
@@ -134,6 +135,10 @@ pub fn callers() -> Vec<&'static Column<CallSites>> {
 pub fn maps(areas: bool) -> Vec<&'static Column<Mappings>> {
     let first = if areas { "address perms" } else { "areas" };
     chosen(&format!("{first} size swap swap_pss dirty uss pss rss mapping"))
+}
+
+pub fn limits() -> Vec<&'static Column<LimitRows>> {
+    chosen("median p99 peak limit near kills observed max certainty kind name")
 }
 
 pub fn cache() -> Vec<&'static Column<CachedFiles>> {

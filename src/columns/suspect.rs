@@ -19,6 +19,8 @@ pub struct SuspectRow<'a> {
     pub suspect: &'a Suspect,
     /// The snapshot's time, on the monotonic clock.
     pub now: Duration,
+    /// When its growth stopped, as text: `14:02`, `4m ago`.
+    pub stopped_at: Option<&'a str>,
 }
 
 impl TableKind for Suspects {
@@ -50,6 +52,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("slope", "PACE", Unit::Growth, 9, |r| {
         let judgement = r.suspect.judgement;
         match judgement.flat_since {
+            _ if r.suspect.stopped.is_some() => DASH,
             None if r.suspect.is_population() => Value::Text(units::count_pace(judgement.slope).into_bytes().into()),
             _ => Value::Pace(judgement),
         }
@@ -63,15 +66,14 @@ pub static COLUMNS: &[Entry] = &[
     .help("The confidence that it leaks. Growth is a fact and has none.")
     .priority(Priority::Low),
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
-        let since = r
-            .suspect
-            .judgement
-            .seen_since()
-            .map(|since| r.now.saturating_sub(since));
+        let since = match r.suspect.stopped {
+            Some(last) => Some(last.until.saturating_sub(last.since)),
+            None => r.suspect.judgement.seen_since().map(|since| r.now.saturating_sub(since)),
+        };
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
     .help(
-        "How long it has been growing, at least: growth before zmtop started is unknown, and time while the machine \
+        "How long it has been growing, or did, at least: growth before zmtop started is unknown, and time while the machine \
          was suspended does not count.",
     )
     .priority(Priority::High),
@@ -154,6 +156,9 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     }
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());
+    }
+    if let Some(at) = row.stopped_at {
+        after = format!("{after}  grew until {at}, now {}", suspect.judgement.verdict.id());
     }
     let room = room.saturating_sub(text::width(&after));
     let name = safe_prefix(name, room);

@@ -77,6 +77,14 @@ pub fn history_path(env: &Env) -> Result<PathBuf, String> {
     Ok(folder(env)?.join(HISTORY))
 }
 
+/// Returns the path of the directory that holds the black box, which need not exist.
+///
+/// # Errors
+/// The environment names no place for it. The text says why, safe to print.
+pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
+    Ok(folder(env)?.join(BLACKBOX))
+}
+
 /// Returns the file that holds the history, and creates the directories above it.
 ///
 /// # Errors
@@ -161,24 +169,18 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-/// Returns the folder of the black box, which need not exist.
-///
-/// # Errors
-/// The environment names no place for it. The text says why, safe to print.
-pub fn blackbox_path(env: &Env) -> Result<PathBuf, String> {
-    Ok(folder(env)?.join(BLACKBOX))
-}
-
 /// Opens a folder for recordings, and creates it if it does not exist, private to this user.
 ///
 /// # Errors
 /// It cannot be opened or created, or others could replace what is in it.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     let place = trust::follow(&path.join(BLACKBOX), Purpose::Replace)?;
-    match place.doubt {
-        Some(doubt) => Err(io::Error::other(doubt)),
-        None => Ok(place.dir),
+    if let Some(doubt) = place.doubt {
+        return Err(io::Error::other(doubt));
     }
+    // The descriptor of the path cannot list the folder.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(&place.dir, ".", flags, Mode::empty())?)
 }
 
 /// Creates a file that only its owner can read.

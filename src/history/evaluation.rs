@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::history::growth::GrowthStart;
+use crate::history::growth::{GrowthStart, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
 use crate::order;
@@ -83,6 +83,8 @@ pub(super) struct Latest {
     pub(super) log: GrowthLog,
     /// The figures at the last judgement before it grew, or at this one.
     pub(super) start: Option<GrowthStart>,
+    /// Its last growth; `None` if it has none, or none that is recent.
+    pub(super) last_growth: Option<Box<LastGrowth>>,
 }
 
 /// The last judgement of a series, and when the next is due.
@@ -123,7 +125,13 @@ impl Evaluation {
     /// Returns the memory on the heap, in bytes.
     pub(super) const fn bytes(&self) -> usize {
         match &self.latest {
-            Some(latest) => size_of::<Latest>() + latest.log.marks.capacity() * size_of::<Mark>(),
+            Some(latest) => {
+                let last_growth = match latest.last_growth {
+                    Some(_) => size_of::<LastGrowth>(),
+                    None => 0,
+                };
+                size_of::<Latest>() + latest.log.marks.capacity() * size_of::<Mark>() + last_growth
+            }
             None => 0,
         }
     }

@@ -1,4 +1,8 @@
-//! Composition of a row's growth.
+//! Composition of a row's growth, and growth that has stopped.
+
+use std::time::Duration;
+
+use crate::trend::{Judgement, Metric, Verdict};
 
 /// The part of a growth from which on it is named by the kind of its pages.
 const MIN_PART: f64 = 0.75;
@@ -25,9 +29,76 @@ pub(super) struct GrowthStart {
     pub(super) faults: f32,
 }
 
+/// Minimum and maximum time for which growth that stopped is reported. In between, it is reported for as long as it lasted.
+const MIN_REPORTED: Duration = Duration::from_secs(600);
+const MAX_REPORTED: Duration = Duration::from_secs(3600);
+/// Growth that stopped is not reported below this size, nor below this part of the footprint, a twentieth.
+const MIN_GROWN: u64 = 1 << 20;
+const MIN_GROWN_SHARE: u64 = 20;
+
+/// The last growth of a row, which may have stopped. Growth of memory that the kernel can reclaim is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastGrowth {
+    /// Its start and the last time that it was seen, on the monotonic clock.
+    pub since: Duration,
+    pub until: Duration,
+    /// The footprint at its start and at its end, in bytes.
+    pub from: u64,
+    pub to: u64,
+}
+
+impl LastGrowth {
+    /// Continues with a judgement of a row; `from` is the footprint before its growth, `footprint` the present one.
+    pub(super) fn after(
+        last: Option<Self>,
+        judged: &Judgement,
+        now: Duration,
+        [from, footprint]: [u64; 2],
+    ) -> Option<Self> {
+        let stays = !judged.metric.is_reclaimable() && judged.metric != Metric::Heap;
+        let begins = stays && judged.verdict >= Verdict::Growing;
+        let new = Self {
+            since: judged.seen_since().unwrap_or(now),
+            until: now,
+            from,
+            to: footprint,
+        };
+        match last.filter(|last| last.is_recent(now)) {
+            Some(last) if judged.verdict.is_growth() && stays => Some(Self {
+                until: now,
+                to: footprint,
+                ..last
+            }),
+            None if begins => Some(new),
+            last => last,
+        }
+    }
+
+    fn is_recent(&self, now: Duration) -> bool {
+        let lasted = self.until.saturating_sub(self.since);
+        now.saturating_sub(self.until) <= lasted.clamp(MIN_REPORTED, MAX_REPORTED)
+    }
+
+    /// Returns the growth in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Returns true if it is recent and large, and if at least half of it is still there.
+    pub(super) fn is_worth_reporting(&self, now: Duration, footprint: u64) -> bool {
+        self.is_recent(now)
+            && self.bytes() >= MIN_GROWN.max(self.to / MIN_GROWN_SHARE)
+            && footprint >= self.from + self.bytes() / 2
+    }
+}
+
 impl GrowthStart {
     pub(super) const fn new(kinds: Kinds) -> Self {
         Self { kinds, faults: 0.0 }
+    }
+
+    pub(super) const fn footprint(&self) -> u64 {
+        self.kinds.footprint
     }
 
     /// Returns the growth from then to now.

@@ -9,13 +9,14 @@ use crate::history::evaluation::{
     Evaluation, EvaluationScheduler, GrowthLog, HEAD_START, INTERVAL, LONG_INTERVAL, LONG_KNOWN, Latest, MemberCounts,
     NEVER, RowNumber, Turn,
 };
-use crate::history::growth::{Growth, GrowthStart, Kinds};
+use crate::history::growth::{Growth, GrowthStart, Kinds, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::history::view::SeriesView;
 use crate::history::window::ChangeWindow;
 use crate::model::memory::Memory;
 use crate::model::process::ProcessSample;
 use crate::model::snapshot::ToldVerdict;
+use crate::trend::parameters::WARM_UP;
 use crate::trend::{Judgement, MIN_OBSERVED, Metric, Verdict};
 
 /// The memory figures of a row, in bytes.
@@ -375,6 +376,13 @@ impl RowHistory {
         Some(start.growth(self.known?.kinds()))
     }
 
+    /// Returns its last growth if that has stopped, was recent and large, and was not given back.
+    pub(super) fn stopped_growth(&self, now: Duration) -> Option<LastGrowth> {
+        let last = **self.evaluation.latest.as_ref()?.last_growth.as_ref()?;
+        let is_reported = !self.is_growing() && last.is_worth_reporting(now, self.newest_footprint());
+        is_reported.then_some(last)
+    }
+
     pub(super) fn is_growing(&self) -> bool {
         self.trend().verdict.is_growth()
     }
@@ -639,8 +647,11 @@ impl RowHistory {
         }
         let (footprint, held, evaluation) = (&self.footprint, &self.held, &mut self.evaluation);
         let previous = *evaluation.latest();
+        let now = Duration::from_secs(scheduler.now.into());
         let latest = evaluation.latest.take();
-        let (mut log, start) = latest.map_or_else(Default::default, |latest| (latest.log, latest.start));
+        let (mut log, start, last_growth) = latest.map_or_else(Default::default, |latest| {
+            (latest.log, latest.start, latest.last_growth)
+        });
         let has_held = held.newest().is_some_and(|(_, bytes)| bytes > 0);
         let judged = if has_held { held } else { footprint };
         let mut judgement = scheduler.judge(judged, members, &log.marks, started_at, &previous);
@@ -657,19 +668,31 @@ impl RowHistory {
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
                 let whole = scheduler.judge(footprint, members, &[], started_at, &Judgement::NONE);
                 judgement = judgement.or_growth_beside(&whole, rest);
+                // A program's files page in as it starts.
+                let is_starting = started_at.is_some_and(|at| now.saturating_sub(at) < WARM_UP);
+                if is_starting && judgement.metric == Metric::File {
+                    judgement.verdict = judgement.verdict.min(Verdict::Warming);
+                }
             }
         }
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
-        let now = Duration::from_secs(scheduler.now.into());
         if judgement.verdict.is_growth() {
             log.mark(now, self.known.map_or(0, |known| known.requested));
         } else {
             log.rest(now);
         }
         judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
+        let newest = self.known.map_or(0, |known| known.footprint);
+        let ends = [start.map_or(newest, |start| start.footprint()), newest];
+        let last_growth = LastGrowth::after(last_growth.map(|last| *last), &judgement, now, ends).map(Box::new);
         let start = start.filter(|_| judgement.verdict.is_growth());
         let start = start.or_else(|| self.known.map(|known| GrowthStart::new(known.kinds())));
-        evaluation.latest = Some(Box::new(Latest { judgement, log, start }));
+        evaluation.latest = Some(Box::new(Latest {
+            judgement,
+            log,
+            start,
+            last_growth,
+        }));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = scheduler.now.saturating_sub(start) < LONG_KNOWN;
         let wait = if moves && is_recent { INTERVAL } else { LONG_INTERVAL };
@@ -755,6 +778,7 @@ impl RowHistory {
                 judgement,
                 log: GrowthLog::default(),
                 start: None,
+                last_growth: None,
             }));
         }
         verdict.is_growth()

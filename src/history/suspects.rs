@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
 use crate::account::{PartKind, SLAB};
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
+use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -26,6 +27,8 @@ const MIN_ALIKE_SHARE: f64 = 0.75;
 const MAX_ALIKE_PACE: f64 = 4.0;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
+/// Maximum number of rows whose growth stopped.
+const MAX_STOPPED: usize = 5;
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -56,6 +59,8 @@ pub struct Suspect {
     pub times: usize,
     /// The memory that grows, if it is not the footprint as a whole.
     pub cause: Option<Cause>,
+    /// Its growth, if that has stopped: see [`stopped`].
+    pub stopped: Option<LastGrowth>,
 }
 
 /// The memory that grows in a row, if it is not the footprint, or is a part of it of its own kind.
@@ -112,6 +117,7 @@ impl Suspect {
             ended: None,
             times: 0,
             cause: history.cause(),
+            stopped: None,
         }
     }
 
@@ -209,8 +215,73 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     found
 }
 
+/// Returns the processes, programs and parts of the RAM whose growth stopped not long ago and was not given back, the largest
+/// growth first, [`MAX_STOPPED`] at most. A part is not reported if such processes explain it, nor a program if its processes
+/// are reported, here or in `growing`.
+pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, growing: &[Suspect]) -> Vec<Suspect> {
+    let new = |key: RowKey, command: Option<Arc<[u8]>>, row: &RowHistory, last: LastGrowth| Suspect {
+        stopped: Some(last),
+        ..Suspect::new(key, command, row)
+    };
+    let now = snapshot.monotonic;
+    let mut found = Vec::new();
+    if by.is_none() {
+        for (id, row) in history.processes() {
+            let (Some(last), Some(sample)) = (row.stopped_growth(now), snapshot.row(id)) else {
+                continue;
+            };
+            found.push(Suspect {
+                facts: Some(Arc::clone(&sample.facts)),
+                count: 1,
+                ..new(RowKey::Process(id), history.command(id), row, last)
+            });
+        }
+        let shared = found.iter().filter_map(|s: &Suspect| s.stopped);
+        let shared: u64 = shared.map(|last| last.bytes()).sum();
+        let parts = history.parts().that_may_leak().filter_map(|(key, row)| {
+            let last = row.stopped_growth(now)?;
+            let is_explained = EXPLAINED_BY_PROCESSES.contains(&key.id) && shared >= last.bytes() / 2;
+            (!is_explained).then(|| new(RowKey::Part(key), None, row, last))
+        });
+        let parts: Vec<_> = parts.collect();
+        found.extend(parts);
+    }
+    let kind = by.unwrap_or(GroupBy::Command);
+    let groups = history.groups_by(kind).filter_map(|(name, row)| {
+        let last = row.stopped_growth(now)?;
+        let name = name.cloned();
+        let count = history.members(kind, name.as_deref());
+        let mut reported = found.iter().chain(growing);
+        if by.is_none() && (count < 2 || reported.any(|other| other.command == name)) {
+            return None;
+        }
+        let key = RowKey::Group(GroupKey {
+            by: kind,
+            name: name.clone(),
+        });
+        Some(Suspect {
+            count,
+            ..new(key, name, row, last)
+        })
+    });
+    let groups: Vec<_> = groups.collect();
+    found.extend(groups);
+    found.retain(|suspect| growing.iter().all(|other| other.key != suspect.key));
+    let bytes = |suspect: &Suspect| suspect.stopped.map_or(0, |last| last.bytes());
+    order::sort_by(&mut found, |a, b| {
+        bytes(b).cmp(&bytes(a)).then_with(|| a.key.cmp(&b.key))
+    });
+    found.truncate(MAX_STOPPED);
+    found
+}
+
 fn is_suspect(history: &RowHistory, least: Verdict) -> bool {
     let verdict = history.trend().verdict;
+    // Memory that the kernel can reclaim and that only warms up is not worth reporting.
+    let least = match least {
+        Verdict::Warming if history.trend().metric.is_reclaimable() => Verdict::Growing,
+        least => least,
+    };
     verdict != Verdict::Unknown && verdict >= least
 }
 

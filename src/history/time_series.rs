@@ -191,11 +191,14 @@ pub struct Retention {
 }
 
 impl Retention {
+    /// An eighth of all buckets: at most 9 KB a series.
+    pub const LEAST: Self = Self { halvings: 3 };
+
     /// Returns half as much, if there is less.
     #[must_use]
     pub fn halved(self) -> Self {
         Self {
-            halvings: (self.halvings + 1).min(3),
+            halvings: (self.halvings + 1).min(Self::LEAST.halvings),
         }
     }
 

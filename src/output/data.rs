@@ -250,7 +250,9 @@ pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c
     let fields = columns.into_iter().map(|column| {
         let shape = match column.unit {
             // A limit, of which there may be none.
-            _ if column.id == "cg_limit" => schema::any_of(vec![schema::bytes(), schema::one_of(["max"])]),
+            _ if matches!(column.id, "cg_limit" | "limit" | "soft") => {
+                schema::any_of(vec![schema::bytes(), schema::one_of(["max"])])
+            }
             Unit::Bytes => schema::bytes(),
             Unit::Delta => schema::delta(),
             Unit::Growth => schema::pace(),

@@ -47,6 +47,8 @@ pub struct LeaksReport<'a> {
     pub watched: Duration,
     pub by: Option<GroupBy>,
     pub suspects: &'a [Suspect],
+    /// Rows whose growth has stopped.
+    pub stopped: &'a [Suspect],
     pub dangers: &'a [Danger],
     pub stalls: &'a [Stall],
     /// The OOM kills of the last ten minutes, the newest first.
@@ -108,6 +110,10 @@ described_object! {
         "times": count() => suspect.times,
         /// When its growth stopped.
         "flat_since": time().null("it goes on") => suspect.judgement.flat_since.map(|at| report.wall_clock(at)),
+        /// The last time that growth was seen which has stopped since.
+        "grew_until": time().null("it grows, or did not grow") => suspect.stopped.map(|last| report.wall_clock(last.until)),
+        /// That growth.
+        "grew_by": bytes().null("it grows, or did not grow") => suspect.stopped.map(|last| last.bytes()),
         /// Number of growing processes of the program that are not listed individually.
         "alike": count() => suspect.alike,
         /// The mapping that grew most since the growth was first seen.
@@ -245,6 +251,12 @@ impl<'a> LeaksReport<'a> {
     /// Returns the note on a suspect: why it is called a leak, how many of its processes grow, and which mapping.
     fn note(&self, suspect: &Suspect) -> String {
         let mut parts = Vec::new();
+        if let Some(last) = suspect.stopped {
+            parts.push(format!(
+                "it grew by {}, and keeps it",
+                units::bytes(last.bytes(), self.style.units)
+            ));
+        }
         if suspect.is_population() {
             parts.push("the number of its processes grows".into());
         }
@@ -430,6 +442,10 @@ described_object! {
         "leaks": list(object(suspect_fields())) => {
             report.suspects.iter().map(|suspect| object(report, suspect)).collect::<Vec<_>>()
         },
+        /// Rows whose growth has stopped, for as long as it lasted, but ten minutes at least and one hour at most.
+        "stopped": list(object(suspect_fields())) => {
+            report.stopped.iter().map(|suspect| object(report, suspect)).collect::<Vec<_>>()
+        },
         /// The limits that will be reached soon.
         "dangers": list(object(danger_fields())) => {
             report.dangers.iter().map(|one| danger(report, one)).collect::<Vec<_>>()
@@ -459,7 +475,7 @@ impl Report for LeaksReport<'_> {
         self.write_kills(out)?;
         self.write_stalls(out)?;
         self.write_dangers(out)?;
-        if self.suspects.is_empty() {
+        if self.suspects.is_empty() && self.stopped.is_empty() {
             let coverage = Coverage::of(self.snapshot);
             let hidden = match coverage.hidden {
                 0 => String::new(),
@@ -475,10 +491,15 @@ impl Report for LeaksReport<'_> {
         // A pipe gets long command lines, but not a page of one.
         let room = self.style.width.unwrap_or(200);
         let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align())));
-        for suspect in self.suspects {
+        for suspect in self.suspects.iter().chain(self.stopped) {
+            let ago = suspect.stopped.map(|last| {
+                let ago = self.suspends.elapsed(last.until, self.snapshot.monotonic);
+                format!("{} ago", units::span(ago))
+            });
             let row = SuspectRow {
                 suspect,
                 now: self.snapshot.monotonic,
+                stopped_at: ago.as_deref(),
             };
             let cell = |column| suspect_cell(column, &row, self.style.units, room);
             let cells: Vec<Cell> = COLUMNS.iter().map(cell).collect();

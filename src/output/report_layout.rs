@@ -19,7 +19,7 @@ pub struct ReportLayout<T: TableKind> {
 
 impl<T: TableKind> ReportLayout<T> {
     /// Returns the indices of the rows to show, in order.
-    pub(super) fn shown<'a>(&self, rows: impl IntoIterator<Item = &'a T::Row<'a>>) -> Vec<usize> {
+    pub fn shown<'a>(&self, rows: impl IntoIterator<Item = &'a T::Row<'a>>) -> Vec<usize> {
         let keys: Vec<_> = rows.into_iter().map(|row| self.sort.order_key(row)).collect();
         let mut places = order(&keys, self.descending);
         places.truncate(self.top.unwrap_or(usize::MAX));

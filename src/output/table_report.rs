@@ -19,6 +19,8 @@ pub struct TableReport<'r, T: TableKind> {
     /// False if the rows could not be read. Then there is no table.
     pub(super) is_read: bool,
     pub(super) notes: Vec<String>,
+    /// Returns the note below a row.
+    pub(super) note_of: for<'a> fn(&T::Row<'a>) -> Option<String>,
     /// The fields of the document before the rows and after their sums.
     before: Object<'r>,
     rows_name: &'static str,
@@ -45,6 +47,7 @@ impl<'r, T: TableKind> TableReport<'r, T> {
             least_name: None,
             is_read: true,
             notes: Vec::new(),
+            note_of: |_| None,
             before,
             rows_name,
             after,
@@ -58,7 +61,12 @@ impl<T: TableKind> Report for TableReport<'_, T> {
         let (totals, label) = &self.totals;
         if self.is_read {
             let mut table = layout.text_table(self.least_name);
-            self.rows.iter().for_each(|row| table.push(&layout.cells(row)));
+            for row in &self.rows {
+                table.push(&layout.cells(row));
+                if let Some(note) = (self.note_of)(row) {
+                    table.push_note(note);
+                }
+            }
             layout.push_totals(&mut table, totals, label, self.least_name.is_some());
             table.write(out, &layout.style)?;
         }

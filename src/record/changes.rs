@@ -25,6 +25,7 @@ use super::process::Process;
 use super::read::{RecordError, Recorded, from_object, malformed, read};
 use super::{MAX_PROCESSES, Record, seconds, time_text};
 use crate::model::{Identity, ProcessSample, Snapshot};
+use crate::schema::{Schema, described};
 
 /// The name of the schema of changes.
 pub const CHANGES: &str = "zmtop-changes/1";
@@ -34,17 +35,34 @@ const GONE: &str = "-";
 
 type Object = Map<String, Value>;
 
-#[derive(Deserialize, Serialize)]
-struct Line {
-    schema: String,
-    time: String,
-    monotonic_s: f64,
-    #[serde(default, skip_serializing_if = "Object::is_empty")]
-    machine: Object,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    processes: BTreeMap<String, Object>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    ended: Vec<String>,
+described! {
+    #[derive(Deserialize, Serialize)]
+    struct Line {
+        /// The name of this schema.
+        schema: String = text(),
+        /// When the snapshot was taken.
+        time: String = time(),
+        /// The same time on the monotonic clock.
+        monotonic_s: f64 = seconds(),
+        /// The changed fields of zmtop/1, but for those above and the processes.
+        #[serde(default, skip_serializing_if = "Object::is_empty")]
+        machine: Object = object(Vec::new()).absent("if none changed"),
+        /// The new processes, and the changed fields of the others, by pid and start time: 17:4711.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        processes: BTreeMap<String, Object> = map(object(Vec::new())).absent("if none changed"),
+        /// The processes that have ended since, by pid and start time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ended: Vec<String> = list(text()).absent("if none did"),
+    }
+}
+
+/// Returns the schema of lines of changes.
+pub fn schema() -> Schema {
+    Schema {
+        name: CHANGES,
+        help: "The changes of a snapshot since the one before, in a recording. A number that replaces an integer is the difference. Lists and other values replace the one before. The field \"-\" of an object lists fields that are gone. Lines of recordings also have crc32, the CRC-32 of the line before it, and incidents, if there were any.",
+        fields: Line::fields(),
+    }
 }
 
 /// Writes snapshots as lines.

@@ -117,7 +117,7 @@ struct Damage {
     what: String,
 }
 
-const DAMAGE: &str = "zmtop-damage/1";
+const DAMAGE: &str = "damage";
 
 /// Returns a line that stands for damage: a reader of lines reports it.
 pub fn damage(what: &str) -> Vec<u8> {

@@ -12,11 +12,12 @@ use std::time::{Duration, SystemTime};
 use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{AlertEvent, CALM, Details, Queue, Target, TargetKind, Transition};
+use crate::alert::{AlertEvent, Alerts, CALM, Details, Queue, Target, TargetKind, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
 use crate::group::RowKey;
-use crate::model::Identity;
+use crate::history::History;
+use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::units::span_exact;
 
 /// Notifies as the settings of each rule require. Dropping it kills the running programs and discards the waiting
@@ -189,8 +190,28 @@ pub(super) struct Fired {
     pub(super) errors: Vec<String>,
 }
 
-/// Fires an alert, whatever its condition, and waits for its program. The event is about this process and has no figures.
-pub(super) fn fire_once(settings: &AlertSettings) -> Fired {
+/// Returns an event of a rule as if its condition held for the largest target of the machine; without figures and about this
+/// process if none is known. Figures over time are known if the history has a past.
+pub(super) fn example(settings: &AlertSettings, snapshot: &Snapshot, history: &History) -> AlertEvent {
+    let pss = |sample: &ProcessSample| sample.memory().map_or(0, |memory| memory.pss);
+    let largest = snapshot.rows().iter().map(pss).max().unwrap_or(0);
+    let rules = settings.rule().map(|rule| rule.for_trial(largest));
+    let events = Alerts::new(rules.into_iter().collect()).evaluate(snapshot, history);
+    let size = |event: &AlertEvent| {
+        ["pss", "bytes"]
+            .into_iter()
+            .find_map(|id| event.details.figure(id))
+            .unwrap_or(0.0)
+    };
+    let found = events.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)));
+    AlertEvent {
+        lasted: settings.hold,
+        ..found.unwrap_or_else(|| without_figures(settings))
+    }
+}
+
+/// Returns an event of a rule about this process.
+pub(super) fn without_figures(settings: &AlertSettings) -> AlertEvent {
     let target_kind = TargetKind::from_id(&settings.on).unwrap_or(TargetKind::Process);
     let id = Identity {
         pid: std::process::id(),
@@ -204,7 +225,7 @@ pub(super) fn fire_once(settings: &AlertSettings) -> Fired {
         labels: vec![("command", (*b"zmtop config test-alert").into())],
         ..Details::default()
     };
-    let event = AlertEvent {
+    AlertEvent {
         rule: 0,
         name: (*settings.name).into(),
         target_kind,
@@ -215,13 +236,17 @@ pub(super) fn fire_once(settings: &AlertSettings) -> Fired {
         monotonic: Duration::ZERO,
         lasted: settings.hold,
         details: Arc::new(details),
-    };
+    }
+}
+
+/// Notifies of an event once, and waits for the program.
+pub(super) fn fire_once(settings: &AlertSettings, event: &AlertEvent) -> Fired {
     let errors = Arc::new(Mutex::new(Vec::new()));
     let failed = Arc::clone(&errors);
     let notifier = Notifier::new(vec![settings.clone()], move |error| {
         failed.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     });
-    let bell = notifier.notify(&event, rustix::system::uname().nodename().to_bytes());
+    let bell = notifier.notify(event, rustix::system::uname().nodename().to_bytes());
     while notifier.running() > 0 {
         thread::sleep(Duration::from_millis(10));
     }

@@ -3,15 +3,21 @@
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::alert;
+use super::past::Past;
+use super::{Failure, alert, snapshot};
 use crate::cli::Exit;
+use crate::columns::Needs;
 use crate::config::fault::{shown, shown_path};
-use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
+use crate::config::{AlertSettings, Config, Env, Settings, keymap, settings, theme, unknown};
+use crate::history::History;
+use crate::model::Snapshot;
+use crate::sampler::Scanner;
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ConfigArgs {
@@ -122,7 +128,12 @@ fn test_alert(
         writeln!(err, "zmtop: {}", unknown("alert", name, known))?;
         return Ok(Exit::Usage);
     };
-    let fired = alert::fire_once(settings);
+    let event = match present(settings, &config.settings, env) {
+        Ok((snapshot, history)) => alert::example(settings, &snapshot, &history),
+        Err(_) => alert::without_figures(settings),
+    };
+    let fired = alert::fire_once(settings, &event);
+    writeln!(out, "alert {}: {}", shown(name), event.summary())?;
     let name = shown(name);
     if fired.bell {
         writeln!(out, "alert {name}: the bell rings\x07")?;
@@ -143,6 +154,21 @@ fn test_alert(
     }
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// Reads this machine once, for the figures of an alert; with the past that the monitor keeps, if there is one.
+fn present(alert: &AlertSettings, settings: &Settings, env: &Env) -> Result<(Arc<Snapshot>, History), Failure> {
+    let mut scanner = Scanner::new(&snapshot::scan_options(&settings.sampler, None));
+    let needs = alert.rule().map_or(Needs::NOTHING, |rule| rule.needs());
+    scanner.set_needs(needs.and(Needs::ACCOUNT));
+    let snapshot = snapshot::scan(scanner)?;
+    let mut history = History::with_config(settings.history_config(settings.ui.delta));
+    if let Ok(past) = Past::read(env) {
+        // Without the past, figures over time are unknown.
+        let _ = past.resume(&mut history, &snapshot);
+    }
+    history.push(&snapshot);
+    Ok((snapshot, history))
 }
 
 fn warn(config: &Config, err: &mut dyn Write) -> io::Result<()> {

@@ -8,9 +8,10 @@ use clap_complete::{Generator, shells};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
+use super::limits::KINDS;
 use super::{Failure, alert, written};
 use crate::cli::{Cli, Exit, GROUPS, UsageError};
-use crate::columns::{COLUMNS, cached_file, held, mapping, slab};
+use crate::columns::{COLUMNS, cached_file, held, limit, mapping, slab};
 use crate::config::keymap::Context;
 use crate::config::{Keymap, theme};
 use crate::group::GroupBy;
@@ -43,14 +44,16 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 12] = [
+const ALL: [fn() -> Schema; 14] = [
     record::schema,
+    record::schema_of_changes,
     table::schema,
     mem::schema,
     leaks::schema,
     maps::schema,
     output::held::schema,
     output::cache::schema,
+    output::limits::schema,
     prove::schema,
     kernel::slab_schema,
     kernel::sites_schema,
@@ -108,6 +111,7 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
     match (arg.get_id().as_str(), command) {
         ("by", "ps") => GROUPS.iter().map(|by| by.id()).collect(),
         ("by", "fleet") => GroupBy::OF_FLEET.iter().map(|by| by.id()).collect(),
+        ("by", "limits") => KINDS.iter().map(|by| by.id()).collect(),
         ("by", _) => GroupBy::OF_ONE_HOST.iter().map(|by| by.id()).collect(),
         ("units", _) => Units::ALL.iter().map(|units| units.id()).collect(),
         ("theme", _) => theme::SHIPPED.iter().map(|(name, _)| *name).collect(),
@@ -115,6 +119,7 @@ fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
         ("sort", "maps") => mapping::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "held") => held::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "cache") => cached_file::COLUMNS.iter().map(|column| column.id).collect(),
+        ("sort", "limits") => limit::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", "slab") => slab::COLUMNS.iter().map(|column| column.id).collect(),
         ("sort", _) => COLUMNS.iter().map(|column| column.id).collect(),
         _ => Vec::new(),

@@ -22,7 +22,7 @@ use crate::filter::Filter;
 use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::kills::SHOWN;
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
-use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
+use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, stopped, suspects};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::output::leaks::LeaksReport;
@@ -130,6 +130,8 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let leaks = found
         .iter()
         .any(|suspect| suspect.judgement.verdict == Verdict::Leaking);
+    let mut stopped = stopped(&observed.history, &observed.snapshot, args.by, &found);
+    retain_passing(&mut stopped, &observed, &plan.filter);
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
     let mappings = observed.mappings.take();
@@ -142,6 +144,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         watched: observed.watched,
         by: args.by,
         suspects: &found,
+        stopped: &stopped,
         dangers: observed.history.dangers(),
         stalls: observed.history.stalls(),
         kills: observed.history.kills_within(SHOWN).collect(),

@@ -154,7 +154,7 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
         if let Some(recorder) = recorder.and_then(Arc::into_inner) {
             let status = recorder.end();
             complain(&summary(&status));
-            if status.fault.is_some() {
+            if status.fault.is_some() && !status.is_closed {
                 return Ok(Exit::Unwritten);
             }
         }

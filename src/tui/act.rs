@@ -95,6 +95,7 @@ fn open(
                 title,
                 lines,
                 question,
+                first: 0,
             });
             vec![pin]
         }

@@ -513,10 +513,11 @@ impl<P: Popup> Modal for Opened<P> {
 //  Search  swap  2 of 7; F3 goes to the next
 
 #[derive(Default)]
-struct Find {
-    input: TextInput,
+pub(in crate::tui) struct Find {
+    pub(in crate::tui) input: TextInput,
     is_typing: bool,
-    found: Option<usize>,
+    /// The line or the entry that was found.
+    pub(in crate::tui) found: Option<usize>,
     /// The line to return to on Esc.
     from: usize,
 }
@@ -531,7 +532,7 @@ impl Find {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(in crate::tui) fn is_empty(&self) -> bool {
         self.input.text().is_empty()
     }
 
@@ -545,24 +546,29 @@ impl Find {
     }
 
     /// Finds the first match in a text from where the search began, wrapping around; or the entry of that name: one that begins
-    /// with the searched text, else one with a word that does, else any match.
-    fn first(&mut self, lines: &[String], is_text: bool) {
+    /// with the searched text, else one with a word that does, else any match. Of equal ones, one that has it as a whole word.
+    pub(in crate::tui) fn first(&mut self, lines: &[String], is_text: bool) {
         let text = self.input.text().to_lowercase();
         let rank = |at: &usize| {
             if is_text {
-                return (*at < self.from, false);
+                return (*at < self.from, false, false);
             }
             let line = lines[*at].trim_start().to_lowercase();
-            let mut words = line.match_indices(&text).map(|(at, _)| &line[..at]);
-            let begins_word = words.any(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
-            (!line.starts_with(&text), !begins_word)
+            let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+            let words = line
+                .match_indices(&text)
+                .filter(|(at, _)| !line[..*at].ends_with(is_letter));
+            let mut words = words.map(|(at, _)| &line[at + text.len()..]).peekable();
+            let begins_word = words.peek().is_some();
+            let is_word = words.any(|after| !after.starts_with(is_letter));
+            (!line.starts_with(&text), !begins_word, !is_word)
         };
         self.found = self.matching(lines).into_iter().min_by_key(rank);
     }
 
     /// Finds the next or the previous match, wrapping around: from the last match if it is on screen, else from the edge of the
     /// `shown` lines.
-    fn step(&mut self, lines: &[String], forward: bool, shown: &Range<usize>) {
+    pub(in crate::tui) fn step(&mut self, lines: &[String], forward: bool, shown: &Range<usize>) {
         let matching = self.matching(lines);
         let found = self.found.filter(|at| shown.contains(at));
         self.found = if forward {

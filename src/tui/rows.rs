@@ -140,6 +140,13 @@ fn reselect(app: &mut App, snapshot: &Snapshot) {
         app.screen.panel_open = false;
         app.screen.fail(format!("{} has ended: its details are closed", id.pid));
     }
+    // Nor must the one that is followed become its neighbour in silence.
+    let followed = app.tables.current().selected.as_ref().and_then(RowKey::process);
+    if let Some(id) = followed.filter(|id| app.tables.follow && snapshot.row(*id).is_none()) {
+        app.tables.follow = false;
+        app.screen
+            .fail(format!("{} has ended: it is followed no longer", id.pid));
+    }
     let (height, follow) = (app.rows_shown(), app.tables.follow);
     let folds = &app.rows.folds;
     for table in app.tables.shown_mut() {

@@ -139,7 +139,11 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
         }
     } else {
         while hidden < scroll && list.len() > 1 && needed(&list) > width {
-            list.remove(0);
+            // The growing column stays: it names the row.
+            let Some(at) = list.iter().position(|at| !columns[*at].grows) else {
+                break;
+            };
+            list.remove(at);
             hidden += 1;
         }
     }
@@ -152,7 +156,6 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
             break;
         }
         let column = columns[index];
-        // Scrolled, the growing column stays: it names the row.
         let later = columns
             .get(index + 1..)
             .unwrap_or_default()

@@ -1,5 +1,6 @@
 //! Snapshots and tables as data, and back.
 
+mod anonymize;
 mod csv;
 mod json;
 pub(crate) mod made;

@@ -9,6 +9,7 @@ use crate::alerts::program::events;
 use crate::arch::sources;
 use crate::callers::report;
 use crate::formats::made;
+use crate::limits;
 use crate::mem::scope::{V2, container};
 use crate::oneshot::leaks;
 use crate::sampler::held::sharers;
@@ -224,6 +225,7 @@ fn documents() -> Vec<Value> {
     all.push(tree(&container(V2), "mem --cgroup /pod/app --format json"));
     let cache = format!("cache {} --format json", holders.root().display());
     all.push(tree(&holders, &cache));
+    all.push(read(&limits::document()));
     all
 }
 

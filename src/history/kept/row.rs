@@ -82,6 +82,7 @@ pub(super) fn read(input: &mut Reader<'_>, at: Duration) -> Option<RowHistory> {
             judgement,
             log,
             start: None,
+            last_growth: None,
         }))
     })?;
     row.evaluation.changed = true;

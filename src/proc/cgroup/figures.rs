@@ -148,7 +148,16 @@ fn read_nearness(version: Version, dir: &OwnedFd, figures: &mut CgroupFigures) {
         Version::V2 => b"memory.events",
     };
     let mut buf = [0; 512];
-    figures.oom_kills = slurp(dir, events, &mut buf).and_then(|text| value(text, b"oom_kill").map(Count));
+    let text = slurp(dir, events, &mut buf);
+    let event = |name: &[u8]| text.and_then(|text| value(text, name)).map(Count);
+    figures.oom_kills = event(b"oom_kill");
+    (figures.throttled, figures.limit_hits) = match version {
+        Version::V1 => (
+            Err(Missing::Unsupported),
+            read_file(dir, b"memory.failcnt", figure).map(Count),
+        ),
+        Version::V2 => (event(b"high"), event(b"max")),
+    };
     let stalls = slurp(dir, b"memory.pressure", &mut buf).and_then(stalls);
     figures.stalled_some = stalls.map(|[some, _]| some);
     figures.stalled_full = stalls.map(|[_, full]| full);

@@ -19,8 +19,6 @@ use crate::tui::event::Effect;
 use crate::tui::widgets::{ListState, draw_line, line};
 
 const WIDTH: u16 = 72;
-/// Maximum number of processes that are named one by one, to leave room for the question.
-const MAX_NAMED: usize = 4;
 
 /// A question about the processes of a dialog.
 pub trait Question: Any {
@@ -53,6 +51,8 @@ pub struct ProcessDialog {
     /// The number of lines to choose from, and of lines below them.
     pub(super) lines: (u16, u16),
     pub(super) question: Box<dyn Question>,
+    /// The index of the first process that is named, if there is no room for all.
+    pub(super) first: usize,
 }
 
 impl ProcessDialog {
@@ -77,6 +77,12 @@ impl Modal for ProcessDialog {
     }
 
     fn on_action(&mut self, app: &mut App, action: Action) -> Response {
+        if action == Action::NextGroups {
+            let named = named(&self.selection, self.layout(app, Rect::MAX).head);
+            let next = self.first + named;
+            self.first = if next < self.selection.processes.len() { next } else { 0 };
+            return Response::stay();
+        }
         self.question.on_action(app, &self.selection, action)
     }
 
@@ -128,7 +134,7 @@ impl Modal for ProcessDialog {
             let rule = Rect { y, ..foot };
             draw_line(buf, rule, &"─".repeat(rule.width.into()), theme.frame);
         }
-        draw_processes(app, &self.selection, head, buf);
+        draw_processes(app, &self.selection, self.first, head, buf);
         if foot.is_empty() {
             return None;
         }
@@ -152,18 +158,24 @@ impl DialogLayout {
     pub(super) fn new(app: &App, selection: &Selection, (body, foot): (u16, u16), screen: Rect) -> Self {
         let processes = match selection.processes.len() {
             1 => 2,
-            n => 2 + n.min(MAX_NAMED) as u16,
+            n => u16::try_from(2 + n).unwrap_or(u16::MAX),
         };
         let has_body = body > 0;
         // The frame, and a rule below each part but the last.
         let around = if has_body { 4 } else { 3 };
-        let area = app.layout().popup(WIDTH, processes + body + foot + around);
+        let area = app
+            .layout()
+            .popup(WIDTH, processes.saturating_add(body + foot + around));
         let area = area.intersection(screen);
         let inside = Block::bordered().inner(area);
         let foot = foot.min(inside.height);
         let above = inside.height - foot;
         let rule = u16::from(above >= 6);
-        let least = if has_body { (above / 2).max(1).min(above) } else { 0 };
+        let least = if has_body {
+            (above / 2).clamp(1, body + 1).min(above)
+        } else {
+            0
+        };
         let head = processes.min(above.saturating_sub(least + rule));
         let body = above - head - rule;
         let foot_rule = u16::from(has_body && body >= 5);
@@ -181,7 +193,16 @@ impl DialogLayout {
     }
 }
 
-fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer) {
+/// Returns how many of several processes are named at a time: the others share a line.
+fn named(selection: &Selection, head: Rect) -> usize {
+    let all = selection.processes.len();
+    match usize::from(head.height).saturating_sub(2) {
+        room if room >= all => all,
+        room => room.saturating_sub(1),
+    }
+}
+
+fn draw_processes(app: &App, selection: &Selection, first: usize, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let obstacles = selection.obstacles();
     let describe = |NamedProcess { id, facts }: &NamedProcess| {
@@ -201,13 +222,16 @@ fn draw_processes(app: &App, selection: &Selection, area: Rect, buf: &mut Buffer
     } else {
         lines.push((format!(" {}", selection.name()), theme.title));
         let all = selection.processes.len();
-        let named = if all > MAX_NAMED { MAX_NAMED - 1 } else { all };
-        lines.extend(selection.processes.iter().take(named).map(|process| {
+        let named = named(selection, area);
+        lines.extend(selection.processes.iter().skip(first).take(named).map(|process| {
             let exited = selection.exited.contains(&process.id);
             (describe(process), if exited { theme.dim } else { theme.text })
         }));
         if all > named {
-            lines.push((format!(" … and {} more", all - named), theme.dim));
+            let key = app.config.keymap.shown_key(Context::Input, Action::NextGroups);
+            let next = key.map_or_else(String::new, |key| format!("; {key} names the next"));
+            let shown = (all - first).min(named);
+            lines.push((format!(" … and {} more{next}", all - shown), theme.dim));
         }
         lines.push((format!(" {}", obstacles.unwrap_or_default()), theme.warning));
     }

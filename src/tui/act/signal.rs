@@ -17,11 +17,13 @@ use ratatui::layout::{Position, Rect};
 
 use super::dialog::{DialogLayout, Question};
 use super::selection::Selection;
+use crate::act::signals::SignalInfo;
 use crate::act::{ProcessAction, signals};
 use crate::config::Action;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Response};
-use crate::tui::widgets::{ListState, StatusLine, draw_list, movement};
+use crate::tui::popup::Find;
+use crate::tui::widgets::{ListState, StatusLine, TextInput, draw_list, movement};
 
 /// Lines of signals, few enough that some of the table is visible beside the dialog, and of the question.
 pub(super) const LINES: (u16, u16) = (12, 1);
@@ -30,8 +32,8 @@ pub(super) const LINES: (u16, u16) = (12, 1);
 pub struct SignalQuestion {
     /// The cursor in [`signals::ALL`].
     pub list: ListState,
-    /// The name or number typed to find a signal.
-    pub query: String,
+    /// The search for a name or a number, as in every menu.
+    pub(in crate::tui) find: Find,
     /// The dialog asks whether to send it.
     pub confirming: bool,
 }
@@ -40,7 +42,26 @@ fn height(app: &App, selection: &Selection) -> usize {
     DialogLayout::new(app, selection, LINES, Rect::MAX).body.height.into()
 }
 
+/// Returns the texts that a search finds: number and name. The full name begins no word, so that `s` finds `STOP` first.
+fn names() -> Vec<String> {
+    let text = |info: &SignalInfo| format!("{} {} _SIG{}", info.signal.as_raw(), info.name, info.name);
+    signals::ALL.iter().map(text).collect()
+}
+
 impl SignalQuestion {
+    /// Changes what is searched, and goes to the first match.
+    fn search(&mut self, app: &App, selection: &Selection, edit: impl FnOnce(&mut TextInput)) {
+        edit(&mut self.find.input);
+        self.find.first(&names(), false);
+        self.go_to_match(app, selection);
+    }
+
+    fn go_to_match(&mut self, app: &App, selection: &Selection) {
+        if let Some(found) = self.find.found {
+            self.select(app, selection, found);
+        }
+    }
+
     fn select(&mut self, app: &App, selection: &Selection, index: usize) {
         self.list.select(index, signals::ALL.len(), height(app, selection));
     }
@@ -58,11 +79,14 @@ impl SignalQuestion {
             let name = fit(&name, text::width(&name).min(width.saturating_sub(rest)), Align::Left);
             status.text(90, format!(" {send}{signal}{to}{name}? "), theme.warning);
             status.text(80, "y/n", theme.key);
-        } else if self.query.is_empty() {
+        } else if self.find.is_empty() {
             status.text(80, format!(" {signal} to {name}"), theme.dim);
         } else {
             status.text(80, format!(" {signal}"), theme.dim);
-            status.text(90, format!("  typed: {}", self.query), theme.text);
+            status.text(90, format!("  typed: {}", self.find.input.text()), theme.text);
+            if self.find.found.is_none() {
+                status.text(95, "  no match", theme.error);
+            }
         }
         status.draw(area, buf);
     }
@@ -94,19 +118,20 @@ impl Question for SignalQuestion {
         let page = height(app, selection);
         match action {
             Action::Cancel => return Response::close(),
+            // Without a match, the selected signal is not the one that was typed.
+            Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept => {
                 self.confirming = true;
-                self.query.clear();
+                self.find = Find::default();
             }
-            Action::Backspace => {
-                self.query.pop();
-                if let Some(found) = signals::find(&self.query) {
-                    self.select(app, selection, found);
-                }
+            Action::SearchNext => {
+                let at = self.list.cursor;
+                self.find.step(&names(), true, &(at..at + 1));
+                self.go_to_match(app, selection);
             }
             _ => match movement(action) {
                 Some(to) => self.move_cursor(app, selection, &|list| to(list.cursor, page)),
-                None => self.query.clear(),
+                None => self.search(app, selection, |input| input.on_action(action)),
             },
         }
         Response::stay()
@@ -124,27 +149,14 @@ impl Question for SignalQuestion {
             }
             return Response::stay();
         }
-        self.query.push(c);
-        let found = signals::find(&self.query).or_else(|| {
-            // No signal has that name: the character may begin another name.
-            self.query = c.into();
-            signals::find(&self.query)
-        });
-        if let Some(found) = found {
-            self.select(app, selection, found);
-        } else {
-            self.query.clear();
-            let typed = c.to_string();
-            app.screen
-                .say(format!("no match for {}", text::safe_prefix(typed.as_bytes(), 2)));
-        }
+        self.search(app, selection, |input| input.insert(c.encode_utf8(&mut [0; 4])));
         Response::stay()
     }
 
     /// Moves the cursor, except while the dialog asks for confirmation: the answer must be about the signal in the question.
     fn move_cursor(&mut self, app: &App, selection: &Selection, to: &dyn Fn(ListState) -> usize) {
         if !self.confirming {
-            self.query.clear();
+            self.find = Find::default();
             self.select(app, selection, to(self.list));
         }
     }

@@ -24,6 +24,7 @@ use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
+use crate::tui::labels::clock;
 use crate::tui::navigation::show_row;
 use crate::tui::popup::Popup;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
@@ -39,7 +40,7 @@ pub struct LeakList(Vec<(RowKey, bool, bool)>);
 impl LeakList {
     pub fn new(app: &App) -> Self {
         let key = |suspect: &Suspect| (suspect.key.clone(), suspect.is_held(), suspect.is_population());
-        Self(app.engine.suspects.iter().map(key).collect())
+        Self(app.engine.listed().map(key).collect())
     }
 }
 
@@ -49,7 +50,7 @@ impl Popup for LeakList {
     const HEADING_LINES: u16 = 1;
 
     fn texts(&self, app: &App) -> Vec<String> {
-        let suspects = app.engine.suspects.iter();
+        let suspects = app.engine.listed();
         let name = |suspect: &Suspect| match (&suspect.key, &suspect.facts) {
             (RowKey::Part(key), _) => key.label.into(),
             (RowKey::Group(key), _) => text::safe(key.label()).into_owned(),
@@ -62,7 +63,7 @@ impl Popup for LeakList {
 
     /// Returns the reasons of the verdict, or why the growth is no leak so far, and how much of it is untouched.
     fn note(&self, app: &App, at: usize) -> Option<Cow<'static, str>> {
-        let suspect = app.engine.suspects.get(at)?;
+        let suspect = app.engine.listed().nth(at)?;
         let snapshot = app.engine.snapshot.as_ref()?;
         let judgement = &suspect.judgement;
         let number = suspect
@@ -70,7 +71,12 @@ impl Popup for LeakList {
             .then(|| "the number of its processes grows".to_owned());
         let texts = number.into_iter().chain(judgement.texts());
         let mut parts: Vec<String> = suspect.cause.iter().map(Cause::text).chain(texts).collect();
-        if judgement.reasons.is_none() {
+        if let Some(last) = suspect.stopped {
+            let by = units::bytes(last.bytes(), app.screen.units);
+            parts.push(format!(
+                "it grew by {by}, and keeps it: a fill or a warm-up ends so, and a leak may pause"
+            ));
+        } else if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 _ if app.fleet.is_some() => {
                     "judged on the hosts by all of their figures: run zmtop there for the reasons"
@@ -110,8 +116,9 @@ impl Popup for LeakList {
 
     /// Goes to the suspect: to a process with its panel, to a program among programs, to a part of the RAM on its page.
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
-        let Some(suspect) = app.engine.suspects.get(at) else {
-            return Response::close();
+        let Some(suspect) = app.engine.listed().nth(at) else {
+            app.screen.say(nothing(app));
+            return Response::stay();
         };
         if suspect.ended.is_some() {
             app.screen.say("that process has ended");
@@ -126,17 +133,13 @@ impl Popup for LeakList {
         if area.is_empty() {
             return;
         }
-        let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !app.engine.suspects.is_empty()) else {
-            let seen = app
-                .engine
-                .history
-                .known_since()
-                .map(|since| app.engine.history.elapsed_since(since));
-            let text = match seen.filter(|seen| *seen >= MIN_LEAK_OBSERVED) {
-                Some(seen) => format!(" nothing grows or leaks now; watched for {}", units::span(seen)),
-                None => " nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16".into(),
-            };
-            return draw_line(buf, area, &text, theme.dim);
+        let Some(snapshot) = app
+            .engine
+            .snapshot
+            .as_ref()
+            .filter(|_| app.engine.listed().next().is_some())
+        else {
+            return draw_line(buf, area, &format!(" {}", nothing(app)), theme.dim);
         };
         let width = usize::from(area.width);
         // A row of a fleet is no process.
@@ -150,15 +153,17 @@ impl Popup for LeakList {
         let grid = TableGrid::new(&layout.collect::<Vec<_>>(), area, 2);
         grid.draw_row(buf, 0, |at| (columns[at].title.to_owned(), theme.dim));
         let name_width = usize::from(grid.cell(0, columns.len() - 1).width);
-        let suspects = app.engine.suspects.iter().enumerate().skip(list.offset);
+        let suspects = app.engine.listed().enumerate().skip(list.offset);
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
             let fastest = fastest_mapping(app, suspect)
                 .map(|growth| format!("  mostly {}", mapping_growth(app, growth, 30)))
                 .filter(|text| text::width(text) + MIN_NAME_WIDTH <= name_width)
                 .unwrap_or_default();
+            let stopped_at = stopped_at(app, snapshot, suspect);
             let row = SuspectRow {
                 suspect,
                 now: snapshot.monotonic,
+                stopped_at: stopped_at.as_deref(),
             };
             let left = name_width - text::width(&fastest);
             let mut verdicts = Vec::new();
@@ -170,7 +175,7 @@ impl Popup for LeakList {
                 }
                 let by_verdict = matches!(column.unit, Unit::Verdict | Unit::Growth);
                 let (meaning, style) = match (suspect.ended.is_some(), suspect.judgement.verdict, by_verdict) {
-                    (true, ..) => (CellStyle::Zero, theme.dim),
+                    (true, ..) | (_, Verdict::Steady | Verdict::Shrinking, _) => (CellStyle::Zero, theme.dim),
                     (false, Verdict::Leaking, true) => (CellStyle::Leak, theme.leak),
                     (false, _, true) => (CellStyle::Up, theme.up),
                     (false, ..) => (CellStyle::Plain, theme.popup),
@@ -183,6 +188,22 @@ impl Popup for LeakList {
             }
         }
     }
+}
+
+/// Returns why the list is empty.
+fn nothing(app: &App) -> String {
+    let history = &app.engine.history;
+    let seen = history.known_since().map(|since| history.elapsed_since(since));
+    match seen.filter(|seen| *seen >= MIN_LEAK_OBSERVED) {
+        Some(seen) => format!("nothing grows or leaks now; watched for {}", units::span(seen)),
+        None => "nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16".into(),
+    }
+}
+
+/// Returns the time of day at which its growth stopped.
+fn stopped_at(app: &App, snapshot: &Snapshot, suspect: &Suspect) -> Option<String> {
+    let ago = app.engine.history.elapsed_since(suspect.stopped?.until);
+    clock(app, snapshot, ago, false)
 }
 
 /// Returns the minimum width of the popup for columns of a priority.

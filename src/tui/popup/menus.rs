@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 
 use crate::columns::{COLUMNS, ColumnId, MenuColumn};
 use crate::config::Action;
+use crate::model::ProcessSample;
 use crate::order;
 use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Page, Response};
@@ -206,7 +207,9 @@ pub struct UserPicker(Vec<(Arc<[u8]>, usize, u64)>);
 impl UserPicker {
     pub fn new(app: &App) -> Self {
         let mut by_name: HashMap<_, (usize, u64)> = HashMap::new();
-        for sample in app.engine.snapshot.iter().flat_map(|s| s.rows()) {
+        let is_listed = |row: &&ProcessSample| app.query.kernel_threads || !row.stat.is_kernel_thread();
+        let rows = app.engine.snapshot.iter().flat_map(|s| s.rows());
+        for sample in rows.filter(is_listed) {
             if let Ok(name) = &sample.facts.user {
                 let (processes, pss) = by_name.entry(name).or_default();
                 *processes += 1;

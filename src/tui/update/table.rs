@@ -5,7 +5,7 @@ use crate::config::Action;
 use crate::config::views::DEFAULT;
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
-use crate::model::ProcessSample;
+use crate::model::{ProcessSample, Snapshot};
 use crate::proc::pid;
 use crate::query::RowRef;
 use crate::sampler::inquiry::Inquiry;
@@ -21,6 +21,29 @@ use crate::{text, units};
 /// Maximum number of columns scrolled away: enough for all columns and a command line of thousands of characters, which
 /// scrolls by eight.
 const MAX_SCROLL: usize = 1000;
+
+/// Scrolls by a column, or the commands by eight cells once all columns are shown. At their ends it says so.
+fn scroll_right(app: &mut App) {
+    let table = app.tables.current();
+    let Some(area) = app.layout().tables.first().copied() else {
+        return;
+    };
+    let placed = app.place_columns(table, area.width);
+    let command = placed
+        .iter()
+        .find(|placed| table.columns[placed.index] == layout::COMMAND);
+    let skip = command.map_or(0, |command| command.skip);
+    let ends = |snapshot: &Snapshot| {
+        let rows = table.rows.iter().skip(table.list.offset).take(usize::from(area.height));
+        let mut samples = rows.filter_map(|row| snapshot.row(row.key.process()?));
+        !samples.any(|sample| text::width(&text::safe(&sample.facts.command())) > skip)
+    };
+    if skip > 0 && app.engine.snapshot.as_deref().is_some_and(ends) {
+        app.screen.say("the ends of the commands");
+    } else {
+        app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL);
+    }
+}
 
 #[expect(clippy::too_many_lines, reason = "an arm for each action")]
 pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
@@ -44,7 +67,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.on_movement(action);
         }
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
-        Action::Right => app.tables.scroll = (app.tables.scroll + 1).min(MAX_SCROLL),
+        Action::Right => scroll_right(app),
 
         Action::Help => app.open_popup(popup::help::Help),
         Action::SortMenu => app.open_popup(popup::menus::SortMenu::new(app)),

@@ -33,9 +33,9 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         (app.heading_of(id), (id == table.sort).then_some(table.descending))
     };
     let sorted = if active { theme.heading_sorted } else { theme.heading };
-    let extent = rows_in_sight(table.list.offset, usize::from(area.height - 1), table.rows.len());
+    let notes = notes(app.tables.scroll, table, &columns, area.height - 1);
     buf.set_style(line(area, 0), theme.heading);
-    draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &extent);
+    draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &notes);
     let Some(snapshot) = &app.engine.snapshot else { return };
     let rows = table.rows.iter().enumerate().skip(table.list.offset);
     let rows: Vec<_> = rows
@@ -91,6 +91,26 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let hint = hint.map_or_else(String::new, |key| format!("; {key} clears the filter"));
         draw_line(buf, line(area, 1), &format!(" {why}{hint}"), theme.dim);
     }
+}
+
+/// Returns the notes of a heading, the longest first: how many columns are scrolled away, how many more can be scrolled to, and
+/// which rows are on screen: `←2 5→ 18–34 of 108`.
+fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16) -> Vec<String> {
+    let rows = rows_in_sight(table.list.offset, usize::from(height), table.rows.len());
+    let hidden = table.columns.len() - placed.len();
+    let first = placed.iter().map(|placed| placed.index).min().unwrap_or(0);
+    let left = if scroll > 0 { first } else { 0 };
+    let signs = [
+        (left, format!("←{left}")),
+        (hidden - left, format!("{}→", hidden - left)),
+    ];
+    let signs = signs.into_iter().filter(|(count, _)| *count > 0).map(|(_, sign)| sign);
+    let signs = signs.collect::<Vec<_>>().join(" ");
+    if signs.is_empty() {
+        return rows;
+    }
+    let both = rows.iter().map(|rows| format!("{signs} {rows}"));
+    both.chain([signs.clone()]).chain(rows.iter().cloned()).collect()
 }
 
 fn row_style(app: &App, row: &RowRef) -> Style {
@@ -310,7 +330,7 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
 // The selected row in full, on one line.
 //
 //  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
-//  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  oldest 4s
+//  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  figures up to 4s old
 
 /// A command is never cut to less: the rest of the line is left out first.
 const MIN_COMMAND_WIDTH: usize = 20;
@@ -398,7 +418,7 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
     }
     if let Some(at) = group.walked {
         let age = units::span(snapshot.monotonic.saturating_sub(at));
-        add(50, format!("  ·  oldest {age}"));
+        add(50, format!("  ·  figures up to {age} old"));
     }
     // The name gets the rest of the line, but at least a third.
     let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();

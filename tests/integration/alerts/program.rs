@@ -316,6 +316,16 @@ fn a_huge_name_still_fits() {
 }
 
 #[test]
+fn a_summary_drops_directories_before_it_cuts() {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+    let directory = "/opt/a-vendor-with-a-long-name/releases/2026-11-24/lib/python3.11/site-packages";
+    let command = format!("{directory}/bin/python3\0{directory}/jobs/train.py\0--epochs\040");
+    let row = with_facts(process_with(7, 200), |f| f.cmdline = Ok(command.as_bytes().into()));
+    let fired = evaluator.advance(1.0, vec![row]).remove(0);
+    assert_eq!(fired.summary(), "7 python3 …/train.py --epochs 40: pss 200M");
+}
+
+#[test]
 fn no_variable_holds_what_a_terminal_obeys() {
     for (name, shown) in [
         ("a\nb\rc\td", "a\\nb\\rc\\td"),

@@ -8,7 +8,7 @@ fn layer(module: &str) -> Option<u8> {
         "units" | "text" | "order" | "schema" => 0,
         "model" => 1,
         "account" | "group" | "trend" => 2,
-        "filter" | "history" => 3,
+        "filter" | "history" | "limits" => 3,
         "columns" => 4,
         "alert" | "query" => 5,
         "engine" | "proc" | "record" => 6,

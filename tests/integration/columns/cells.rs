@@ -121,9 +121,9 @@ fn every_kind_of_value() {
         (Value::Growth(0.0), "0", CellStyle::Zero),
         (Value::Growth(1e-9), "0", CellStyle::Zero),
         // 1 MiB a minute is 17.1 KiB a second.
-        (Value::Growth(2048.0), "+2.0K/s", CellStyle::Plain),
-        (Value::Growth(20480.0), "+20.0K/s", CellStyle::Up),
-        (Value::Growth(-20480.0), "-20.0K/s", CellStyle::Down),
+        (Value::Growth(2048.0), "+120K/min", CellStyle::Plain),
+        (Value::Growth(20480.0), "+1.2M/min", CellStyle::Up),
+        (Value::Growth(-20480.0), "-1.2M/min", CellStyle::Down),
         (Value::PerSecond(0.04), "0", CellStyle::Zero),
         (Value::PerSecond(3.21), "3.2", CellStyle::Plain),
         (Value::PerSecond(123_456.7), "123k", CellStyle::Plain),

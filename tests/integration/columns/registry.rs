@@ -8,7 +8,7 @@ use crate::support::rows::{process, snapshot, walk, with_facts};
 use unicode_width::UnicodeWidthStr;
 
 use zmtop::columns::{
-    COLUMNS, Column, ColumnId, Needs, PopulationFigures, Row, SortKey, TableKind, Unit, Value, find, mapping,
+    COLUMNS, Column, ColumnId, Needs, PopulationFigures, Row, SortKey, TableKind, Unit, Value, find, limit, mapping,
     needs_of_filter, suspect, system,
 };
 use zmtop::filter::{Filter, Filterable, Schema};
@@ -74,6 +74,7 @@ fn the_other_tables_keep_the_same_rules() {
     check_table(mapping::COLUMNS);
     check_table(suspect::COLUMNS);
     check_table(system::COLUMNS);
+    check_table(limit::COLUMNS);
 }
 
 #[test]

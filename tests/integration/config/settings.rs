@@ -113,6 +113,15 @@ delta = "1h"
 [history]
 max_memory = "100M"
 keep = false
+
+[record]
+black_box = false
+keep = "3d"
+size = "1G"
+pinned_keep = "30d"
+pinned_size = "2G"
+flush = "minute"
+cmdline = "none"
 [trend]
 confidence = 0.95
 least_bytes = 4_194_304
@@ -214,7 +223,7 @@ level = "loud"
     );
     let faults = home.faults();
     let expected = [
-        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, log",
+        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, record, log",
         "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
         "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`?",
         "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",

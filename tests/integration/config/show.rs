@@ -156,6 +156,13 @@ fn an_alert_is_fired_once_to_try_its_program() {
         payload.contains("\"event\":\"fired\"") && payload.contains("\"alert\":\"good\""),
         "{payload}"
     );
+    // The figures are those of the largest process.
+    let payload: serde_json::Value = serde_json::from_str(&payload).unwrap();
+    assert!(
+        payload["figures"]["pss"].as_f64().is_some_and(|pss| pss > 0.0),
+        "{payload}"
+    );
+    assert!(out.contains(": pss "), "{out}");
     let (exit, _, err) = test("bad");
     assert_eq!(exit, Exit::Found);
     assert!(err.contains("ended with code 3"), "{err}");

@@ -56,6 +56,8 @@ fn cgroup() -> CgroupFigures {
         inactive_file: Ok(512),
         major_faults: Ok(Count(7)),
         oom_kills: Ok(Count(2)),
+        throttled: Ok(Count(4)),
+        limit_hits: Ok(Count(5)),
         stalled_some: Ok(Duration::from_millis(1500)),
         stalled_full: Err(Missing::Unsupported),
         peak: Ok(8192),

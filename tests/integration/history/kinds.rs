@@ -26,6 +26,11 @@ struct Gains {
 
 /// Returns what is reported of a process that grows like this.
 fn report(gains: Gains) -> Option<Suspect> {
+    report_after(gains, LONG, 100_000)
+}
+
+/// As [`report`], of so many seconds, of a machine and a process that are so old at first.
+fn report_after(gains: Gains, seconds: u64, age: u64) -> Option<Suspect> {
     let mut history = History::new(WINDOW);
     let at = |second: u64| {
         let mut sample = process(7, 1, "program");
@@ -39,13 +44,13 @@ fn report(gains: Gains) -> Option<Suspect> {
         sample.walk = Ok(walk);
         sample.stat.minflt = second * gains.faults;
         let mut snapshot = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
-        snapshot.system.uptime = Ok(100_000.0 + second as f64);
+        snapshot.system.uptime = Ok((age + second) as f64);
         snapshot
     };
-    for second in 0..LONG {
+    for second in 0..seconds {
         history.push(&at(second));
     }
-    let found = suspects(&history, &at(LONG - 1), SuspectQuery::GROWING);
+    let found = suspects(&history, &at(seconds - 1), SuspectQuery::GROWING);
     found.into_iter().find(|suspect| suspect.key.process().is_some())
 }
 
@@ -78,6 +83,23 @@ fn lazily_freed_memory_is_no_leak() {
         );
         assert_eq!(found.cause, None, "{name}");
     }
+}
+
+#[test]
+fn files_that_page_in_as_a_program_starts_are_not_reported() {
+    let files = Gains {
+        file: 200,
+        ..Gains::default()
+    };
+    assert_eq!(report_after(files, 300, 1), None);
+    let later = report_after(files, 300, 3600).map(|found| found.judgement.verdict);
+    assert_eq!(later, Some(Verdict::Growing));
+    let used = Gains {
+        used: 200,
+        ..Gains::default()
+    };
+    let verdict = report_after(used, 300, 1).map(|found| found.judgement.verdict);
+    assert_eq!(verdict, Some(Verdict::Growing), "memory that stays is");
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
         watched: Duration::from_secs(600),
         by: None,
         suspects: &found,
+        stopped: &[],
         dangers: &[],
         stalls: &[],
         kills: Vec::new(),

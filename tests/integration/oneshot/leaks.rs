@@ -14,6 +14,7 @@ use zmtop::account::countdown::Forecast;
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
+use zmtop::history::growth::LastGrowth;
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingFigures, MappingGrowth, Presence};
 use zmtop::history::stalls::{Stall, StallKind};
@@ -62,6 +63,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         hosts: None,
         orphans: 0,
         alike: 0,
+        stopped: None,
         judgement: Judgement {
             verdict,
             metric: Metric::Held,
@@ -170,12 +172,27 @@ fn written_of(
         .into_iter()
         .collect();
     let (kills, stalls) = (kills(), stalls());
+    let stop = |suspect: &Suspect| Suspect {
+        judgement: Judgement {
+            verdict: Verdict::Steady,
+            ..Judgement::NONE
+        },
+        stopped: Some(LastGrowth {
+            since: NOW.saturating_sub(Duration::from_secs(900)),
+            until: NOW.saturating_sub(Duration::from_secs(300)),
+            from: 100 * MIB,
+            to: 200 * MIB,
+        }),
+        ..suspect.clone()
+    };
+    let stopped: Vec<_> = suspects.iter().take(dangers.len().min(1)).map(stop).collect();
     let report = LeaksReport {
         snapshot: &snap,
         suspends: &Suspends::default(),
         watched: Duration::from_secs(600),
         by: None,
         suspects,
+        stopped: &stopped,
         dangers,
         stalls: stalls.get(..2 * dangers.len().min(1)).unwrap_or_default(),
         kills: kills.iter().filter(|_| !dangers.is_empty()).collect(),

@@ -267,6 +267,7 @@ fn cgroups_with_a_limit_are_watched_without_a_request() {
     assert_eq!(found.ceiling(), Some((8000, true)));
     assert_eq!((found.reclaimable, found.major_faults), (Ok(3030), Ok(Count(77))));
     assert_eq!(found.oom_kills, Ok(Count(1)));
+    assert_eq!((found.throttled, found.limit_hits), (Ok(Count(5)), Ok(Count(3))));
     assert_eq!(found.stalled_some, Ok(Duration::from_millis(1500)));
     assert_eq!(found.stalled_full, Ok(Duration::from_millis(700)));
 }
@@ -283,6 +284,7 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
             "a.slice/b.service/memory.stat",
             "active_file 1\ntotal_active_file 1000\ntotal_inactive_file 2000\ntotal_pgmajfault 7\n",
         ),
+        ("a.slice/b.service/memory.failcnt", "12\n"),
         (
             "a.slice/b.service/memory.oom_control",
             "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n",
@@ -295,5 +297,9 @@ fn v1_says_what_can_be_reclaimed_and_has_no_soft_limit() {
     let found = figures(&block_on(scanner.tick()), "/a.slice/b.service");
     assert_eq!((found.ceiling(), found.reclaimable), (Some((8192, false)), Ok(3000)));
     assert_eq!((found.major_faults, found.oom_kills), (Ok(Count(7)), Ok(Count(4))));
+    assert_eq!(
+        (found.throttled, found.limit_hits),
+        (Err(Missing::Unsupported), Ok(Count(12)))
+    );
     assert_eq!(found.stalled_full, Err(Missing::Unsupported));
 }

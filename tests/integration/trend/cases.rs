@@ -306,6 +306,8 @@ fn since_never_reaches_over_a_gap_that_nobody_saw() {
         since(&gappy)
     };
     assert_eq!(unseen(2400, 2700), Some(2700));
+    // Right after a gap, the growth before it counts, unless there was none.
+    assert!(unseen(3300, 3590) < Some(600), "{:?}", unseen(3300, 3590));
     // A late reading and a short restart cut nothing, nor do readings minutes apart.
     assert!(unseen(2400, 2450) < Some(600));
     let sparse: Vec<Point> = points(36_000, line).into_iter().step_by(180).collect();

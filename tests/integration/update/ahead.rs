@@ -73,7 +73,7 @@ impl Running {
             .worker_threads(1)
             .build()
             .unwrap();
-        let tell = move |snapshot: &Snapshot, _: &_| send.send(snapshot.monotonic).unwrap();
+        let tell = move |snapshot: &Arc<Snapshot>, _: &_| send.send(snapshot.monotonic).unwrap();
         Self {
             engine: Engine::spawn(state, snapshots, runtime.handle().clone(), tell).unwrap(),
             publish,

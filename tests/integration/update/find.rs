@@ -165,7 +165,7 @@ fn a_name_that_nothing_has_is_told() {
     }
     let mut session = Session::new(120, 40);
     session.minute().keys("F9").types("xyz");
-    assert_eq!(footer(&mut session), "no match for z");
+    session.line("typed: xyz  no match");
 }
 
 #[test]

@@ -143,7 +143,9 @@ fn where_nothing_leaks_there_is_no_line_and_an_empty_page() {
     session.keys("L");
     assert!(session.picture().contains("nothing grows or leaks so far"));
     session.keys("Enter");
-    assert!(session.app.modal.is_none());
+    assert!(session.app.popup::<LeakList>().is_some());
+    let message = session.app.screen.message.as_ref().unwrap();
+    assert!(message.text.contains("nothing grows or leaks so far"));
     assert!(!session.effects.iter().any(|e| matches!(e, Effect::Inspect(Some(_)))));
 }
 
@@ -388,4 +390,46 @@ fn growth_that_slows_down_is_told_too() {
     assert_eq!(verdicts, [Verdict::Warming]);
     let picture = session.picture();
     assert!(picture.contains("~ warming up  500"), "{picture}");
+}
+
+/// A process that grows by 10 MiB a minute from the fifth minute until the fifteenth, and one that gives all back then.
+fn that_stop(second: u64) -> Vec<ProcessSample> {
+    let grown = second.clamp(300, 900) - 300;
+    let given_back = if second < 900 { grown } else { 0 };
+    vec![
+        one(500, "/usr/bin/python3 fill.py", 100 * MIB + grown * 170 * KIB),
+        one(600, "/usr/bin/node batch.js", 100 * MIB + given_back * 170 * KIB),
+    ]
+}
+
+#[test]
+fn growth_that_stopped_is_listed_below_what_grows_for_a_while() {
+    let mut session = Session::new(120, 40);
+    let watch = |session: &mut Session, seconds: std::ops::Range<u64>| {
+        for second in seconds.step_by(4) {
+            session.tick_with(4, that_stop(second), |snap| {
+                snap.system.uptime = Ok(1_000_000.0 + second as f64);
+            });
+        }
+    };
+    watch(&mut session, 0..880);
+    assert!(session.app.engine.stopped.is_empty());
+    watch(&mut session, 880..1300);
+    let state = &session.app.engine;
+    assert!(state.suspects.is_empty(), "{:?}", state.suspects);
+    let pids: Vec<_> = state
+        .stopped
+        .iter()
+        .filter_map(|s| Some(s.key.process()?.pid))
+        .collect();
+    assert_eq!(pids, [500]);
+    assert!(!session.picture().contains("growing"), "{}", session.picture());
+    session.keys("L");
+    let line = session.line("fill.py  grew until ");
+    assert!(line.contains("steady") && line.contains(", now steady"), "{line}");
+    session.line("it grew by 93.0M, and keeps it");
+    session.keys("Enter");
+    assert_eq!(session.selected(), Some(500));
+    watch(&mut session, 1300..1800);
+    assert!(session.app.engine.stopped.is_empty());
 }

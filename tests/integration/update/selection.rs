@@ -31,6 +31,18 @@ fn unless_it_is_followed() {
 }
 
 #[test]
+fn a_followed_process_that_ends_is_said() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("Down Down F");
+    assert_eq!(session.selected(), Some(400));
+    let mut fewer = busy(0);
+    fewer.retain(|p| p.id.pid != 400);
+    session.tick(1, fewer);
+    assert!(!session.app.tables.follow);
+    session.line("400 has ended: it is followed no longer");
+}
+
+#[test]
 fn where_its_process_is_gone_it_keeps_its_place() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("Down Down");

@@ -118,4 +118,10 @@ fn scrolled_to_the_right_a_row_still_says_whose_it_is() {
         seen |= picture.contains("--last=argument");
     }
     assert!(seen, "{}", session.picture());
+    // At the end a key says so, and goes no further: as many steps lead back.
+    session.keys(&"Right ".repeat(100));
+    session.line("the ends of the commands");
+    let scroll = session.app.tables.scroll;
+    session.keys("Right");
+    assert_eq!(session.app.tables.scroll, scroll);
 }

@@ -5,6 +5,7 @@ use zmtop::act::{Command, ProcessAction, Reply, signals};
 use zmtop::tui::Event;
 
 use super::{commands, id, message, ready, reply, selection, signal_dialog, values};
+use crate::support::rows::process;
 use crate::support::session::Session;
 
 /// Returns the name of the signal at the cursor.
@@ -83,12 +84,14 @@ fn typing_goes_to_a_signal() {
         session.keys("Home").types(typed);
         assert_eq!(chosen(&session), name, "{typed}");
     }
-    session.types("zzz");
-    assert_eq!(chosen(&session), "CONT", "what names none goes nowhere");
-    assert_eq!(signal_dialog(&session).query, "");
-    session.types("us");
-    session.keys("Backspace");
-    assert_eq!(signal_dialog(&session).query, "u");
+    session.keys("Home").types("zzz");
+    session.line("typed: zzz  no match");
+    session.keys("Enter");
+    assert!(!signal_dialog(&session).confirming, "what names none is not sent");
+    session.keys("Backspace Backspace Backspace").types("us");
+    session.line("SIGUSR1  typed: us");
+    session.keys("F3");
+    session.line("SIGUSR2  typed: us");
     session.keys("End");
     assert_eq!(chosen(&session), signals::ALL.last().unwrap().name);
     session.keys("Down");
@@ -97,13 +100,19 @@ fn typing_goes_to_a_signal() {
 
 #[test]
 fn every_signal_is_found_by_name_and_number() {
+    let mut session = ready();
+    session.keys("F9");
     for (at, known) in signals::ALL.iter().enumerate() {
-        assert_eq!(signals::find(known.name), Some(at));
-        assert_eq!(signals::find(&known.signal.as_raw().to_string()), Some(at));
+        for typed in [
+            known.name.to_lowercase(),
+            known.signal.as_raw().to_string(),
+            format!("SIG{}", known.name),
+        ] {
+            session.keys("Home").types(&typed);
+            assert_eq!(signal_dialog(&session).list.cursor, at, "{typed}");
+        }
         assert_eq!(signals::name(known.signal), format!("SIG{}", known.name));
     }
-    assert_eq!(signals::find(""), None);
-    assert_eq!(signals::find("0"), None);
 }
 
 #[test]
@@ -151,6 +160,45 @@ fn a_process_that_stays_after_a_signal_is_told() {
     assert_eq!(told(Signal::HUP, 0, 1), "", "many read their settings anew at that");
     assert_eq!(told(Signal::STOP, 0, 1), "");
     assert_eq!(told(Signal::HUP, 1, 0), "900 python3 has ended");
+}
+
+#[test]
+fn every_process_of_the_dialog_is_named() {
+    let tagged = |height| {
+        let mut session = Session::new(80, height);
+        session.tick(
+            1,
+            (1..=12)
+                .map(|pid| process(pid, 1, &format!("/usr/bin/server{pid}x")))
+                .collect(),
+        );
+        session.keys("A F9");
+        session
+    };
+    let shown = |session: &mut Session| -> Vec<u32> {
+        let picture = session.picture();
+        let dialog = picture.split("Send a signal").nth(1).unwrap().to_owned();
+        (1..=12)
+            .filter(|pid| dialog.contains(&format!("{pid} root  server{pid}x")))
+            .collect()
+    };
+    assert_eq!(shown(&mut tagged(50)).len(), 12, "there is room");
+    let mut session = tagged(24);
+    let mut all = shown(&mut session);
+    assert!(
+        session.picture().contains("Tab names the next"),
+        "{}",
+        session.picture()
+    );
+    assert!((4..12).contains(&all.len()), "{}", session.picture());
+    session.keys("Tab Tab");
+    for _ in 0..4 {
+        all.extend(shown(&mut session));
+        session.keys("Tab");
+    }
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 12);
 }
 
 #[test]

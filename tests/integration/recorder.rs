@@ -1,0 +1,374 @@
+//! Recordings as they are written: files and folders, their retention, and what a killed writer leaves.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
+use zmtop::config::settings::{RecordSettings, Retention};
+use zmtop::config::{Settings, state};
+use zmtop::model::{Missing, Snapshot};
+use zmtop::record::{Incident, IncidentKind};
+use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
+use zmtop::source::{Recording, Source};
+
+use crate::support::long;
+use crate::support::rows::{process, snapshot};
+
+/// Midday of a day in 2026.
+const DAY: Duration = Duration::from_secs(1_795_521_600);
+const MIB: u64 = 1 << 20;
+
+fn settings() -> RecordSettings {
+    Settings::default().record
+}
+
+/// A snapshot so many seconds after midday.
+fn at(seconds: u64) -> Snapshot {
+    let mut made = snapshot(
+        Duration::from_secs(1000 + seconds),
+        vec![process(1, 0, "/sbin/init --deserialize 5"), process(7, 1, "job")],
+    );
+    made.time = SystemTime::UNIX_EPOCH + DAY + Duration::from_secs(seconds);
+    made
+}
+
+fn folder() -> (TempDir, Writer) {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = open(dir.path());
+    (dir, writer)
+}
+
+fn open(path: &Path) -> Writer {
+    let place = Place::Folder(Folder::open(path).unwrap(), settings().retention());
+    Writer::new(Options::new(place, &settings())).unwrap()
+}
+
+fn record(writer: &mut Writer, snapshot: Snapshot, incidents: &[IncidentKind]) {
+    let incidents: Vec<_> = incidents
+        .iter()
+        .map(|kind| Incident::new(snapshot.time, *kind, "it happened".into()))
+        .collect();
+    writer.record(&Arc::new(snapshot), &incidents);
+    assert_eq!(writer.status().fault, None);
+}
+
+/// The names of the recordings of a folder, sorted.
+fn names(dir: &TempDir) -> Vec<String> {
+    let all = fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> = all
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.retain(|name| name != ".lock");
+    names.sort();
+    names
+}
+
+fn read(path: &Path) -> Vec<Arc<Snapshot>> {
+    let read: Result<Vec<_>, _> = Source::open(path).unwrap().collect();
+    read.unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+#[test]
+fn the_oldest_and_the_surplus_are_deleted() {
+    let now = SystemTime::UNIX_EPOCH + DAY;
+    let file = |name: &str, hours: u64, mib: u64| Entry {
+        name: name.into(),
+        bytes: mib * MIB,
+        changed: now - Duration::from_secs(hours * 3600),
+    };
+    let files = vec![
+        file("a.zmrec", 50, 1),
+        file("b.pinned.zmrec", 50, 9),
+        file("c.zmrec", 5, 60),
+        file("d.zmrec", 4, 60),
+        file("e.zmrec", 1, 30),
+        file("f.pinned.zmrec", 3, 30),
+        file("g.pinned.zmrec", 2, 30),
+    ];
+    let retention = |age: u64, bytes, pinned_age: u64, pinned_bytes| Retention {
+        age: Duration::from_secs(age * 3600),
+        bytes: bytes * MIB,
+        pinned_age: Duration::from_secs(pinned_age * 3600),
+        pinned_bytes: pinned_bytes * MIB,
+    };
+    let cases: [(Retention, &[&str]); 5] = [
+        (retention(100, 1000, 100, 1000), &[]),
+        (retention(24, 1000, 100, 1000), &["a.zmrec"]),
+        (retention(100, 100, 100, 1000), &["a.zmrec", "c.zmrec"]),
+        (retention(100, 1000, 24, 1000), &["b.pinned.zmrec"]),
+        (retention(100, 1000, 100, 60), &["b.pinned.zmrec"]),
+    ];
+    for (retention, deleted) in cases {
+        let deleted: Vec<OsString> = deleted.iter().map(Into::into).collect();
+        assert_eq!(to_delete(&retention, files.clone(), now), deleted, "{retention:?}");
+    }
+}
+
+#[test]
+fn a_folder_has_a_file_an_hour() {
+    let (dir, mut writer) = folder();
+    for seconds in [0, 1800, 3599, 3601, 5000] {
+        record(&mut writer, at(seconds), &[]);
+    }
+    writer.close();
+    assert_eq!(names(&dir), ["20261124T120000Z.zmrec", "20261124T130001Z.zmrec"]);
+    assert_eq!(read(dir.path()).len(), 5);
+    let file = fs::metadata(dir.path().join("20261124T120000Z.zmrec")).unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    // Nothing is allocated beyond its end.
+    assert!(
+        file.blocks() * 512 <= file.len() + 8192,
+        "{} blocks of {} bytes",
+        file.blocks(),
+        file.len()
+    );
+}
+
+#[test]
+fn an_incident_pins_the_files_around_it() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(0), &[]);
+    // The first file ends within ten minutes before the kill, the third begins within ten minutes after it.
+    record(&mut writer, at(3500), &[]);
+    record(&mut writer, at(3700), &[]);
+    record(&mut writer, at(3800), &[IncidentKind::Kill]);
+    record(&mut writer, at(7200), &[]);
+    record(&mut writer, at(7400), &[IncidentKind::Leak]);
+    record(&mut writer, at(11_200), &[]);
+    writer.close();
+    let pinned = [
+        "20261124T120000Z.pinned.zmrec",
+        "20261124T130140Z.pinned.zmrec",
+        "20261124T140320Z.zmrec",
+        "20261124T150640Z.zmrec",
+    ];
+    assert_eq!(names(&dir), pinned);
+    let recording = Recording::open(dir.path()).unwrap();
+    let kinds: Vec<_> = recording.incidents().iter().map(|incident| incident.kind).collect();
+    assert_eq!(kinds, [IncidentKind::Kill, IncidentKind::Leak]);
+    assert_eq!(read(dir.path()).len(), 7);
+}
+
+#[test]
+fn a_boot_pins_the_end_of_the_last_one() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(0), &[]);
+    record(&mut writer, at(60), &[]);
+    // The machine is reset: nothing is closed.
+    drop(writer);
+    let mut writer = open(dir.path());
+    let mut after = at(40_000);
+    (after.boot_id, after.monotonic) = (Ok("another".into()), Duration::from_secs(5));
+    record(&mut writer, after, &[]);
+    writer.close();
+    assert_eq!(
+        names(&dir),
+        ["20261124T120000Z.pinned.zmrec", "20261124T230640Z.pinned.zmrec"]
+    );
+    let recording = Recording::open(dir.path()).unwrap();
+    let [boot] = recording.incidents() else {
+        panic!("{:?}", recording.incidents())
+    };
+    assert_eq!((boot.kind, boot.at()), (IncidentKind::Boot, at(40_000).time));
+    assert_eq!(read(dir.path()).len(), 3);
+}
+
+#[test]
+fn a_killed_writer_leaves_its_incident_pinned() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(0), &[IncidentKind::Danger]);
+    drop(writer);
+    let mut writer = open(dir.path());
+    record(&mut writer, at(20), &[]);
+    writer.close();
+    assert_eq!(names(&dir), ["20261124T120000Z.pinned.zmrec", "20261124T120020Z.zmrec"]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_and_a_renamed_host_lose_nothing() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(100), &[]);
+    record(&mut writer, at(101), &[]);
+    let mut back = at(102);
+    back.time -= Duration::from_secs(3600);
+    record(&mut writer, back, &[]);
+    let mut renamed = at(103);
+    renamed.time -= Duration::from_secs(3600);
+    renamed.host = Arc::from(&b"another"[..]);
+    record(&mut writer, renamed, &[]);
+    writer.close();
+    let clocks = |path: &Path| {
+        let read = read(path);
+        read.iter()
+            .map(|snapshot| snapshot.monotonic.as_secs())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(clocks(&dir.path().join("20261124T120140Z.zmrec")), [1100, 1101]);
+    assert_eq!(clocks(&dir.path().join("20261124T110142Z.zmrec")), [1102, 1103]);
+}
+
+#[test]
+fn command_lines_are_left_out_by_choice() {
+    for (choice, line) in [
+        ("full", Ok(&b"/sbin/init\0--deserialize\x005"[..])),
+        ("name", Ok(&b"/sbin/init"[..])),
+        ("none", Err(Missing::NotRecorded)),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.zmrec");
+        let settings = RecordSettings {
+            cmdline: choice.into(),
+            ..settings()
+        };
+        let mut writer = Writer::new(Options::new(Place::File(path.clone()), &settings)).unwrap();
+        record(&mut writer, at(0), &[]);
+        record(&mut writer, at(1), &[]);
+        writer.close();
+        let bytes = zstd::decode_all(fs::File::open(&path).unwrap()).unwrap();
+        let says = String::from_utf8(bytes).unwrap().contains("deserialize");
+        assert_eq!(says, choice == "full");
+        for snapshot in read(&path) {
+            let got = snapshot.rows()[0].facts.cmdline.as_deref().map_err(|why| *why);
+            assert_eq!(got, line, "{choice}");
+        }
+    }
+}
+
+#[test]
+fn what_others_control_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let reason = |path: &Path| state::create_recording(path).unwrap_err().to_string();
+    fs::write(path("there"), "mine").unwrap();
+    assert!(reason(&path("there")).contains("exists already"));
+    symlink(path("elsewhere"), path("link")).unwrap();
+    assert!(reason(&path("link")).contains("exists already"));
+    assert!(!path("elsewhere").exists());
+    fs::create_dir(path("open")).unwrap();
+    fs::set_permissions(path("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    let doubt = reason(&path("open").join("a.zmrec"));
+    assert!(doubt.contains("others can"), "{doubt}");
+    assert!(
+        Folder::open(&path("open"))
+            .unwrap_err()
+            .to_string()
+            .contains("others can")
+    );
+    let _first = Folder::open(&path("mine")).unwrap();
+    assert_eq!(fs::metadata(path("mine")).unwrap().permissions().mode() & 0o777, 0o700);
+    let second = Folder::open(&path("mine")).unwrap_err().to_string();
+    assert_eq!(second, "another zmtop records to it");
+}
+
+#[test]
+fn a_full_disk_loses_snapshots_and_no_more() {
+    // The limit on the size of files stands for a full disk: it fails a write in its middle, too.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zmrec");
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 24; exec {} record --every 100ms {}",
+        env!("CARGO_BIN_EXE_zmtop"),
+        path.display()
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .env("XDG_CONFIG_HOME", dir.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let size = || fs::metadata(&path).map_or(0, |file| file.len());
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let mut last = 0;
+    let mut same = 0;
+    // It grows up to the limit, and then no more.
+    while same < 10 && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(100));
+        same = if size() == last && last > 0 { same + 1 } else { 0 };
+        last = size();
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut text).unwrap();
+    child.wait().unwrap();
+    assert!(text.contains("not recorded: File too large"), "{text}");
+    assert!(text.contains("lost"), "{text}");
+    assert!(!read(&path).is_empty());
+}
+
+/// Kills a recorder in the middle of its work so many times.
+fn kill(times: u32) {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("box");
+    let mut recorded = 0;
+    for round in 0..times {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_zmtop"))
+            .args(["record", "--every", "100ms"])
+            .arg(format!("{}/", folder.display()))
+            .env("XDG_CONFIG_HOME", dir.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        let count = || Source::open(&folder).map_or(0, |source| source.filter(Result::is_ok).count());
+        while count() < recorded + 3 {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "round {round}: nothing is recorded"
+            );
+            thread::sleep(Duration::from_millis(20 + u64::from(round) * 7 % 50));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let all = read(&folder);
+        assert!(
+            all.len() >= recorded + 3,
+            "round {round}: {} of {recorded} and 3",
+            all.len()
+        );
+        recorded = all.len();
+    }
+}
+
+#[test]
+fn a_recorder_that_is_killed_loses_nothing_that_could_be_read() {
+    kill(if std::env::var_os("ZMTOP_LONG").is_some() {
+        200
+    } else {
+        4
+    });
+}
+
+#[test]
+fn a_stream_is_a_remote_monitor() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Command::new(env!("CARGO_BIN_EXE_zmtop"))
+        .args(["record", "--every", "100ms", "-"])
+        .env("XDG_CONFIG_HOME", dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdout = writer.stdout.take().unwrap();
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    // Read as far as three snapshots need, then close the pipe.
+    let file = dir.path().join("stream.zmrec");
+    loop {
+        let n = std::io::Read::read(&mut stdout, &mut chunk).unwrap();
+        assert!(n > 0, "the stream ended");
+        bytes.extend_from_slice(&chunk[..n]);
+        fs::write(&file, &bytes).unwrap();
+        if Source::open(&file).unwrap().filter(Result::is_ok).count() >= 3 {
+            break;
+        }
+    }
+    drop(stdout);
+    // The recorder ends when nobody reads.
+    assert!(writer.wait().unwrap().success());
+}
