@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use jiff::Timestamp;
+
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
@@ -169,6 +171,15 @@ pub(super) fn show_mappers(app: &mut App, name: &[u8], id: Option<Identity>) -> 
     rebuild(app);
     app.select_row(key.as_ref());
     true
+}
+
+/// Returns the time of the chart's cursor, as it may be typed; `None` if there is no cursor.
+pub(super) fn time_of_cursor(app: &App) -> Option<String> {
+    let at = app.screen.chart.cursor().filter(|_| app.shows_panel())?;
+    let time = app.engine.snapshot.as_ref()?.time;
+    let time = Timestamp::try_from(time.checked_sub(app.engine.history.elapsed_since(at))?).ok()?;
+    let local = time.to_zoned(app.screen.zone.clone());
+    Some(local.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 /// Returns the effect that goes to a time: of the recording, or else of the black box.

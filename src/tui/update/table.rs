@@ -214,7 +214,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Jump if app.replay.as_ref().is_some_and(|replay| replay.is_stream) => {
             app.screen.fail(replay::NO_WAY_BACK);
         }
-        Action::Jump => app.open(Prompt::new(PromptKind::Time, "")),
+        Action::Jump => {
+            let time = navigation::time_of_cursor(app).unwrap_or_default();
+            app.open(Prompt::new(PromptKind::Time, &time));
+        }
 
         Action::Accept
         | Action::MoveUp

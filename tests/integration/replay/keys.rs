@@ -113,7 +113,13 @@ fn a_time_is_typed_in_the_words_of_at() {
         session.keys("@").types(typed).keys("Enter");
         assert_eq!(commands(&mut session), [ReplayCommand::Jump(expected)], "{typed}");
     }
-    session.keys("@").types("noon").keys("Enter");
+    // The cursor of the chart is at a time to go to.
+    session.keys("Enter ( ( ( @ Enter");
+    let [ReplayCommand::Jump(time)] = commands(&mut session)[..] else {
+        panic!("no jump");
+    };
+    assert!(at(580) < time && time < at(600), "{time:?}");
+    session.keys("Esc Esc @").types("noon").keys("Enter");
     assert_eq!(commands(&mut session), []);
     session.line("noon is no time");
     session.keys("Esc");
