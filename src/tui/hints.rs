@@ -79,7 +79,14 @@ pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Hint>>) {
             if let Some(replay) = &app.replay {
                 all.retain(|hint| !matches!(hint, Hint::Action(Action::Pause | Action::Cancel, _)));
                 let now = replay.is_visit.then_some(Hint::Action(Action::Cancel, "now"));
-                all.splice(0..0, now.into_iter().chain(REPLAY_KEYS.iter().copied()));
+                let goes_back = |hint: &&Hint| {
+                    matches!(
+                        hint,
+                        Hint::Action(Action::StepBack | Action::NextEvent | Action::Jump, _)
+                    )
+                };
+                let own = REPLAY_KEYS.iter().filter(|hint| !(replay.is_stream && goes_back(hint)));
+                all.splice(0..0, now.into_iter().chain(own.copied()));
             }
             hints(app, Context::Table, &all)
         }
@@ -179,7 +186,7 @@ fn is_idle(app: &App, action: Action) -> bool {
         }
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
-        Action::Mappings => !app.query.shows_mappings() && app.panel_process().is_none(),
+        Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,
     }

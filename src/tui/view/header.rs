@@ -161,6 +161,7 @@ fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
         line.text(89, time.strftime("  %m-%d %H:%M:%S").to_string(), theme.title);
     }
     let how = match (replay.is_at_end, replay.is_playing) {
+        (true, _) if replay.is_stream => "the stream has ended".into(),
         (true, true) => "at the end, waits for more".into(),
         (true, false) => "at the end".into(),
         (false, true) => format!("playing {}×", replay.speed),

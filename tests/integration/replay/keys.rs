@@ -190,7 +190,10 @@ fn a_click_goes_to_its_time_and_the_mouse_drags_the_position() {
 #[test]
 fn a_stream_goes_forward_only() {
     let mut session = replay(80, 24);
+    let keys = |session: &mut Session| session.picture().lines().last().unwrap().to_owned();
+    assert!(keys(&mut session).contains("[ back") && keys(&mut session).contains("@ go to"));
     session.app.replay.as_mut().unwrap().is_stream = true;
+    assert!(!keys(&mut session).contains("[ back") && !keys(&mut session).contains("@ go to"));
     assert_eq!(session.app.layout().timeline.height, 0);
     for keys in ["[", "{", "@"] {
         session.keys(keys);

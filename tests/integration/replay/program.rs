@@ -47,6 +47,10 @@ fn a_recording_begins_at_a_time_and_is_stepped_through() {
     pty.wait_for("03:03:55");
     pty.send("@end\r");
     pty.wait_for("03:08:15  at the end");
+    // The verdict comes with the past before the jump.
+    pty.wait("the verdict", |text| {
+        text.contains('△') && !text.contains("verdicts since")
+    });
     pty.send("]");
     pty.wait_for("this is the last snapshot so far");
     pty.send("@start\r");
