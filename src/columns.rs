@@ -336,6 +336,10 @@ impl Needs {
     pub const REFERENCED: Self = Self(1 << 16);
     /// The files and shared memory that each process maps: `maps`.
     pub const MAPPED: Self = Self(1 << 17);
+    /// The processes that ended between two snapshots: records of the kernel on each exit.
+    pub const EXITS: Self = Self(1 << 18);
+    /// The highest RSS of each process: `status`.
+    pub const PEAK: Self = Self(1 << 19);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -345,7 +349,9 @@ impl Needs {
         .and(Self::SLAB)
         .and(Self::SITES)
         .and(Self::HELD)
-        .and(Self::MAPPED);
+        .and(Self::MAPPED)
+        .and(Self::EXITS)
+        .and(Self::PEAK);
 
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -21,6 +21,9 @@ pub mod peers {}
 #[doc = include_str!("manual/prometheus.md")]
 pub mod prometheus {}
 
+#[doc = include_str!("manual/record.md")]
+pub mod record {}
+
 #[doc = include_str!("manual/replay.md")]
 pub mod replay {}
 

@@ -6,6 +6,7 @@
 
 pub mod cgroup;
 pub mod container;
+pub mod exit;
 pub mod held;
 pub mod kernel;
 pub mod kill;
@@ -19,6 +20,7 @@ pub mod system;
 
 pub use cgroup::CgroupFigures;
 pub use container::{Container, ContainerNames};
+pub use exit::{Exit, Exits};
 pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
 pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk, tolerance};

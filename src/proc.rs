@@ -23,4 +23,5 @@ pub mod pids;
 pub mod sent_signals;
 pub mod smaps;
 pub mod system;
+pub mod taskstats;
 pub mod tracefs;

@@ -12,6 +12,7 @@
 //!   table         the known processes and what was read of each
 //!   machine       the files of the machine, the inputs of its account, the kernel's memory, the log of OOM kills
 //!   killers       the daemons that kill when memory is short, and the signals that they send
+//!   exits         the processes that started and ended, from the thread of the other `exits`
 //!   cgroups       the figures of cgroups
 //!   close_looks   reads for a few processes only: JVM counters, address space limits
 //! policy        pure: what to read next
@@ -20,6 +21,7 @@
 //!   births        the part of the process list to read
 //!   rotation      the facts to reread
 //! estimate      pure: the memory of a process between walks, from its counters, with a bound on the error
+//! exits         the processes that ended between two snapshots, from a thread of its own
 //! sharing       pure: bounds how much other processes change the figures of one
 //! users         the names of users
 //! containers    the names of containers
@@ -37,6 +39,7 @@
 pub mod callers;
 pub mod containers;
 pub mod estimate;
+pub mod exits;
 pub mod inquiry;
 pub mod kernel;
 mod kills;

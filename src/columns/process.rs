@@ -520,6 +520,16 @@ pub static COLUMNS: &[Entry] = &[
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::OOM_SCORE),
+    Entry::bytes("peak", "PEAK", |r| {
+        process(r, |s| s.peak.map_or_else(Value::Missing, Value::Bytes))
+    })
+    .help(
+        "The most RSS that the process had at any time since its start or its last exec. Kernel: VmHWM in status; read only while \
+         this column is shown.",
+    )
+    .additive(false)
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::PEAK),
     Entry::text("unit", "UNIT", 20, |r| {
         group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
     })

@@ -1,6 +1,7 @@
 //! The environment variables that the configuration depends on.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Variables that may hold a token or a password for zmtop itself. They are not passed on to programs that it runs.
@@ -26,6 +27,8 @@ pub struct Env {
     pub xdg_config_home: Option<OsString>,
     /// `XDG_STATE_HOME`.
     pub xdg_state_home: Option<OsString>,
+    /// `STATE_DIRECTORY`, which systemd sets for a unit with `StateDirectory=`.
+    pub state_directory: Option<OsString>,
     /// `NO_COLOR`. The option `--no-color` is equivalent to setting it.
     pub no_color: Option<OsString>,
     /// `COLORTERM`.
@@ -46,6 +49,7 @@ impl Env {
             path: std::env::var_os("PATH"),
             xdg_config_home: std::env::var_os("XDG_CONFIG_HOME"),
             xdg_state_home: std::env::var_os("XDG_STATE_HOME"),
+            state_directory: std::env::var_os("STATE_DIRECTORY"),
             no_color: std::env::var_os("NO_COLOR"),
             colorterm: std::env::var_os("COLORTERM"),
             term: std::env::var_os("TERM"),
@@ -84,9 +88,16 @@ impl Env {
             .map(|dir| dir.join("config.toml"))
     }
 
-    /// Returns the folder for state kept between runs: `$XDG_STATE_HOME/zmtop`, otherwise `$HOME/.local/state/zmtop`.
+    /// Returns the folder for state kept between runs: `$STATE_DIRECTORY`, `$XDG_STATE_HOME/zmtop`, or
+    /// `$HOME/.local/state/zmtop`.
     pub fn state_folder(&self) -> Option<PathBuf> {
-        self.folder(self.xdg_state_home.as_ref(), ".local/state")
+        // systemd allows several, separated by colons.
+        let first = self
+            .state_directory
+            .as_deref()
+            .and_then(|all| all.as_bytes().split(|byte| *byte == b':').next());
+        let first = first.map(|first| OsStr::from_bytes(first).to_owned());
+        absolute(first.as_ref()).or_else(|| self.folder(self.xdg_state_home.as_ref(), ".local/state"))
     }
 
     /// Returns the home directory, which need not exist. `None` if `HOME` is not an absolute path.

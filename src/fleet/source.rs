@@ -310,6 +310,7 @@ impl FleetSource {
             oom_kills: Arc::from([]),
             oom_counts: OomCounts::default(),
             killers: Arc::default(),
+            exits: Arc::default(),
             processes: Ok(processes),
             changes: None,
             cgroups: Arc::default(),

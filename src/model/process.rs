@@ -245,6 +245,8 @@ pub struct ProcessSample {
     pub stale: bool,
     /// Read only while it is shown.
     pub oom_score: Reading<u32>,
+    /// The highest RSS so far, in bytes: `VmHWM` of `status`. An exec resets it. Read only while it is needed.
+    pub peak: Reading<u64>,
     /// The first process with the same address space (`CLONE_VM`); `None` for that one, and if the address space is not
     /// shared.
     pub shares_mm: Option<Identity>,
@@ -305,6 +307,7 @@ impl ProcessSample {
             data: Err(Missing::Pending),
             stale: false,
             oom_score: Err(why),
+            peak: Err(why),
             shares_mm: None,
             counted: Counted::default(),
             held: None,
@@ -333,8 +336,8 @@ impl ProcessSample {
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.facts, &other.facts)
             && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
-            && (self.stat, self.walk, self.data, self.oom_score)
-                == (other.stat, other.walk, other.data, other.oom_score)
+            && (self.stat, self.walk, self.data, self.oom_score, self.peak)
+                == (other.stat, other.walk, other.data, other.oom_score, other.peak)
             && self.counted == other.counted
             && self.held == other.held
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::model::cgroup::CgroupFigures;
+use crate::model::exit::Exits;
 use crate::model::kernel::KernelTables;
 use crate::model::kill::{OomCounts, OomKill};
 use crate::model::mapping::MappedObject;
@@ -76,6 +77,8 @@ pub struct Snapshot {
     pub oom_counts: OomCounts,
     /// The daemons that kill when memory is short, and why their signals are not seen. Not recorded.
     pub killers: Arc<[(&'static str, Reading<()>)]>,
+    /// The processes that ended since the previous snapshot; pending until requested.
+    pub exits: Arc<Exits>,
     /// All processes, sorted by pid, or the reason that `/proc` could not be listed. Code that removes some must clear
     /// `changes`.
     pub processes: Reading<Vec<ProcessSample>>,

@@ -187,6 +187,11 @@ pub fn swap(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmSwap:").ok_or(Missing::Malformed)
 }
 
+/// Parses `VmHWM` of a `status`: the highest RSS so far, in bytes. Kernel threads have no such line.
+pub fn peak(bytes: &[u8]) -> Reading<u64> {
+    figure(bytes, b"VmHWM:").ok_or(Missing::Malformed)
+}
+
 /// Parses `RssAnon`, `RssFile` and `RssShmem`, `VmData` and `VmStk` of a `status`: the figures of `statm`, consistent with [`swap`].
 /// Needs Linux 4.5.
 pub fn resident(bytes: &[u8]) -> Reading<Statm> {

@@ -198,6 +198,7 @@ impl Anonymizer {
             killers: _,
             processes,
             changes: _,
+            exits,
             cgroups,
             inspected,
             jvms: _,
@@ -225,6 +226,9 @@ impl Anonymizer {
             .iter()
             .map(|(path, figures)| (self.bytes(path).into(), *figures));
         *cgroups = Arc::new(replaced.collect());
+        for exit in &mut Arc::make_mut(exits).list {
+            self.exit(exit);
+        }
         *inspected = None;
         for objects in Arc::make_mut(mapped).values_mut().flatten() {
             *objects = objects.iter().cloned().map(|object| self.mapped(object)).collect();
@@ -359,6 +363,7 @@ impl Anonymizer {
             oom_score: _,
             shares_mm: _,
             counted: _,
+            peak: _,
             held,
         } = sample;
         self.facts(Arc::make_mut(facts), stat.is_kernel_thread());
@@ -379,6 +384,31 @@ impl Anonymizer {
                 } = object;
                 self.boxed(name);
             }
+        }
+    }
+
+    fn exit(&mut self, exit: &mut crate::model::Exit) {
+        let crate::model::Exit {
+            pid: _,
+            starttime: _,
+            ppid: _,
+            parent,
+            uid: _,
+            comm,
+            cgroup,
+            time: _,
+            lifetime: _,
+            peak: _,
+            is_fork: _,
+            code: _,
+            signal: _,
+        } = exit;
+        *comm = self.comm(comm, None);
+        if let Some(parent) = parent {
+            *parent = self.comm(parent, None);
+        }
+        if let Some(cgroup) = cgroup {
+            self.boxed(cgroup);
         }
     }
 

@@ -98,6 +98,9 @@ macro_rules! define_process {
                 /// `oom_score`, from 0 to 2000. The kernel kills the process with the highest one first.
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 oom_score: OnRequest<u32> = id().unread().absent(ON_REQUEST),
+                /// The highest RSS since its start or its last exec (`VmHWM`).
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                peak: OnRequest<u64> = bytes().unread().absent(ON_REQUEST),
                 /// Anonymous memory from `status`, which every user may read.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 rss_anon: Option<u64> = bytes().absent(WHERE_DENIED),
@@ -163,6 +166,7 @@ macro_rules! define_process {
                     stale: Some(sample.stale),
                     data: OnRequest::new(&mut missing, "data", sample.data),
                     oom_score: OnRequest::new(&mut missing, "oom_score", sample.oom_score),
+                    peak: OnRequest::new(&mut missing, "peak", sample.peak),
                     rss_anon: sample.counted.anon(),
                     vm_swap: sample.counted.swap(),
                     held: OnRequest::new(&mut missing, "held", held(sample).map(HeldRecord::new)),
@@ -345,6 +349,7 @@ impl From<Process<'_>> for ProcessSample {
             data: record.data.reading(reasons, "data"),
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
+            peak: record.peak.reading(reasons, "peak"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),
             counted: Counted::new(record.rss_anon, record.vm_swap),
             held: match record.held.reading(reasons, "held") {

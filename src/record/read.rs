@@ -17,6 +17,7 @@ use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Sn
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::exits::ExitsRecord;
 use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
 use crate::record::unread::{Reasons, Unread};
@@ -108,6 +109,7 @@ struct Fields<'a> {
     accounting: Option<Accounting>,
     #[serde(default)]
     oom_kills: Vec<OomKillRecord>,
+    exits: Option<ExitsRecord>,
     #[serde(borrow, default)]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
     #[serde(default)]
@@ -220,6 +222,7 @@ impl From<Fields<'_>> for Recorded {
                 oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
                 oom_counts: OomCounts::default(),
                 killers: Arc::default(),
+                exits: Arc::new(fields.exits.map(Into::into).unwrap_or_default()),
                 cgroups: Arc::new(cgroups),
                 mapped: Arc::default(),
                 jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),

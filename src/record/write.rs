@@ -12,6 +12,7 @@ use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::exits::ExitsRecord;
 use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
@@ -67,6 +68,9 @@ described! {
         /// The last OOM kills.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("if there are none"),
+        /// The processes that started and ended since the previous snapshot.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exits: Option<ExitsRecord> = object(ExitsRecord::fields()).absent("unless it is asked for"),
         /// The figures of cgroups, by their paths.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
@@ -165,6 +169,7 @@ impl Serialize for Record<'_> {
             system: System::from(&snapshot.system),
             accounting: is_read(&snapshot.accounting).then(|| snapshot.accounting.to_json()),
             oom_kills: snapshot.oom_kills.iter().map(Field::to_json).collect(),
+            exits: (!snapshot.exits.is_unread()).then(|| (&*snapshot.exits).into()),
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
                 .collect(),

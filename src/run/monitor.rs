@@ -27,6 +27,7 @@ use anyhow::Context as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
+use tokio::runtime::Runtime;
 
 pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
@@ -39,9 +40,11 @@ use super::black_box::RecordFeed;
 use super::runtime::runtime;
 use super::{process, terminal};
 use crate::act;
+use crate::alert::AlertEvent;
+use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
-use crate::engine::Engine;
-use crate::model::FleetStatus;
+use crate::engine::{Engine, State};
+use crate::model::{FleetStatus, Snapshot};
 use crate::recorder::Recorder;
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::tui::app::App;
@@ -156,18 +159,10 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // A message shows as many of them as fit. The list of alerts shows all.
         tell(&send, Event::Failed(config.warnings.join("; ")));
     }
-    let mut box_feed = setup.black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
-    let box_state = box_feed.as_ref().map(RecordFeed::state);
-    let mut notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
-        if let Some(feed) = &mut box_feed {
-            feed.push(snapshot, alerts);
-        }
-        notify(snapshot, alerts);
-    };
-    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)
-        .context("cannot start the engine")?;
-    box_state.inspect(|shared| drop(shared.set(engine.shared())));
+    // What the black box holds beside what the screen needs.
+    let recorded = setup.black_box.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
+    let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
+    let engine = start_engine(state, &handle, &runtime, setup.black_box, notify).context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
     let stop_keeping = keeper
@@ -204,6 +199,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         redraw: false,
         notifiers,
         is_light: None,
+        recorded,
         replay: None,
     };
     if let Some(opened) = setup.replay {
@@ -218,6 +214,27 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // Do not wait for reads of /proc or of the terminal, which may be stuck for ever. Signals are handled up to here.
     runtime.shutdown_background();
     end.context("cannot draw")
+}
+
+/// Starts the engine, whose snapshots and alerts go to the black box, and then to `notify`.
+fn start_engine(
+    state: State,
+    handle: &Handle,
+    runtime: &Runtime,
+    black_box: Option<Recorder>,
+    mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
+) -> io::Result<Engine> {
+    let mut box_feed = black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
+    let box_state = box_feed.as_ref().map(RecordFeed::state);
+    let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
+        if let Some(feed) = &mut box_feed {
+            feed.push(snapshot, alerts);
+        }
+        notify(snapshot, alerts);
+    };
+    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)?;
+    box_state.inspect(|shared| drop(shared.set(engine.shared())));
+    Ok(engine)
 }
 
 /// Sends an event to the main thread. Drops it if the queue is full.
@@ -257,6 +274,8 @@ struct Screen {
     notifiers: Notifiers,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
+    /// What the black box needs.
+    recorded: Needs,
     /// The recording that is shown. The engine of this machine goes on behind it.
     replay: Option<Replay>,
 }
@@ -346,7 +365,8 @@ impl Screen {
                 Vec::new()
             });
             // The sampler behind a recording goes on as before.
-            if let Some(wanted) = wanted.filter(|_| self.replay.is_none()) {
+            if let Some(mut wanted) = wanted.filter(|_| self.replay.is_none()) {
+                wanted.needs = wanted.needs.and(self.recorded);
                 self.sampler.want(wanted);
             }
         })?;

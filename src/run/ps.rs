@@ -308,7 +308,10 @@ impl<'a> Plan<'a> {
         let mut scanner = Scanner::new(&self.sampling);
         let is_table = self.args.format.is_table();
         let whole = if is_table { Needs::NOTHING } else { Needs::ACCOUNT };
-        scanner.set_needs(self.needs.and(whole));
+        // A single snapshot has no interval.
+        let is_stream = self.every.is_some() && self.args.format == Format::Ndjson;
+        let exits = if is_stream { Needs::EXITS } else { Needs::NOTHING };
+        scanner.set_needs(self.needs.and(whole).and(exits));
         scanner
     }
 

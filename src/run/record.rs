@@ -1,5 +1,6 @@
 //! `zmtop record`: writes snapshots to a recording until a signal ends it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::engine::{Engine, State};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::record::GroupWriter;
+use crate::record::anonymize::Anonymizer;
 use crate::recorder::{Folder, Options, Place, Recorder, Status};
 use crate::sampler;
 use crate::source::{At, Recording, Source, span};
@@ -91,6 +93,10 @@ pub struct CutArgs {
         allow_hyphen_values = true
     )]
     pub until: Option<String>,
+    /// Replace the names of hosts, users, programs, files, cgroups and containers, and command lines; the same name always by the
+    /// same one
+    #[arg(long)]
+    pub anonymize: bool,
 }
 
 /// Records until a signal ends it.
@@ -173,7 +179,10 @@ fn configure(args: &RecordArgs, env: &Env) -> Result<Settings, UsageError> {
 
 /// Returns the data that a recording holds in addition to what every snapshot has.
 fn needs() -> Needs {
-    Needs::CGROUP_FIGURES.and(Needs::CGROUP_DETAILS)
+    Needs::CGROUP_FIGURES
+        .and(Needs::CGROUP_DETAILS)
+        .and(Needs::EXITS)
+        .and(Needs::PEAK)
 }
 
 fn start(to: &Path, args: &RecordArgs, settings: &Settings) -> Result<Recorder, Failure> {
@@ -307,6 +316,8 @@ fn cut(args: &CutArgs) -> Result<Exit, Failure> {
     let not_written = |error: io::Error| Failure::Unwritten(format!("{shown}: {error}"));
     let source = Source::open_at(&args.file, from).map_err(|error| error.to_string())?;
     let mut writer = crate::recorder::Writer::new(Options::plain(place)).map_err(not_written)?;
+    // A seed that nobody knows, so that nobody can try names.
+    let mut anonymizer = args.anonymize.then(|| Anonymizer::new(RandomState::new().hash_one(0)));
     let incidents = Recording::open(&args.file).map_err(|error| error.to_string())?;
     let mut incidents = incidents
         .incidents()
@@ -319,7 +330,14 @@ fn cut(args: &CutArgs) -> Result<Exit, Failure> {
             Ok(snapshot) if snapshot.time > until => break,
             Ok(snapshot) => {
                 let of_it = std::iter::from_fn(|| incidents.next_if(|incident| incident.at() <= snapshot.time));
-                writer.record(&snapshot, &of_it.cloned().collect::<Vec<_>>());
+                let mut of_it: Vec<_> = of_it.cloned().collect();
+                let mut snapshot = snapshot;
+                if let Some(anonymizer) = &mut anonymizer {
+                    anonymizer.apply(Arc::make_mut(&mut snapshot));
+                    // Their texts have names.
+                    of_it.iter_mut().for_each(|incident| incident.text.clear());
+                }
+                writer.record(&snapshot, &of_it);
             }
             Err(fault) => complain(&fault.to_string()),
         }

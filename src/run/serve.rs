@@ -18,14 +18,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
+use super::black_box::{self, RecordFeed};
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
+use crate::columns::Needs;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig};
+use crate::recorder::Recorder;
 use crate::sampler;
 use crate::serve::access::{self, Access};
 use crate::serve::http::{self, Server};
@@ -77,12 +80,21 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));
     let handle = sampler::spawn(options, sampling.handle());
-    handle.wanted.send_modify(|wanted| wanted.needs = Exporter::needs(by));
     let config = settings.history_config(settings.ui.delta);
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
-    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval).map_err(failed)?;
+    let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
+    let recorder = is_machine
+        .then(|| black_box::start(&settings.record, env))
+        .unwrap_or(Ok(None));
+    let recorder = recorder.unwrap_or_else(|why| {
+        complain(&format!("no black box: {why}"));
+        None
+    });
+    let needs = Exporter::needs(by).and(recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
+    handle.wanted.send_modify(|wanted| wanted.needs = needs);
+    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, recorder).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),
@@ -149,17 +161,29 @@ fn start(
     runtime: &runtime::Handle,
     exporter: Arc<Mutex<Exporter>>,
     interval: Duration,
+    recorder: Option<Recorder>,
 ) -> io::Result<(Engine, Arc<Page>)> {
+    let mut feed = recorder.map(|recorder| RecordFeed::new(Arc::new(recorder)));
+    let recorded = feed.as_ref().map(RecordFeed::state);
     let counted = Arc::clone(&exporter);
     // The page needs the engine, and the engine reports each snapshot to the page.
     let reported = Arc::new(OnceLock::<Arc<Page>>::new());
     let page = Arc::clone(&reported);
-    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.clone(), move |snapshot, _| {
-        lock(&counted).push(snapshot);
-        if let Some(page) = page.get() {
-            page.renew();
-        }
-    })?;
+    let engine = Engine::spawn(
+        state,
+        handle.snapshots.clone(),
+        runtime.clone(),
+        move |snapshot, alerts| {
+            lock(&counted).push(snapshot);
+            if let Some(feed) = &mut feed {
+                feed.push(snapshot, alerts);
+            }
+            if let Some(page) = page.get() {
+                page.renew();
+            }
+        },
+    )?;
+    recorded.inspect(|shared| drop(shared.set(engine.shared())));
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
     let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))

@@ -137,6 +137,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         oom_kills: kills::read_recent(&roots).into(),
         oom_counts: OomCounts::default(),
         killers: Arc::default(),
+        exits: Arc::default(),
         processes: Ok(rows),
         changes: None,
         cgroups: Arc::default(),

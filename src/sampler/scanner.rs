@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod close_looks;
+mod exits;
 mod job;
 mod killers;
 mod machine;
@@ -13,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use cgroups::Cgroups;
 use close_looks::CloseLooks;
+use exits::Turnover;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
 use killers::Killers;
 use machine::{Accounting, Inspector, KernelReader, OomWatch, SystemFiles};
@@ -23,7 +25,7 @@ use super::policy::births::{Births, Listing, Signs, may_be_reused};
 use super::policy::plan::Planner;
 use super::reading::Context;
 use super::reading::counters::CounterReader;
-use super::reading::glance::signs;
+use super::reading::glance::{Extras, signs};
 use super::reading::pool::Scope;
 use super::reading::target::OpenFiles;
 use super::reading::walk::{WalkRequest, WalkResult};
@@ -56,6 +58,7 @@ pub struct Scanner {
     kernel: KernelReader,
     oom: OomWatch,
     killers: Killers,
+    turnover: Turnover,
     is_listing: bool,
     /// The lists that were not processed yet, each with the last allocated pid before it and at its time.
     lists: Vec<(PidList, Option<(u64, u64)>)>,
@@ -113,6 +116,7 @@ impl Scanner {
             kernel: KernelReader::default(),
             oom: OomWatch::default(),
             killers: Killers::default(),
+            turnover: Turnover::new(options),
             is_listing: false,
             lists: Vec::new(),
             list_fault: Some(Missing::Pending),
@@ -140,7 +144,10 @@ impl Scanner {
 
     /// Sets the data to read besides the memory of every process. Each cgroup is read at most once a second.
     pub fn set_needs(&mut self, needs: Needs) {
-        self.table.oom_score = needs.contains(Needs::OOM_SCORE);
+        self.table.extras = Extras {
+            oom_score: needs.contains(Needs::OOM_SCORE),
+            peak: needs.contains(Needs::PEAK),
+        };
         self.cgroups.set(
             needs.contains(Needs::CGROUP_FIGURES),
             needs.contains(Needs::CGROUP_DETAILS),
@@ -150,6 +157,7 @@ impl Scanner {
         self.kernel.sites.show(needs.contains(Needs::SITES));
         self.table.set_held(needs.contains(Needs::HELD));
         self.mapped.show(needs.contains(Needs::MAPPED));
+        self.turnover.show(needs.contains(Needs::EXITS));
     }
 
     pub fn set_focus(&mut self, ids: Vec<Identity>) {
@@ -346,6 +354,10 @@ impl Scanner {
         self.table.divide_held();
         self.find_sent();
         let (rows, changes) = self.table.rows(&running);
+        let time = SystemTime::now();
+        let exits = self
+            .turnover
+            .take(self.table.published(), &rows, self.births.last, (time, now));
         let (processes, changes) = match self.list_fault {
             None => (Ok(rows), changes),
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
@@ -357,7 +369,7 @@ impl Scanner {
             _ => Arc::default(),
         };
         let snapshot = Arc::new(Snapshot {
-            time: SystemTime::now(),
+            time,
             monotonic: now,
             tick: self.tick,
             host: Arc::clone(&self.system.machine.host),
@@ -383,6 +395,7 @@ impl Scanner {
             oom_kills: Arc::clone(&self.oom.kills),
             oom_counts: self.oom.counts,
             killers: Arc::clone(&self.killers.states),
+            exits: Arc::new(exits),
             processes,
             changes,
             cgroups: self.cgroups.publish(&running),

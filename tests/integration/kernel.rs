@@ -7,6 +7,7 @@ pub(crate) mod cgroup;
 pub(crate) mod child;
 mod denied;
 mod estimate;
+mod exits;
 mod facts;
 mod first_thread;
 mod held;

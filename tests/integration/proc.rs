@@ -16,6 +16,7 @@ mod smaps;
 mod stat;
 mod statm;
 mod system;
+pub(crate) mod taskstats;
 
 use proptest::prelude::*;
 use zmtop::proc::system::{Machine, SystemFile};

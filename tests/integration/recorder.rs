@@ -17,7 +17,6 @@ use zmtop::record::{Incident, IncidentKind};
 use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
-use crate::support::long;
 use crate::support::rows::{process, snapshot};
 
 /// Midday of a day in 2026.

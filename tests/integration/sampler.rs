@@ -7,6 +7,7 @@ mod changes;
 mod close_looks;
 mod containers;
 mod estimate;
+mod exits;
 mod facts;
 pub(crate) mod held;
 mod kernel_tables;

@@ -24,6 +24,13 @@ pub(crate) struct GlanceRequest {
     pub(crate) holds: bool,
 }
 
+/// Figures to read with each glance, because they are shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extras {
+    pub(crate) oom_score: bool,
+    pub(crate) peak: bool,
+}
+
 pub(crate) struct GlanceResult {
     pub(crate) pid: u32,
     pub(crate) serial: u64,
@@ -41,11 +48,12 @@ pub(crate) struct Glance {
     /// The comm, if it has changed.
     pub(crate) comm: Option<Box<[u8]>>,
     pub(crate) oom_score: Reading<u32>,
+    pub(crate) peak: Reading<u64>,
     pub(crate) counters: Counters,
 }
 
 /// Reads `stat` through the files held open, if they still belong to the process. Otherwise opens it anew.
-pub(crate) fn glance(request: &GlanceRequest, oom_score: bool, context: &Context, buf: &mut [u8]) -> GlanceResult {
+pub(crate) fn glance(request: &GlanceRequest, extras: Extras, context: &Context, buf: &mut [u8]) -> GlanceResult {
     let (proc, open_files) = (context.roots.proc.as_path(), &context.open_files);
     // If descriptors were scarce before, open the files now that there is room.
     let is_kept = |target: &&Target| target.holds_any() || !request.holds || !open_files.has_room();
@@ -57,10 +65,10 @@ pub(crate) fn glance(request: &GlanceRequest, oom_score: bool, context: &Context
         Err(files::reason(errno))
     };
     let (target, glance) = match known.map(|target| (target, target.stat(proc, buf))) {
-        Some((target, Ok(len))) => (None, finish(len, target, request, oom_score, context, buf)),
+        Some((target, Ok(len))) => (None, finish(len, target, request, extras, context, buf)),
         None | Some((_, Err(Errno::SRCH | Errno::NOENT))) => {
             match Target::new(request.pid, proc, open_files, request.holds, buf) {
-                Ok((target, len)) => match finish(len, &target, request, oom_score, context, buf) {
+                Ok((target, len)) => match finish(len, &target, request, extras, context, buf) {
                     // The directory is useless if only `stat` is read.
                     Ok(glance) if glance.stat.is_kernel_thread() => (Some(target.without_dir()), Ok(glance)),
                     Ok(glance) => (Some(target), Ok(glance)),
@@ -84,7 +92,7 @@ fn finish(
     len: usize,
     target: &Target,
     request: &GlanceRequest,
-    oom_score: bool,
+    extras: Extras,
     context: &Context,
     buf: &mut [u8],
 ) -> Reading<Glance> {
@@ -99,13 +107,23 @@ fn finish(
         digest,
         comm: (digest != request.comm).then(|| parsed.comm.into()),
         oom_score: Err(Missing::Pending),
+        peak: Err(Missing::Pending),
         counters: Counters::new(&parsed.stat),
     };
     if let Some(known) = &request.known {
         let counters = &mut glance.counters;
         context.counters.complete(counters, known, target, proc, buf);
     }
-    if oom_score {
+    if extras.peak {
+        glance.peak = match glance.stat.lacks_memory() {
+            Some(why) => Err(why),
+            None => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
+                Ok(len) => pid::peak(&buf[..len]),
+                Err(e) => Err(absent(e, target, proc)),
+            },
+        };
+    }
+    if extras.oom_score {
         let mut buf = [0; 32];
         glance.oom_score = target
             .open(proc, b"oom_score")

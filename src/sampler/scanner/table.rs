@@ -27,7 +27,7 @@ use crate::sampler::policy::plan::Purpose;
 use crate::sampler::policy::rotation::Rotation;
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::counters::SwapUse;
-use crate::sampler::reading::glance::{Glance, GlanceResult};
+use crate::sampler::reading::glance::{Extras, Glance, GlanceResult};
 use crate::sampler::reading::pool::Priority;
 use crate::sampler::reading::target::Target;
 use crate::sampler::reading::walk::{WalkRequest, WalkResult};
@@ -65,8 +65,7 @@ pub(super) struct Table {
     held: HeldReads,
     pub(super) swap_use: SwapUse,
     pub(super) focus: HashSet<Identity>,
-    /// Read `oom_score` with each glance.
-    pub(super) oom_score: bool,
+    pub(super) extras: Extras,
     /// The CPU time of processes can be read, so it is known which ones ran. Otherwise all are glanced at.
     has_clocks: bool,
     /// The tree is procfs, where only the command line can block a reader.
@@ -280,6 +279,7 @@ struct Process {
     /// Its counters and its last walk, from which `walk` is estimated.
     estimates: Tracker,
     oom_score: Reading<u32>,
+    peak: Reading<u64>,
     /// The bound on the error due to its own changes since the last walk, or the reason why there are no figures.
     own_error: Reading<u64>,
     /// The figures, if they differ from the anchor's. For most processes they do not.
@@ -340,6 +340,7 @@ impl Process {
             stat: glance.stat,
             estimates: Tracker::new(Counters::new(&glance.stat)),
             oom_score: glance.oom_score,
+            peak: glance.peak,
             own_error: Err(Missing::Pending),
             figures: None,
             is_walking: false,
@@ -381,7 +382,7 @@ impl Process {
         if let Some(target) = target {
             self.target = target;
         }
-        self.oom_score = glance.oom_score;
+        (self.oom_score, self.peak) = (glance.oom_score, glance.peak);
         let is_hidden = glance.stat.image == 0;
         if !is_hidden && self.image != 0 && glance.stat.image != self.image {
             self.own_error = Err(Missing::Pending);

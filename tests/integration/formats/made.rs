@@ -13,8 +13,8 @@ use zmtop::model::cgroup::Count;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::{
-    CgroupFigures, Container, ContainerNames, Counted, Facts, Held, HeldKind, HeldObject, Identity, Memory, Missing,
-    ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
+    CgroupFigures, Container, ContainerNames, Counted, Exit, Exits, Facts, Held, HeldKind, HeldObject, Identity,
+    Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
 
 /// Names that anyone could have chosen.
@@ -65,6 +65,43 @@ fn cgroup() -> CgroupFigures {
     }
 }
 
+/// A process that no snapshot saw, and one that a signal ended, of a kernel that does not count processes.
+fn exits(time: SystemTime) -> Exits {
+    let short = Exit {
+        pid: 31,
+        starttime: None,
+        ppid: 27,
+        parent: Some((*b"w\xff\x1b").into()),
+        uid: 1000,
+        comm: (*b"cc1\x1b[31m\xfe").into(),
+        cgroup: None,
+        time: time - Duration::from_millis(1200),
+        lifetime: Duration::from_millis(300),
+        peak: 1 << 30,
+        is_fork: false,
+        code: Some(7),
+        signal: None,
+    };
+    let killed = Exit {
+        pid: 32,
+        starttime: Some(320),
+        ppid: 1,
+        parent: None,
+        cgroup: Some((*b"/init.scope").into()),
+        is_fork: true,
+        code: None,
+        signal: Some(9),
+        peak: 20 << 20,
+        ..short.clone()
+    };
+    Exits {
+        ended: Err(Missing::Unsupported),
+        started: Ok(44),
+        lost: 3,
+        list: vec![short, killed],
+    }
+}
+
 /// A snapshot with one of everything: for a picture.
 pub(crate) fn small() -> Snapshot {
     let init = with_facts(process(1, 0, "/sbin/init"), |f| {
@@ -78,6 +115,7 @@ pub(crate) fn small() -> Snapshot {
     });
     worker.shares_mm = Some(Identity { pid: 999, starttime: 0 });
     worker.oom_score = Ok(667);
+    worker.peak = Ok(64 << 20);
     let object = |kind, name: &[u8], bytes, vram, holders| HeldObject {
         kind,
         name: name.into(),
@@ -146,6 +184,7 @@ pub(crate) fn small() -> Snapshot {
     };
     made.accounting = Arc::new(system_account::inputs());
     made.oom_kills = system_account::kills(made.time);
+    made.exits = Arc::new(exits(made.time));
     made.cgroups = Arc::new([(Arc::from(&b"/init.scope"[..]), cgroup())].into());
     let id = made.rows()[0].id;
     made.jvms = Arc::new([(id, Ok(HEAP))].into());
@@ -334,12 +373,12 @@ fn sample() -> BoxedStrategy<ProcessSample> {
         any::<u32>(),
         any::<bool>(),
         reading(any::<u32>()),
-        reading(any::<u64>()),
+        (reading(any::<u64>()), reading(any::<u64>())),
         any::<(Option<u32>, Option<u32>)>(),
     );
     (1..999_u32, any::<u64>(), stat, facts(), walk, rest)
         .prop_map(
-            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, data, (anon, swap)))| ProcessSample {
+            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, (data, peak), (anon, swap)))| ProcessSample {
                 id: Identity { pid, starttime },
                 exec,
                 stat,
@@ -348,6 +387,7 @@ fn sample() -> BoxedStrategy<ProcessSample> {
                 data,
                 stale,
                 oom_score,
+                peak,
                 shares_mm: None,
                 counted: Counted::new(
                     anon.map(|kib| u64::from(kib) << 10),
@@ -397,6 +437,38 @@ fn system() -> BoxedStrategy<SystemSample> {
         .boxed()
 }
 
+fn any_exits() -> BoxedStrategy<Exits> {
+    let names = (bytes(), proptest::option::of(bytes()), proptest::option::of(bytes()));
+    let ids = any::<(u32, Option<u64>, u32, u32)>();
+    let end = any::<(bool, Option<u32>, Option<u32>)>();
+    let one = (ids, names, 0..99_999_u64, any::<u64>(), end).prop_map(
+        |((pid, starttime, ppid, uid), (comm, parent, cgroup), time, peak, (is_fork, code, signal))| Exit {
+            pid,
+            starttime,
+            ppid,
+            parent: parent.map(Into::into),
+            uid,
+            comm: comm.into(),
+            cgroup: cgroup.map(Into::into),
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(time * 1001),
+            lifetime: Duration::from_micros(time * 7),
+            peak,
+            is_fork,
+            code,
+            signal,
+        },
+    );
+    let counts = (reading(any::<u64>()), reading(any::<u64>()), any::<u64>());
+    (counts, proptest::collection::vec(one, 0..3))
+        .prop_map(|((ended, started, lost), list)| Exits {
+            ended,
+            started,
+            lost,
+            list,
+        })
+        .boxed()
+}
+
 /// Snapshots of anything.
 pub(crate) fn any_snapshot() -> BoxedStrategy<Snapshot> {
     let rows = reading(proptest::collection::vec(sample(), 0..6));
@@ -406,25 +478,29 @@ pub(crate) fn any_snapshot() -> BoxedStrategy<Snapshot> {
         cpu: Duration::from_micros(cpu),
         rss,
     }));
-    (rows, clock, shared(), reading("[0-9a-f-]{0,36}"), own, system())
-        .prop_map(|(rows, (time, monotonic), host, boot_id, own, system)| Snapshot {
-            time: SystemTime::UNIX_EPOCH + Duration::from_millis(time * 1001),
-            monotonic: Duration::from_micros(monotonic),
-            host,
-            boot_id: boot_id.map(Into::into),
-            own,
-            system,
-            processes: rows.map(|mut rows| {
-                rows.sort_by_key(|row| row.id);
-                rows.dedup_by_key(|row| row.id);
-                let first = rows.first().map(|row| row.id);
-                for row in rows.iter_mut().skip(1).step_by(2) {
-                    row.shares_mm = first;
-                }
-                rows
-            }),
-            ..snapshot(Duration::ZERO, Vec::new())
-        })
+    let boot_id = reading("[0-9a-f-]{0,36}");
+    (rows, clock, shared(), boot_id, own, system(), any_exits())
+        .prop_map(
+            |(rows, (time, monotonic), host, boot_id, own, system, exits)| Snapshot {
+                exits: Arc::new(exits),
+                time: SystemTime::UNIX_EPOCH + Duration::from_millis(time * 1001),
+                monotonic: Duration::from_micros(monotonic),
+                host,
+                boot_id: boot_id.map(Into::into),
+                own,
+                system,
+                processes: rows.map(|mut rows| {
+                    rows.sort_by_key(|row| row.id);
+                    rows.dedup_by_key(|row| row.id);
+                    let first = rows.first().map(|row| row.id);
+                    for row in rows.iter_mut().skip(1).step_by(2) {
+                        row.shares_mm = first;
+                    }
+                    rows
+                }),
+                ..snapshot(Duration::ZERO, Vec::new())
+            },
+        )
         .boxed()
 }
 

@@ -30,7 +30,7 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(told(a), told(b));
     assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
     assert_eq!((&a.accounting, &a.oom_kills), (&b.accounting, &b.oom_kills));
-    assert_eq!(a.cgroups, b.cgroups);
+    assert_eq!((&a.cgroups, &a.exits), (&b.cgroups, &b.exits));
     assert_eq!((&a.jvms, &a.address_limits), (&b.jvms, &b.address_limits));
     assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
     assert_eq!((a.time, a.monotonic), (b.time, b.monotonic));
@@ -42,7 +42,10 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
             (a.id, a.exec, a.stale, a.shares_mm),
             (b.id, b.exec, b.stale, b.shares_mm)
         );
-        assert_eq!((a.walk, a.stat, a.oom_score), (b.walk, b.stat, b.oom_score));
+        assert_eq!(
+            (a.walk, a.stat, a.oom_score, a.peak),
+            (b.walk, b.stat, b.oom_score, b.peak)
+        );
         assert_eq!(a.held, b.held);
     }
 }

@@ -92,3 +92,38 @@ fn a_user_with_the_right_capability_reads_all_of_it() {
     }
     quit(&mut pty);
 }
+
+#[test]
+fn records_of_exits_need_the_right_capability() {
+    if !root() || !have("setpriv") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = dir.path().join("zmtop");
+    crate::support::copy_program(ZMTOP, &program);
+    let last_exits = |rights: &[&str]| {
+        let mut zmtop = Command::new("setpriv");
+        zmtop.args(NOBODY).args(rights).arg(&program).env("HOME", dir.path());
+        let stream = ["ps", "--every", "200ms", "--count", "4", "--format", "ndjson"];
+        let output = zmtop.args(stream).output().unwrap();
+        let last = output
+            .stdout
+            .split(|b| *b == b'\n')
+            .rfind(|line| !line.is_empty())?
+            .to_vec();
+        let snapshot: serde_json::Value = serde_json::from_slice(&last).unwrap();
+        Some(snapshot["exits"].clone())
+    };
+    let exits = last_exits(&[]).unwrap();
+    if exits["unread"] == "not visible from here" {
+        return skip("the records of exits come only outside of containers");
+    }
+    assert_eq!(exits["unread"], "permission denied", "{exits}");
+    assert!(exits["started"].is_u64() && exits.get("list").is_none(), "{exits}");
+    let exits = last_exits(&["--inh-caps=+net_admin", "--ambient-caps=+net_admin"]);
+    let Some(exits) = exits.filter(|exits| exits["unread"] != "not offered by this kernel") else {
+        return skip("no net_admin can be granted, or the kernel has no CONFIG_TASKSTATS");
+    };
+    assert!(exits["ended"].is_u64(), "{exits}");
+}

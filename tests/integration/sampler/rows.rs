@@ -125,6 +125,21 @@ fn oom_score_is_read_only_when_asked_for() {
 }
 
 #[test]
+fn the_peak_is_read_only_when_asked_for() {
+    let tree = ProcTree::new();
+    tree.process(7).write();
+    tree.process(8).kernel_thread().write();
+    let status = fs::read_to_string(tree.file(7, "status")).unwrap();
+    fs::write(tree.file(7, "status"), format!("VmHWM:\t    5000 kB\n{status}")).unwrap();
+    let mut scanner = Scanner::new(&tree.options());
+    assert_eq!(row(&block_on(scanner.full()), 7).peak, Err(Missing::Pending));
+    scanner.set_needs(Needs::PEAK);
+    let snapshot = block_on(scanner.full());
+    assert_eq!(row(&snapshot, 7).peak, Ok(5000 * KB));
+    assert_eq!(row(&snapshot, 8).peak, Err(Missing::KernelThread));
+}
+
+#[test]
 fn without_a_rollup_smaps_is_summed() {
     let tree = ProcTree::new();
     let process = tree.process(7).pss_kb(300).swap_kb(8);

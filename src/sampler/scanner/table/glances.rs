@@ -12,7 +12,7 @@ use crate::proc::system::PageEvents;
 use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
 use crate::sampler::policy::rotation::part;
 use crate::sampler::reading::counters::KnownCounters;
-use crate::sampler::reading::glance::{GlanceRequest, glance};
+use crate::sampler::reading::glance::{Extras, GlanceRequest, glance};
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
@@ -107,9 +107,7 @@ impl Table {
         });
         // Only a forged tree can block a glance.
         let batch = if self.is_procfs { BATCH } else { 1 };
-        batches(requests, batch)
-            .map(|of| glance_job(of, self.oom_score))
-            .collect()
+        batches(requests, batch).map(|of| glance_job(of, self.extras)).collect()
     }
 
     /// Reads the clocks of new processes for the first time.
@@ -257,13 +255,13 @@ impl Table {
     }
 }
 
-/// Returns the job to glance at some processes, and to read `oom_score` too if wanted.
-fn glance_job(of: Vec<GlanceRequest>, oom_score: bool) -> Job {
+/// Returns the job to glance at some processes.
+fn glance_job(of: Vec<GlanceRequest>, extras: Extras) -> Job {
     job(
         JobKey::Glances(of[0].serial),
         4 * of.len() as u64,
         move |context, reader| {
-            let glances = of.iter().map(|one| glance(one, oom_score, context, reader.buf));
+            let glances = of.iter().map(|one| glance(one, extras, context, reader.buf));
             glances.collect::<Vec<_>>()
         },
         |scanner, glances| {

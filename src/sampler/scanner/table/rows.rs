@@ -240,6 +240,7 @@ impl Process {
         (
             self.stat,
             self.oom_score,
+            self.peak,
             self.walk(),
             self.data(),
             self.counted(),
@@ -274,6 +275,7 @@ impl Process {
             data: self.data().map(NonZero::get).ok_or(Missing::Pending),
             stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
+            peak: self.peak,
             shares_mm: None,
             counted: self.counted(),
             held: self.held.as_ref().map(|held| held.shown(self.serial, running)),

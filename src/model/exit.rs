@@ -1,0 +1,78 @@
+//! Processes that ended between two snapshots.
+
+use std::time::{Duration, SystemTime};
+
+use super::reading::{Missing, Reading};
+
+/// The processes that started and ended since the previous snapshot, on the whole machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exits {
+    /// Ended processes. Unknown before Linux 5.19, whose records do not distinguish processes from threads.
+    pub ended: Reading<u64>,
+    /// Started processes and threads: the pids that the kernel allocated.
+    pub started: Reading<u64>,
+    /// Records of ended processes and threads that were lost, because the kernel's buffer was full.
+    pub lost: u64,
+    /// The ended processes whose peak was at least [`Exit::LEAST`], the highest first, at most [`Exit::MOST`]. Empty if
+    /// `ended` says why they cannot be seen.
+    pub list: Vec<Exit>,
+}
+
+impl Exits {
+    pub const fn missing(why: Missing) -> Self {
+        Self {
+            ended: Err(why),
+            started: Err(why),
+            lost: 0,
+            list: Vec::new(),
+        }
+    }
+
+    /// Returns true if nothing was asked for.
+    pub fn is_unread(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Exits {
+    fn default() -> Self {
+        Self::missing(Missing::Pending)
+    }
+}
+
+/// A process that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    pub pid: u32,
+    /// Its start time, if an earlier snapshot has it. See [`Identity`](super::Identity).
+    pub starttime: Option<u64>,
+    /// Its parent when it ended.
+    pub ppid: u32,
+    /// The parent's short name, raw, if a snapshot has it.
+    pub parent: Option<Box<[u8]>>,
+    /// Its real user.
+    pub uid: u32,
+    /// Its short name, raw.
+    pub comm: Box<[u8]>,
+    /// Its cgroup, raw, if an earlier snapshot has it; or else its parent's.
+    pub cgroup: Option<Box<[u8]>>,
+    /// When it ended, to 0.1 s.
+    pub time: SystemTime,
+    /// Time from its start to its end.
+    pub lifetime: Duration,
+    /// The highest RSS that it ever had, in bytes. It includes shared pages.
+    pub peak: u64,
+    /// It never ran a program of its own (`fork` without `exec`), so `peak` includes pages that it shared with its parent.
+    pub is_fork: bool,
+    /// Its exit code; `None` if a signal ended it, or if unknown.
+    pub code: Option<u32>,
+    /// The signal that ended it.
+    pub signal: Option<u32>,
+}
+
+impl Exit {
+    /// The lowest peak in the list, in bytes.
+    pub const LEAST: u64 = 16 << 20;
+    /// Maximum number of processes in the list of one snapshot.
+    pub const MOST: usize = 64;
+}
