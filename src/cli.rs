@@ -29,6 +29,7 @@ pub use crate::run::live::MonitorArgs;
 pub use crate::run::maps::MapsArgs;
 pub use crate::run::ps::PsArgs;
 pub use crate::run::record::RecordArgs;
+pub use crate::run::replay::ReplayArgs;
 pub use crate::run::why::WhyArgs;
 use crate::text;
 
@@ -65,6 +66,8 @@ pub enum Command {
     Leaks(Box<LeaksArgs>),
     /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
     Record(Box<RecordArgs>),
+    /// Show the past in the monitor: play a recording, pause, step, go to any time
+    Replay(Box<ReplayArgs>),
     /// Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit
     Limits(Box<LimitsArgs>),
     /// Explain what happened to memory in a recording: what ran out, what had grown, what was killed

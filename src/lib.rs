@@ -86,6 +86,7 @@
 //!    [`Value`](columns::Value) from the row, and [`columns::cell`](fn@columns::cell) formats it to the column's width.
 //!
 //! `zmtop ps` follows the same path with [`output`] instead of `tui`. A file (`--from`) enters at step 4, through [`source`].
+//! In `zmtop replay`, a [player](run::monitor::replay) pushes the snapshots of a recording into a state in place of the engine.
 //!
 //! # From a key to a cell
 //!

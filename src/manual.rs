@@ -24,5 +24,8 @@ pub mod prometheus {}
 #[doc = include_str!("manual/record.md")]
 pub mod record {}
 
+#[doc = include_str!("manual/replay.md")]
+pub mod replay {}
+
 #[doc = include_str!("manual/serve.md")]
 pub mod serve {}

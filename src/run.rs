@@ -22,6 +22,7 @@ pub mod process;
 mod prove;
 pub mod ps;
 pub mod record;
+pub mod replay;
 mod report;
 mod runtime;
 #[cfg(feature = "network")]
@@ -43,6 +44,7 @@ use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
 use crate::sampler::{Options, Policy};
 use crate::units::Units;
+use live::Instead;
 
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
@@ -63,7 +65,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             command: Some(command), ..
         }) => {
             // Read nothing if the output goes nowhere. The exporter and the fleet's screen do not write to stdout.
-            let writes = !matches!(command, Command::Serve(_) | Command::Fleet(_));
+            let writes = !matches!(command, Command::Serve(_) | Command::Fleet(_) | Command::Replay(_));
             if writes && process::was_closed() {
                 return written(Ok(())).into();
             }
@@ -72,7 +74,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
             Ok(config) => {
                 let (args, place) = (monitor.clone(), env.clone());
-                live::run(&monitor, config, None, Box::new(move || args.configure(&place)), &env)
+                live::run(
+                    &monitor,
+                    config,
+                    Instead::default(),
+                    Box::new(move || args.configure(&place)),
+                    &env,
+                )
             }
             Err(error) => usage(&error).into(),
         },
@@ -87,7 +95,11 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
                 Ok((config, start)) => {
                     let (own, place) = (args.clone(), env.clone());
                     let reload = Box::new(move || own.configure(&place));
-                    live::run(&args.monitor, config, Some(start), reload, env)
+                    let instead = Instead {
+                        fleet: Some(start),
+                        ..Instead::default()
+                    };
+                    live::run(&args.monitor, config, instead, reload, env)
                 }
                 Err(error) => usage(&error).into(),
             };
@@ -97,6 +109,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
             complain("this build has no network support: build it with the feature `network`");
             Ok(Exit::Usage)
         }
+        Command::Replay(args) => return replay::run(args, env),
         Command::Ps(args) => ps::run(args, env),
         Command::Mem(args) => mem::run(args, env),
         Command::Maps(args) => maps::run(args, env),

@@ -76,6 +76,16 @@ impl Source {
         Ok(Self::new(name, frames))
     }
 
+    /// Reads a stream, such as the former standard input. Blocks until it has sent a few bytes.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_stream(stream: File) -> Result<Self, SourceError> {
+        let name = file_name(Path::new("-"));
+        let frames = decompress(Box::new(stream)).map_err(|error| Fault::unreadable(&error).of(&name))?;
+        Ok(Self::new(name, frames))
+    }
+
     /// Opens a file or a directory to read the snapshots from the moment `at` on. A few earlier ones may come first.
     ///
     /// # Errors

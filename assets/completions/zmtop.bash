@@ -55,6 +55,12 @@ _zmtop() {
             zmtop,ps)
                 cmd="zmtop__subcmd__ps"
                 ;;
+            zmtop,record)
+                cmd="zmtop__subcmd__record"
+                ;;
+            zmtop,replay)
+                cmd="zmtop__subcmd__replay"
+                ;;
             zmtop,schema)
                 cmd="zmtop__subcmd__schema"
                 ;;
@@ -148,6 +154,12 @@ _zmtop() {
             zmtop__subcmd__help,ps)
                 cmd="zmtop__subcmd__help__subcmd__ps"
                 ;;
+            zmtop__subcmd__help,record)
+                cmd="zmtop__subcmd__help__subcmd__record"
+                ;;
+            zmtop__subcmd__help,replay)
+                cmd="zmtop__subcmd__help__subcmd__replay"
+                ;;
             zmtop__subcmd__help,schema)
                 cmd="zmtop__subcmd__help__subcmd__schema"
                 ;;
@@ -184,6 +196,9 @@ _zmtop() {
             zmtop__subcmd__help__subcmd__kernel,slab)
                 cmd="zmtop__subcmd__help__subcmd__kernel__subcmd__slab"
                 ;;
+            zmtop__subcmd__help__subcmd__record,cut)
+                cmd="zmtop__subcmd__help__subcmd__record__subcmd__cut"
+                ;;
             zmtop__subcmd__kernel,callers)
                 cmd="zmtop__subcmd__kernel__subcmd__callers"
                 ;;
@@ -208,6 +223,18 @@ _zmtop() {
             zmtop__subcmd__kernel__subcmd__help,slab)
                 cmd="zmtop__subcmd__kernel__subcmd__help__subcmd__slab"
                 ;;
+            zmtop__subcmd__record,cut)
+                cmd="zmtop__subcmd__record__subcmd__cut"
+                ;;
+            zmtop__subcmd__record,help)
+                cmd="zmtop__subcmd__record__subcmd__help"
+                ;;
+            zmtop__subcmd__record__subcmd__help,cut)
+                cmd="zmtop__subcmd__record__subcmd__help__subcmd__cut"
+                ;;
+            zmtop__subcmd__record__subcmd__help,help)
+                cmd="zmtop__subcmd__record__subcmd__help__subcmd__help"
+                ;;
             *)
                 ;;
         esac
@@ -215,7 +242,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks limits serve fleet kernel config schema completions man help"
+            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks record replay limits serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -771,7 +798,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held cache leaks limits serve fleet kernel config schema completions man help"
+            opts="ps mem maps held cache leaks record replay limits serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1093,6 +1120,48 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__ps)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__record)
+            opts="cut"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__record__subcmd__cut)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__replay)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1652,8 +1721,208 @@ _zmtop() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        zmtop__subcmd__record)
+            opts="-h --every --keep --size --on-rotate --cmdline --dry-run --cgroup --config --proc-root --help cut help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-rotate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cmdline)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__record__subcmd__cut)
+            opts="-h --from --to --until --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__record__subcmd__help)
+            opts="cut help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__record__subcmd__help__subcmd__cut)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__record__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__replay)
+            opts="-u -p -r -f -h --at --speed --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --log --config --interval --pick --readonly --proc-root --cgroup --filter --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --speed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --view)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "command user unit container pod cgroup family" -- "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user uid state threads majflt minflt cpu time elapsed oom_score unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    return 0
+                    ;;
+                --columns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "default light mono colorblind dracula nord gruvbox solarized catppuccin monokai ansi ansi-light" -- "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         zmtop__subcmd__schema)
-            opts="-h --config --help zmtop/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-limits/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
+            opts="-h --config --help zmtop/1 zmtop-changes/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-limits/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-alert/1"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

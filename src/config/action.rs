@@ -148,8 +148,22 @@ named! {
         OpenFiles = "open-files",
         /// Removes all tags.
         UntagAll = "untag-all",
-        /// Pauses or resumes sampling.
+        /// Pauses or resumes sampling, or a recording.
         Pause = "pause",
+        /// Shows the next snapshot of a recording.
+        StepForward = "step-forward",
+        /// Shows the previous snapshot of a recording.
+        StepBack = "step-back",
+        /// Goes to the next event of a recording.
+        NextEvent = "next-event",
+        /// Goes to the previous event of a recording.
+        PreviousEvent = "previous-event",
+        /// Plays a recording faster.
+        Faster = "faster",
+        /// Plays a recording slower.
+        Slower = "slower",
+        /// Asks for a time, and goes there: in a recording, or from the live monitor in the black box.
+        Jump = "jump",
         /// Freezes the order of rows. Values are still updated.
         Freeze = "freeze",
         /// Takes a snapshot now.

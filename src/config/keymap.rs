@@ -20,6 +20,8 @@ named! {
     pub enum Context {
         /// The monitor's table.
         Table = "table",
+        /// The monitor's table while a recording is replayed. Keys that are not bound here do what they do in the table.
+        Replay = "replay",
         /// A menu, the column chooser, the help.
         List = "list",
         /// A text input.
@@ -28,11 +30,13 @@ named! {
 }
 
 impl Context {
-    /// Returns the action that must keep a key: without it the user could not leave the context.
-    const fn exit(self) -> Action {
+    /// Returns the action that must keep a key: without it the user could not leave the context. A replay has the keys of the
+    /// table, too.
+    const fn exit(self) -> Option<Action> {
         match self {
-            Self::Table => Action::Quit,
-            Self::List | Self::Input => Action::Cancel,
+            Self::Table => Some(Action::Quit),
+            Self::Replay => None,
+            Self::List | Self::Input => Some(Action::Cancel),
         }
     }
 }
@@ -117,7 +121,7 @@ impl Keymap {
             keymap.rebind(entry);
         }
         for context in Context::ALL {
-            let exit = context.exit();
+            let Some(exit) = context.exit() else { continue };
             if keymap.keys(context, exit).next().is_none() {
                 let what = format!("no key is left for `{}` in {}", exit.id(), context.id());
                 faults.add_whole(what);

@@ -286,6 +286,7 @@ fn keys(page: &mut Roff) {
     page.text([roman("In the monitor, unless keymap.toml binds them otherwise:")]);
     for (context, heading) in [
         (Context::Table, "The table"),
+        (Context::Replay, "A replay, beside the keys of the table"),
         (Context::List, "Menus and the help"),
         (Context::Input, "Text inputs"),
     ] {

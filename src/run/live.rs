@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
+use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
@@ -111,14 +112,15 @@ impl MonitorArgs {
     }
 }
 
-/// Runs the monitor with this configuration, for this machine or a fleet. `reload` reads it again.
-pub(super) fn run(
-    args: &MonitorArgs,
-    mut config: Config,
-    fleet: Option<StartFleet>,
-    reload: Reload,
-    env: &Env,
-) -> ExitCode {
+/// The snapshots to show in place of this machine's.
+#[derive(Default)]
+pub(super) struct Instead {
+    pub(super) fleet: Option<StartFleet>,
+    pub(super) replay: Option<Opened>,
+}
+
+/// Runs the monitor with this configuration, for this machine or for other snapshots. `reload` reads it again.
+pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, reload: Reload, env: &Env) -> ExitCode {
     if args.pick && process::was_closed() {
         return written(Ok(())).into();
     }
@@ -144,7 +146,8 @@ pub(super) fn run(
     // The history of one cgroup is not the machine's.
     let keeps = config.settings.history.keep && options.cgroup.is_none();
     let mut history_file = None;
-    if keeps && fleet.is_none() && options.roots().is_own() {
+    let is_live = instead.fleet.is_none() && instead.replay.is_none();
+    if keeps && is_live && options.roots().is_own() {
         match state::history_file(env) {
             Ok(file) => history_file = Some(file),
             Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
@@ -156,7 +159,7 @@ pub(super) fn run(
         false => Opening::Usual,
     };
     let mut black_box = None;
-    if fleet.is_none() && options.cgroup.is_none() && options.roots().is_own() {
+    if is_live && options.cgroup.is_none() && options.roots().is_own() {
         match super::black_box::start(&config.settings.record, env) {
             Ok(recorder) => black_box = recorder,
             // One reason for both.
@@ -190,8 +193,9 @@ pub(super) fn run(
             options,
             env: env.clone(),
             history_file,
+            fleet: instead.fleet,
+            replay: instead.replay,
             black_box,
-            fleet,
             opening,
             reload,
             view: args.view.clone(),

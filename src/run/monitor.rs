@@ -10,6 +10,7 @@ mod keep;
 mod mappings;
 mod page_cache;
 mod reload;
+pub mod replay;
 mod sequence;
 mod signals;
 mod tracer;
@@ -20,31 +21,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
+use tokio::runtime::Runtime;
 
 pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
 pub(super) use self::reload::Reload;
+use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
 use super::black_box::RecordFeed;
 use super::runtime::runtime;
 use super::{process, terminal};
 use crate::act;
+use crate::alert::AlertEvent;
 use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
-use crate::engine::Engine;
-use crate::model::FleetStatus;
+use crate::engine::{Engine, State};
+use crate::model::{FleetStatus, Snapshot};
 use crate::recorder::Recorder;
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::tui::app::App;
 use crate::tui::event::DIGIT_PAUSE;
+use crate::tui::replay::ReplayCommand;
 use crate::tui::{Effect, Event, Opening, update, view};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +69,8 @@ enum Input {
     Background(bool),
     Stop,
     Continued,
+    /// The black box is open.
+    Visit(io::Result<Replay>),
     End(End),
 }
 
@@ -85,6 +92,8 @@ pub struct Setup {
     pub black_box: Option<Recorder>,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
+    /// A recording to show in place of this machine.
+    pub(super) replay: Option<Opened>,
     pub opening: Opening,
     /// Reads the config again after its files changed.
     pub(super) reload: Reload,
@@ -111,7 +120,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
-    let (handle, feed) = feeds::start(setup.fleet, setup.options, &runtime);
+    let (handle, feed) = feeds::start(setup.fleet, setup.replay.is_some(), setup.options, &runtime);
     let (send, receive) = sync_channel(QUEUE);
     let ended = Arc::new(AtomicBool::new(false));
     {
@@ -140,7 +149,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mut state = App::engine_state(&config.settings);
     let history = config.settings.history_config(config.settings.ui.delta);
     let mut keeper = None;
-    if roots.is_own() && !is_fleet {
+    if roots.is_own() && !is_fleet && setup.replay.is_none() {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
@@ -152,18 +161,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     }
     // What the black box holds beside what the screen needs.
     let recorded = setup.black_box.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
-    let mut box_feed = setup.black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
-    let box_state = box_feed.as_ref().map(RecordFeed::state);
-    let mut notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
-        if let Some(feed) = &mut box_feed {
-            feed.push(snapshot, alerts);
-        }
-        notify(snapshot, alerts);
-    };
-    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)
-        .context("cannot start the engine")?;
-    box_state.inspect(|shared| drop(shared.set(engine.shared())));
+    let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
+    let engine = start_engine(state, &handle, &runtime, setup.black_box, notify).context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
     let stop_keeping = keeper
@@ -179,7 +178,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
         let _ = replies.send(Input::Event(Event::Act(reply)));
     });
-    let screen = Screen {
+    let mut screen = Screen {
         sampler: handle,
         engine,
         taken_in: 0,
@@ -201,7 +200,11 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         notifiers,
         is_light: None,
         recorded,
+        replay: None,
     };
+    if let Some(opened) = setup.replay {
+        screen.replay = Some(Replay::start(opened, screen.ways()).context("cannot start the player")?);
+    }
     let end = screen.run(config, &receive);
     ended.store(true, Ordering::SeqCst);
     terminal::leave();
@@ -211,6 +214,27 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // Do not wait for reads of /proc or of the terminal, which may be stuck for ever. Signals are handled up to here.
     runtime.shutdown_background();
     end.context("cannot draw")
+}
+
+/// Starts the engine, whose snapshots and alerts go to the black box, and then to `notify`.
+fn start_engine(
+    state: State,
+    handle: &Handle,
+    runtime: &Runtime,
+    black_box: Option<Recorder>,
+    mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
+) -> io::Result<Engine> {
+    let mut box_feed = black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
+    let box_state = box_feed.as_ref().map(RecordFeed::state);
+    let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
+        if let Some(feed) = &mut box_feed {
+            feed.push(snapshot, alerts);
+        }
+        notify(snapshot, alerts);
+    };
+    let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)?;
+    box_state.inspect(|shared| drop(shared.set(engine.shared())));
+    Ok(engine)
 }
 
 /// Sends an event to the main thread. Drops it if the queue is full.
@@ -252,6 +276,8 @@ struct Screen {
     is_light: Option<bool>,
     /// What the black box needs.
     recorded: Needs,
+    /// The recording that is shown. The engine of this machine goes on behind it.
+    replay: Option<Replay>,
 }
 
 impl Screen {
@@ -300,7 +326,12 @@ impl Screen {
     /// Lends the engine's state to the app while `f` runs. First passes a new snapshot, if any, to the app. Returns the
     /// effects of that, then the effects of `f`.
     fn with_state(&mut self, app: &mut App, f: impl FnOnce(&mut App) -> Vec<Effect>) -> Vec<Effect> {
-        let mut state = self.engine.state();
+        let shared = match &self.replay {
+            Some(replay) => Arc::clone(&replay.state),
+            None => self.engine.shared(),
+        };
+        app.set_replay(self.replay.as_ref().map(Replay::status));
+        let mut state = shared.lock();
         swap(&mut *state, &mut app.engine);
         let mut effects = Vec::new();
         if app.engine.pushed != self.taken_in {
@@ -333,7 +364,8 @@ impl Screen {
                 view(app, frame);
                 Vec::new()
             });
-            if let Some(mut wanted) = wanted {
+            // The sampler behind a recording goes on as before.
+            if let Some(mut wanted) = wanted.filter(|_| self.replay.is_none()) {
                 wanted.needs = wanted.needs.and(self.recorded);
                 self.sampler.want(wanted);
             }
@@ -378,6 +410,12 @@ impl Screen {
                 self.redraw = true;
                 None
             }
+            Input::Visit(Ok(replay)) => {
+                self.replay = Some(replay);
+                self.taken_in = u64::MAX;
+                None
+            }
+            Input::Visit(Err(error)) => Some(Event::Failed(format!("the black box is not shown: {error}"))),
             Input::End(_) => None,
         };
         Ok(event
@@ -426,8 +464,58 @@ impl Screen {
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.mappings.look(looks, &self.send),
+            Effect::Replay(ReplayCommand::Leave) => {
+                self.replay = None;
+                // The state of now differs from what is shown, whatever its number.
+                self.taken_in = u64::MAX;
+            }
+            Effect::Replay(command) => {
+                if let Some(replay) = &self.replay {
+                    replay.command(command);
+                }
+            }
+            Effect::Visit(at) => self.visit(at),
         }
         Ok(())
+    }
+
+    /// Opens the black box on a thread of its own, since it may be large, to be shown at that time.
+    fn visit(&self, at: SystemTime) {
+        let (env, send, ways) = (self.env.clone(), self.send.clone(), self.ways());
+        let open = move || {
+            let tape =
+                state::blackbox_path(&env).and_then(|path| Tape::open(&[path]).map_err(|error| error.to_string()));
+            let input = match tape {
+                Ok(tape) => {
+                    let opened = Opened {
+                        film: Film::Tape(tape),
+                        name: "the black box".into(),
+                        at: Some(at),
+                        speed: 1,
+                        is_playing: false,
+                        is_visit: true,
+                    };
+                    Input::Visit(Replay::start(opened, ways))
+                }
+                Err(why) => Input::Event(Event::Failed(why)),
+            };
+            let _ = send.send(input);
+        };
+        self.beside("zmtop-past", open);
+    }
+
+    /// Returns the ways of a player to the screen.
+    fn ways(&self) -> Ways {
+        let settings = self.settings.clone();
+        let (notices, waker, send) = (Arc::clone(&self.notices), self.send.clone(), self.send.clone());
+        let say = move |said: Result<String, String>| {
+            tell(&send, said.map_or_else(Event::Failed, Event::Done));
+        };
+        Ways {
+            make: Box::new(move || App::engine_state(&settings)),
+            wake: Box::new(move || notices.wake(&waker)),
+            say: Box::new(say),
+        }
     }
 
     fn act(&self, command: act::Command) {

@@ -190,7 +190,8 @@ impl GiveBack {
     }
 }
 
-fn trim() {
+/// Returns freed memory to the kernel.
+pub(super) fn trim() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "no library offers malloc_trim(3)")]
     // SAFETY: it takes a number, and does not touch memory in use.

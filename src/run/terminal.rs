@@ -22,10 +22,10 @@ static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Alternate screen, bracketed paste, hidden cursor, cleared.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[2J";
-/// Buttons and wheel, in the encoding that works beyond 223 columns.
-const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+/// Buttons, wheel and drags, in the encoding that works beyond 223 columns.
+const MOUSE: &[u8] = b"\x1b[?1002h\x1b[?1006h";
 /// Undoes everything: an open synchronized update, mouse, paste, colours, main screen, cursor.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1002l\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
 
 /// Returns the modes at an address read from [`BEFORE`].
 fn modes_at(address: *const Termios) -> Option<&'static Termios> {
@@ -248,6 +248,14 @@ pub fn redirect_stdout() -> io::Result<File> {
     let before = output()?;
     let terminal = File::options().read(true).write(true).open("/dev/tty")?;
     rustix::stdio::dup2_stdout(&terminal)?;
+    Ok(before)
+}
+
+/// Redirects standard input to the controlling terminal, for the keys. Returns the previous input.
+pub fn redirect_stdin() -> io::Result<File> {
+    let before = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    rustix::stdio::dup2_stdin(&terminal)?;
     Ok(before)
 }
 

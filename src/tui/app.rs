@@ -9,6 +9,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 pub use modal::{Hint, Modal, Response};
 pub use page::{HelpSection, Page, PageKey, PageTable, Pages};
@@ -17,7 +18,7 @@ use crate::act::RequestId;
 use crate::alert::Alerts;
 use crate::columns::{COLUMNS, ColumnId, Row, layout};
 use crate::config::views::View;
-use crate::config::{Action, Config, Settings, UiSettings, alerts};
+use crate::config::{Action, Chord, Config, Context, Settings, UiSettings, alerts};
 use crate::engine;
 use crate::filter::{Filter, FilterError, Schema};
 use crate::group::tree::Forest;
@@ -36,6 +37,7 @@ use crate::tui::chart::Chart;
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::growth::GrowthTracker;
 use crate::tui::layout::{Layout, Parts};
+use crate::tui::replay::ReplayStatus;
 use crate::tui::widgets::{ListState, movement};
 use crate::units::Units;
 
@@ -89,6 +91,15 @@ impl Rows {
     }
 }
 
+/// What is known of the processes of the present alone, or was chosen there.
+#[derive(Debug, Default)]
+struct Aside {
+    marks: Marks,
+    growth: GrowthTracker,
+    coldness: ColdnessTable,
+    tags: HashSet<RowKey>,
+}
+
 pub struct App {
     pub config: Config,
     pub privilege: Privilege,
@@ -104,6 +115,10 @@ pub struct App {
     pub pages: Pages,
     /// The state of the queries to Prometheus; `None` if the rows are of this machine.
     pub fleet: Option<FleetStatus>,
+    /// The player of the recording that is shown; `None` if the rows are of now.
+    pub replay: Option<ReplayStatus>,
+    /// While a recording is shown: what is kept of the present; otherwise empty.
+    aside: Aside,
     /// The popup, dialog or prompt that receives the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
 }
@@ -125,6 +140,8 @@ impl App {
             },
             pages: Pages::default(),
             fleet: None,
+            replay: None,
+            aside: Aside::default(),
             modal: None,
             config,
         };
@@ -162,13 +179,17 @@ impl App {
             } else {
                 self.screen.graph.lines(self.screen.size.1)
             },
+            timeline: self.replay.as_ref().is_some_and(|replay| !replay.is_stream),
         };
         Layout::new(self.screen.size, parts)
     }
 
     /// Returns true if the user may not read the memory of some processes.
     pub const fn hides_memory(&self) -> bool {
-        !self.privilege.root && self.fleet.is_none() && self.rows.coverage.hidden > self.rows.coverage.pending
+        !self.privilege.root
+            && self.fleet.is_none()
+            && self.replay.is_none()
+            && self.rows.coverage.hidden > self.rows.coverage.pending
     }
 
     pub const fn shows_panel(&self) -> bool {
@@ -178,6 +199,33 @@ impl App {
     /// Returns true if the panel is open, even if another page hides it. It shows processes and groups, no mappings.
     const fn has_panel(&self) -> bool {
         self.screen.panel_open && !self.query.shows_mappings()
+    }
+
+    /// Shows how a recording is played, or the present again. What belongs to the processes of the present is kept aside
+    /// meanwhile.
+    pub fn set_replay(&mut self, replay: Option<ReplayStatus>) {
+        if replay.is_some() != self.replay.is_some() {
+            std::mem::swap(&mut self.data.marks, &mut self.aside.marks);
+            std::mem::swap(&mut self.data.growth, &mut self.aside.growth);
+            std::mem::swap(&mut self.data.coldness, &mut self.aside.coldness);
+            std::mem::swap(&mut self.tables.tags, &mut self.aside.tags);
+        }
+        self.replay = replay;
+    }
+
+    /// Returns what a key does where no modal is open.
+    pub fn action_of(&self, key: KeyEvent) -> Option<Action> {
+        let keymap = &self.config.keymap;
+        let of_replay = self.replay.as_ref().and_then(|_| keymap.action(Context::Replay, key));
+        of_replay.or_else(|| keymap.action(Context::Table, key))
+    }
+
+    /// Returns the key to show for an action where no modal is open.
+    pub fn key_of(&self, action: Action) -> Option<&Chord> {
+        let keymap = &self.config.keymap;
+        let of_replay = self.replay.as_ref();
+        let of_replay = of_replay.and_then(|_| keymap.shown_key(Context::Replay, action));
+        of_replay.or_else(|| keymap.shown_key(Context::Table, action))
     }
 
     pub fn panel_process(&self) -> Option<Identity> {
@@ -688,6 +736,8 @@ pub struct Screen {
     /// The name of the saved view that is shown; `None` for that of the config.
     pub view: Option<String>,
     pub message: Option<Message>,
+    /// The button of the mouse went down on the time line of a replay, which it drags.
+    pub seeks: bool,
     /// The message is the greeting of the first start, which some snapshots remove, too.
     pub greets: bool,
 }
@@ -707,6 +757,7 @@ impl Screen {
             held_digit: None,
             view: None,
             message: None,
+            seeks: false,
             greets: false,
         }
     }

@@ -84,6 +84,11 @@ impl Chart {
         }
     }
 
+    /// Returns the time of the cursor on the monotonic clock.
+    pub const fn cursor(&self) -> Option<Duration> {
+        self.cursor
+    }
+
     pub const fn has_cursor(&self) -> bool {
         self.cursor.is_some()
     }

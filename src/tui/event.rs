@@ -1,7 +1,7 @@
 //! The events that `update` handles, and the effects that it returns.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -16,6 +16,7 @@ use crate::model::{FleetStatus, Identity, Reading};
 use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::mappings::Mappings;
 use crate::sampler::page_cache::Progress;
+use crate::tui::replay::ReplayCommand;
 
 /// Time without a key after which a digit that is bound to an action is no beginning of a pid.
 pub const DIGIT_PAUSE: Duration = Duration::from_millis(250);
@@ -102,6 +103,10 @@ pub enum Effect {
     /// Reads the saved views.
     ReadViews,
     DeleteView(String),
+    /// Passes a command to the player of a recording.
+    Replay(ReplayCommand),
+    /// Shows the black box at that time, while the live monitor goes on behind it.
+    Visit(SystemTime),
     /// Reads once what is asked about a process.
     Ask(Inquiry, Identity),
 }

@@ -40,6 +40,16 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Quit, "quit"),
 ];
 
+/// The keys of a replay, which come before the others.
+const REPLAY_KEYS: &[Hint] = &[
+    Hint::Action(Action::Pause, "play"),
+    Hint::Action(Action::StepBack, "back"),
+    Hint::Action(Action::StepForward, "step"),
+    Hint::Action(Action::NextEvent, "event"),
+    Hint::Action(Action::Faster, "faster"),
+    Hint::Action(Action::Jump, "go to"),
+];
+
 /// The number of keys before the keys of the other pages.
 const PAGES_AFTER: usize = 8;
 
@@ -66,6 +76,18 @@ pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Hint>>) {
             let before = if app.page().is_some() { 1 } else { PAGES_AFTER };
             let mut all = own.to_vec();
             all.splice(before..before, pages);
+            if let Some(replay) = &app.replay {
+                all.retain(|hint| !matches!(hint, Hint::Action(Action::Pause | Action::Cancel, _)));
+                let now = replay.is_visit.then_some(Hint::Action(Action::Cancel, "now"));
+                let goes_back = |hint: &&Hint| {
+                    matches!(
+                        hint,
+                        Hint::Action(Action::StepBack | Action::NextEvent | Action::Jump, _)
+                    )
+                };
+                let own = REPLAY_KEYS.iter().filter(|hint| !(replay.is_stream && goes_back(hint)));
+                all.splice(0..0, now.into_iter().chain(own.copied()));
+            }
             hints(app, Context::Table, &all)
         }
         (Some(modal), _) => hints(app, modal.context(), modal.hints()),
@@ -88,6 +110,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     continue;
                 };
                 let label = match action {
+                    Action::Pause if app.replay.as_ref().is_some_and(|replay| replay.is_playing) => "pause",
                     _ if app.page().is_some() => label,
                     Action::NextGroups if app.query.scope == Scope::Processes && !app.is_narrow() => "sum by program",
                     Action::Open if app.selected_fold().is_some() && !picks(app) => "each process",
@@ -116,7 +139,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
 /// Returns the key to show for an action. Characters that are text in the open menu are no keys.
 fn key_of(app: &App, context: Context, action: Action) -> Option<Chord> {
     let Some(modal) = &app.modal else {
-        return app.config.keymap.shown_key(context, action).copied();
+        return app.key_of(action).copied();
     };
     let is_text = |key: &&Chord| match key.code {
         KeyCode::Char(c) if key.types() => modal.types(c, Some(action)),
@@ -142,7 +165,7 @@ fn progress(app: &App, scan: ScanProgress) -> (StatusLine, Vec<Option<Hint>>) {
     line.spans(60, bar);
     line.text(80, format!(" {} of {} processes ", scan.done, scan.all), theme.text);
     let mut hints = vec![None; 3];
-    if let Some(key) = app.config.keymap.shown_key(Context::Table, Action::Cancel) {
+    if let Some(key) = app.key_of(Action::Cancel) {
         line.labeled(90, &format!("  {key} "), theme.key, "stop", theme.key_label);
         hints.push(Some(Hint::Action(Action::Cancel, "stop")));
     }
@@ -163,8 +186,8 @@ fn is_idle(app: &App, action: Action) -> bool {
         }
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
-        Action::Mappings => !app.query.shows_mappings() && app.panel_process().is_none(),
-        Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings(),
+        Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
+        Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,
     }
 }

@@ -13,6 +13,7 @@
 //! what cannot be read
 //! totals, tagged
 //! detail
+//! the time line of a replay
 //! footer
 //! ```
 
@@ -48,6 +49,8 @@ pub struct Layout {
     pub rule: Rect,
     pub panel: Rect,
     pub page: Rect,
+    /// The time line of a replay: memory, and events.
+    pub timeline: Rect,
     /// Keys, or the line being edited.
     pub footer: Rect,
 }
@@ -70,11 +73,15 @@ pub struct Parts {
     pub growth: bool,
     /// Lines of the graph of the machine's memory.
     pub graph: u16,
+    /// The time line of a replay.
+    pub timeline: bool,
 }
 
 impl Layout {
     /// On a screen with fewer lines the panel replaces everything but the title and the footer.
     const PANEL_BESIDE: u16 = 30;
+    /// On a screen with fewer lines a replay has no time line.
+    const TIMELINE: u16 = 22;
 
     pub fn new((width, height): (u16, u16), parts: Parts) -> Self {
         // In order of priority: each part gets its lines only if the table keeps enough.
@@ -87,6 +94,7 @@ impl Layout {
         let of_tables = |wanted: bool| u16::from(wanted && !parts.page);
         let footer = take(1, 3);
         let title = take(1, 4);
+        let timeline = take(if parts.timeline { 2 } else { 0 }, Self::TIMELINE - 4);
         let mem = take(1, 5);
         let swap = take(u16::from(parts.swap), 6);
         let totals = take(of_tables(parts.totals), 6);
@@ -124,6 +132,7 @@ impl Layout {
             totals: line(totals),
             tagged: line(tagged),
             detail: line(detail),
+            timeline: line(timeline),
             footer: line(footer),
             ..Self::default()
         };
@@ -152,7 +161,10 @@ impl Layout {
     /// Gives the panel the lower part of the table and the line of detail; on a low screen everything but the title and the
     /// footer.
     fn open_panel(&mut self) {
-        let (width, bottom) = (self.screen.width, self.screen.height - self.footer.height);
+        let (width, bottom) = (
+            self.screen.width,
+            self.screen.height - self.footer.height - self.timeline.height,
+        );
         if self.screen.height < Self::PANEL_BESIDE {
             let top = self.title.bottom();
             *self = Self {
@@ -160,6 +172,7 @@ impl Layout {
                 title: self.title,
                 tables: vec![Rect::default()],
                 panel: Rect::new(0, top, width, bottom.saturating_sub(top)),
+                timeline: self.timeline,
                 footer: self.footer,
                 ..Self::default()
             };

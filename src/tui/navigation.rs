@@ -1,5 +1,9 @@
 //! Navigation: from processes to groups and mappings and back; scans, marks, searches, and the first screen.
 
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
 use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
@@ -7,9 +11,11 @@ use crate::model::mapping::{MappedObject, SHARED_ANON};
 use crate::model::{Identity, ProcessSample};
 use crate::query::{Query, RowRef, address_spaces};
 use crate::sampler::mappings::{Mappings, Shared};
+use crate::source::At;
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
+use crate::tui::replay::ReplayCommand;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
 use crate::tui::{labels, page, panel};
@@ -165,6 +171,37 @@ pub(super) fn show_mappers(app: &mut App, name: &[u8], id: Option<Identity>) -> 
     rebuild(app);
     app.select_row(key.as_ref());
     true
+}
+
+/// Returns the time of the chart's cursor, as it may be typed; `None` if there is no cursor.
+pub(super) fn time_of_cursor(app: &App) -> Option<String> {
+    let at = app.screen.chart.cursor().filter(|_| app.shows_panel())?;
+    let time = app.engine.snapshot.as_ref()?.time;
+    let time = Timestamp::try_from(time.checked_sub(app.engine.history.elapsed_since(at))?).ok()?;
+    let local = time.to_zoned(app.screen.zone.clone());
+    Some(local.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// Returns the effect that goes to a time: of the recording, or else of the black box.
+///
+/// # Errors
+/// It is no time, safe to print.
+pub(super) fn go_to(app: &App, typed: &str) -> Result<Effect, String> {
+    let span = app.replay.as_ref().and_then(|replay| replay.timeline.span());
+    let now = app.engine.snapshot.as_ref().map(|snapshot| snapshot.time);
+    let last = span.map(|(_, last)| last).or(now).unwrap_or(SystemTime::UNIX_EPOCH);
+    let time = match typed.trim() {
+        "start" => span.map_or(SystemTime::UNIX_EPOCH, |(first, _)| first),
+        "end" => last,
+        typed => {
+            let at = At::parse(typed).map_err(|error| error.to_string())?;
+            at.resolve_in(last, &app.screen.zone)
+        }
+    };
+    Ok(match app.replay {
+        Some(_) => Effect::Replay(ReplayCommand::Jump(time)),
+        None => Effect::Visit(time),
+    })
 }
 
 /// Opens the selected group or equal siblings, or lists the processes that map the selected mapping; for a process, opens or closes the panel.

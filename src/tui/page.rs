@@ -11,7 +11,7 @@ use super::event::Effect;
 use super::labels;
 use super::popup::menus::SortMenu;
 use super::prompt::{Prompt, PromptKind};
-use crate::config::{Action, Context};
+use crate::config::Action;
 
 /// The action that opens a page, its name in the last line, and its constructor.
 type Entry = (Action, &'static str, fn() -> Box<dyn Page>);
@@ -77,7 +77,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         }
         return Some(Vec::new());
     }
-    let key = app.config.keymap.shown_key(Context::Table, Action::ProcessesPage);
+    let key = app.key_of(Action::ProcessesPage);
     let back = key.map_or_else(String::new, |key| format!(": {key} goes back to the processes"));
     app.screen.say(format!("that is for processes{back}"));
     Some(Vec::new())
@@ -98,7 +98,7 @@ fn perform(page: &mut dyn Page, app: &mut App, action: Action) -> Vec<Effect> {
 
 /// Starts the trace that the open page shows; ends it if no page does, or sampling is paused.
 pub(super) fn request_trace(app: &mut App) -> Option<Effect> {
-    let is_wanted = app.page().is_some_and(Page::traces) && !app.requests.paused;
+    let is_wanted = app.page().is_some_and(Page::traces) && !app.requests.paused && app.replay.is_none();
     app.data.callers.set(is_wanted)
 }
 
@@ -120,6 +120,13 @@ const fn is_common(action: Action) -> bool {
             | Action::Views
             | Action::SampleNow
             | Action::Pause
+            | Action::StepForward
+            | Action::StepBack
+            | Action::NextEvent
+            | Action::PreviousEvent
+            | Action::Faster
+            | Action::Slower
+            | Action::Jump
             | Action::Help
             | Action::Leaks
             | Action::Alerts

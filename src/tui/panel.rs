@@ -64,7 +64,7 @@ pub(super) fn request(app: &mut App) -> Option<Effect> {
     let tracked = || tracked_grower(app).map(|id| Inspect { id, closely: false });
     let wanted = shown
         .or_else(tracked)
-        .filter(|_| !app.requests.paused && app.fleet.is_none());
+        .filter(|_| !app.requests.paused && app.fleet.is_none() && app.replay.is_none());
     (wanted != app.requests.inspected).then(|| {
         app.requests.inspected = wanted;
         Effect::Inspect(wanted)

@@ -18,7 +18,7 @@ use crate::text::{self, Align};
 use crate::tui::app::{App, FilterState, Hint, Modal, Response};
 use crate::tui::event::Effect;
 use crate::tui::labels;
-use crate::tui::navigation::{select_match, select_pid};
+use crate::tui::navigation::{self, select_match, select_pid};
 use crate::tui::rows::rebuild;
 use crate::tui::widgets::{TextInput, draw_line, draw_text};
 use crate::units;
@@ -33,6 +33,8 @@ pub enum PromptKind {
     Interval,
     /// The name to save the view under.
     View,
+    /// A time to go to, of a recording or of the black box.
+    Time,
     /// A pid, whose process is selected while it is typed. Any key that does not edit it closes it.
     Pid,
 }
@@ -87,7 +89,7 @@ impl Prompt {
                 app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
                 select_match(app, 0, 1);
             }
-            PromptKind::Interval | PromptKind::View => {}
+            PromptKind::Interval | PromptKind::View | PromptKind::Time => {}
             PromptKind::Pid => select_pid(app, text, false),
         }
     }
@@ -103,6 +105,13 @@ impl Prompt {
             }
             PromptKind::Search => {}
             PromptKind::View => return self.save_view(app),
+            PromptKind::Time => match navigation::go_to(app, self.input.text()) {
+                Ok(effect) => return Response::close().with(effect),
+                Err(what) => {
+                    app.screen.fail(what);
+                    return Response::stay();
+                }
+            },
             PromptKind::Pid => select_pid(app, self.input.text(), true),
             PromptKind::Interval => match units::parse_span(self.input.text()) {
                 Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => app.requests.interval = interval,
@@ -140,7 +149,7 @@ impl Prompt {
         match self.kind {
             PromptKind::Filter => set_filter(app, &self.before),
             PromptKind::Search => app.query.search = None,
-            PromptKind::Interval | PromptKind::View => {}
+            PromptKind::Interval | PromptKind::View | PromptKind::Time => {}
             PromptKind::Pid => app.select_row(self.selected.as_ref()),
         }
         Response::close()
@@ -152,6 +161,7 @@ impl Prompt {
             PromptKind::Search => " Search ",
             PromptKind::Interval => " Interval ",
             PromptKind::Pid => " Pid ",
+            PromptKind::Time => " Go to ",
             PromptKind::View => " Save view as ",
         }
     }
@@ -176,6 +186,10 @@ impl Prompt {
             }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
+            (PromptKind::Time, ..) => (
+                "23:51, 2026-11-20 23:51, -10m before the end, start or end".into(),
+                false,
+            ),
             (PromptKind::View, ..) => {
                 let others = app.data.views.iter().flatten().map(|view| view.name.as_str());
                 let others: Vec<&str> = others.collect();

@@ -5,12 +5,12 @@ mod table;
 pub(super) use table::unfolded_siblings;
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::config::{Action, Chord, Context};
+use crate::config::{Action, Chord};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::tui::app::{App, Hint, Response};
@@ -18,8 +18,9 @@ use crate::tui::event::{Effect, Event};
 use crate::tui::hints::hint_at;
 use crate::tui::navigation::on_scan_done;
 use crate::tui::prompt::Prompt;
+use crate::tui::replay::{self, ReplayCommand};
 use crate::tui::rows::{plan, rebuild, refresh};
-use crate::tui::{act, fleet, page, panel, reload, view};
+use crate::tui::{act, fleet, page, panel, reload, timeline, view};
 
 /// Number of snapshots after which the greeting of the first start is removed.
 const GREETED: u64 = 20;
@@ -50,7 +51,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         }
         Event::Snapshot => {
             on_snapshot(app);
-            if app.fleet.is_none() {
+            if app.fleet.is_none() && app.replay.is_none() {
                 effects = act::prove(app);
             }
         }
@@ -139,7 +140,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         (Some(action), _) => perform(app, action),
         (None, Some(c)) if app.modal.is_some() => app.with_modal(|modal, app| modal.on_char(app, c)),
         _ => {
-            let help = app.config.keymap.shown_key(Context::Table, Action::Help);
+            let help = app.key_of(Action::Help).copied();
             let help = help.filter(|_| app.modal.is_none());
             let help = help.map_or_else(String::new, |key| format!(": {key} lists the keys"));
             app.screen.say(format!("{} does nothing here{help}", Chord::name(key)));
@@ -153,7 +154,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 fn action_of(app: &App, key: KeyEvent, typed: Option<char>) -> Option<Action> {
     let bound = |context| app.config.keymap.action(context, key);
     let Some(modal) = &app.modal else {
-        return bound(Context::Table);
+        return app.action_of(key);
     };
     let own = bound(modal.context()).filter(|action| modal.takes(*action));
     match typed {
@@ -170,18 +171,19 @@ fn takes_pids(app: &App) -> bool {
 
 fn is_bound(app: &App, digit: char) -> bool {
     let key = KeyCode::Char(digit).into();
-    app.config.keymap.action(Context::Table, key).is_some()
+    app.action_of(key).is_some()
 }
 
 /// Performs the action of a digit that was held back, as it might have begun a pid.
 fn act_on_digit(app: &mut App, digit: char) -> Vec<Effect> {
-    let action = app.config.keymap.action(Context::Table, KeyCode::Char(digit).into());
+    let action = app.action_of(KeyCode::Char(digit).into());
     action.map_or_else(Vec::new, |action| perform(app, action))
 }
 
 /// Passes an action to the open modal, else to the open page or the table.
 fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     let refusal = app.fleet.as_ref().and_then(|_| fleet::refusal(action));
+    let refusal = refusal.or_else(|| app.replay.as_ref().and_then(|_| replay::refusal(action)));
     if let Some(why) = refusal.filter(|_| app.modal.is_none()) {
         app.screen.fail(why);
         return Vec::new();
@@ -190,7 +192,33 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],
         action if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
+        action if replay::is_of_player(action) => control(app, action),
+        Action::Pause if app.replay.is_some() => command(ReplayCommand::Pause),
+        Action::Cancel if app.replay.as_ref().is_some_and(|replay| replay.is_visit) => command(ReplayCommand::Leave),
         action => page::on_action(app, action).unwrap_or_else(|| table::on_action(app, action)),
+    }
+}
+
+fn command(command: ReplayCommand) -> Vec<Effect> {
+    vec![Effect::Replay(command)]
+}
+
+/// Performs an action on the player of a recording.
+fn control(app: &mut App, action: Action) -> Vec<Effect> {
+    let Some(replay) = &app.replay else {
+        app.screen.say("that is for recordings: zmtop replay FILE shows one");
+        return Vec::new();
+    };
+    let is_back = matches!(action, Action::StepBack | Action::PreviousEvent);
+    if replay.is_stream && is_back {
+        app.screen.fail(replay::NO_WAY_BACK);
+        return Vec::new();
+    }
+    match action {
+        Action::Faster => command(ReplayCommand::Faster),
+        Action::Slower => command(ReplayCommand::Slower),
+        Action::NextEvent | Action::PreviousEvent => command(ReplayCommand::Event { forward: !is_back }),
+        _ => command(ReplayCommand::Step { forward: !is_back }),
     }
 }
 
@@ -247,9 +275,20 @@ fn on_mouse(app: &mut App, mouse: MouseEvent, now: Duration) -> Vec<Effect> {
     match mouse.kind {
         MouseEventKind::ScrollUp => on_wheel(app, at, false),
         MouseEventKind::ScrollDown => on_wheel(app, at, true),
-        MouseEventKind::Down(MouseButton::Left) => on_click(app, at, now),
+        MouseEventKind::Down(MouseButton::Left) => {
+            let time = timeline::time_at(app, at, false).filter(|_| !is_for_modal(app));
+            app.screen.seeks = time.is_some();
+            time.map_or_else(|| on_click(app, at, now), seek)
+        }
+        MouseEventKind::Drag(MouseButton::Left) if app.screen.seeks => {
+            timeline::time_at(app, at, true).map_or_else(Vec::new, seek)
+        }
         _ => Vec::new(),
     }
+}
+
+fn seek(time: SystemTime) -> Vec<Effect> {
+    command(ReplayCommand::Jump(time))
 }
 
 fn is_for_modal(app: &App) -> bool {

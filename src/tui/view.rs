@@ -12,7 +12,7 @@ use crate::config::Action;
 use crate::text;
 use crate::tui::app::App;
 use crate::tui::widgets::draw_line;
-use crate::tui::{hints, panel};
+use crate::tui::{hints, panel, timeline};
 
 /// Returns the action that a click on a line or a badge of the header performs.
 pub(super) fn action_at(app: &App, at: Position) -> Option<Action> {
@@ -48,6 +48,7 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         page.draw(app, cut(layout.page), buf);
     }
     panel::draw(app, cut(layout.panel), buf);
+    timeline::draw(app, cut(layout.timeline), buf);
     let footer = cut(layout.footer);
     let theme = &app.config.theme;
     match &app.screen.message {

@@ -33,6 +33,7 @@ mod proc;
 mod programs;
 mod pty;
 mod recorder;
+mod replay;
 mod sampler;
 mod schema;
 mod screens;

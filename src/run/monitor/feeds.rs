@@ -47,14 +47,15 @@ pub(in crate::run) type StartFleet = Box<dyn FnOnce(&Runtime, Ends)>;
 /// on its own.
 pub(super) struct Feed(Option<(StartFleet, Publish, watch::Receiver<Wanted>)>);
 
-/// Starts the sampler of this machine, or creates a stand-in for a fleet.
-pub(super) fn start(fleet: Option<StartFleet>, options: Options, runtime: &Runtime) -> (Handle, Feed) {
-    let Some(start) = fleet else {
+/// Starts the sampler of this machine, or creates a stand-in for a fleet or for a recording, which publishes nothing.
+pub(super) fn start(fleet: Option<StartFleet>, is_replay: bool, options: Options, runtime: &Runtime) -> (Handle, Feed) {
+    if fleet.is_none() && !is_replay {
         return (sampler::spawn(options, runtime.handle()), Feed(None));
-    };
+    }
     let (publish, snapshots) = watch::channel(None);
     let (wanted, changes) = watch::channel(Wanted::every(options.interval));
-    (Handle { snapshots, wanted }, Feed(Some((start, publish, changes))))
+    let feed = Feed(fleet.map(|start| (start, publish, changes)));
+    (Handle { snapshots, wanted }, feed)
 }
 
 impl Feed {
@@ -141,6 +142,15 @@ pub(super) struct Notices {
     pub(super) bell: AtomicBool,
 }
 
+impl Notices {
+    /// Wakes the screen. Queues at most one notice, as the screen reads the latest snapshot anyway.
+    pub(super) fn wake(&self, send: &SyncSender<Input>) {
+        if !self.pending.swap(true, Ordering::SeqCst) && send.try_send(Input::Snapshot).is_err() {
+            self.pending.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
 /// The notifier of the rules in force, and those of earlier rules whose programs still run.
 #[derive(Clone)]
 pub(super) struct Notifiers {
@@ -193,9 +203,6 @@ pub(super) fn on_snapshot(
                 notices.bell.store(true, Ordering::SeqCst);
             }
         }
-        // Queue at most one notice. The screen reads the latest snapshot anyway.
-        if !notices.pending.swap(true, Ordering::SeqCst) && send.try_send(Input::Snapshot).is_err() {
-            notices.pending.store(false, Ordering::SeqCst);
-        }
+        notices.wake(&send);
     }
 }

@@ -373,6 +373,7 @@ impl Source for Slab {
 
     fn rows(app: &App) -> Result<Vec<SlabRow<'_>>, String> {
         let found = caches(app).map_err(|why| match why {
+            Missing::Pending if app.replay.is_some() => "slab caches are not recorded".into(),
             Missing::Pending => "reading the slab caches …".into(),
             Missing::Denied => format!("{}: sudo zmtop shows them, each with its growth", slab::unread(why)),
             why => slab::unread(why),
@@ -419,6 +420,7 @@ impl Source for CallSites {
             Some(Ok(found)) => Ok(CallerRow::of(found, !app.data.callers.by_site)),
             Some(Err(why)) => Err(why.clone()),
             None if app.data.callers.runs => Err("starting the trace …".into()),
+            None if app.replay.is_some() => Err("callers of the allocator are not recorded".into()),
             None => Err("no trace while sampling is paused".into()),
         }
     }
@@ -463,6 +465,7 @@ impl Source for Sites {
 
     fn rows(app: &App) -> Result<Vec<SiteRow<'_>>, String> {
         let found = alloc_sites(app).map_err(|why| match why {
+            Missing::Pending if app.replay.is_some() => "allocation sites are not recorded".into(),
             Missing::Pending => "reading the allocation sites …".into(),
             why => sites::unread(why),
         })?;

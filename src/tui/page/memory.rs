@@ -42,7 +42,7 @@ use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
 use crate::history::RowHistory;
-use crate::model::Snapshot;
+use crate::model::{Missing, Snapshot};
 use crate::trend::Judgement;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::chart::draw::{Charted, draw_chart};
@@ -406,7 +406,12 @@ impl Page for MemoryPage {
             let [heading, _] = self.divide(app);
             cgroup::draw_heading(app, snapshot, shown, heading.intersection(area), buf);
             if let Err(why) = shown.system(snapshot) {
-                let why = format!(" {}", cgroup::unread(why));
+                let why = match why {
+                    Missing::Pending if app.replay.is_some() => {
+                        " not recorded: only what was looked at then is known".into()
+                    }
+                    why => format!(" {}", cgroup::unread(why)),
+                };
                 draw_line(buf, line(panel::below(table, 1), 0), &why, app.config.theme.dim);
             }
         }

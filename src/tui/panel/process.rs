@@ -445,6 +445,7 @@ fn growth_heading(
         _ if error.is_some() => {}
         _ if app.requests.paused => line.text(1, " mappings not read: paused", theme.dim),
         _ if app.fleet.is_some() => line.text(1, " its mappings are on its host: run zmtop there", theme.dim),
+        _ if app.replay.is_some() => line.text(1, " its mappings are not recorded", theme.dim),
         _ => line.text(1, " reading its mappings …", theme.dim),
     }
     if let Some(why) = error.filter(|_| !sample.stat.is_kernel_thread()) {

@@ -24,6 +24,7 @@ use crate::model::page_cache::CachedFile;
 use crate::text;
 use crate::tui::app::{App, Hint};
 use crate::tui::event::Effect;
+use crate::tui::replay::NOT_RECORDED;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 
 /// Maximum number of files listed.
@@ -42,6 +43,10 @@ pub struct CacheList;
 
 /// Opens the popup, and requests a read of a cgroup or of all unless it is under way.
 pub fn open(app: &mut App, cgroup: Option<Arc<[u8]>>) -> Vec<Effect> {
+    if app.replay.is_some() {
+        app.screen.fail(NOT_RECORDED);
+        return Vec::new();
+    }
     app.open_popup(CacheList);
     app.data.cache.start(cgroup).into_iter().collect()
 }

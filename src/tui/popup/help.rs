@@ -44,7 +44,7 @@ impl Text for Help {
 
 fn sections(app: &App) -> Vec<HelpSection> {
     let keys = |context: Context| -> Vec<(String, String)> {
-        let readonly = app.config.settings.ui.readonly;
+        let readonly = app.config.settings.ui.readonly || app.replay.is_some();
         let bindings = app.config.keymap.bindings.iter();
         let is_shown = |run| !(readonly && Action::acts(run)) && (context != Context::Table || page::takes(app, run));
         let bindings = bindings.filter(|b| b.context == context && is_shown(b.run));
@@ -61,6 +61,9 @@ fn sections(app: &App) -> Vec<HelpSection> {
     }
     if app.hides_memory() && app.page().is_none() {
         sections.push(("TO SEE PSS OF EVERY PROCESS", commands(&app.privilege)));
+    }
+    if app.replay.is_some() {
+        sections.push(("KEYS OF THE REPLAY, BEFORE ALL OTHERS", keys(Context::Replay)));
     }
     sections.push(("ALL KEYS", keys(Context::Table)));
     sections.extend(app.page().map_or_else(help_of_tables, Page::help));
@@ -96,7 +99,7 @@ const FIRST: [(&[Action], &str); 10] = [
 ];
 
 fn first_keys(app: &App) -> Vec<(String, String)> {
-    let readonly = app.config.settings.ui.readonly;
+    let readonly = app.config.settings.ui.readonly || app.replay.is_some();
     let shown = FIRST
         .iter()
         .filter(|(actions, _)| !(readonly && actions.iter().any(|action| action.acts())));

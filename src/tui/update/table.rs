@@ -1,8 +1,8 @@
 //! Actions on the tables, and those that are the same on each page.
 
 use crate::columns::{ColumnId, layout};
+use crate::config::Action;
 use crate::config::views::DEFAULT;
-use crate::config::{Action, Context};
 use crate::group::{GroupBy, GroupKey, GroupNames, RowKey};
 use crate::history::Marks;
 use crate::model::{ProcessSample, Snapshot};
@@ -13,6 +13,7 @@ use crate::tui::app::{App, GraphHeight, Scope};
 use crate::tui::event::Effect;
 use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_scan};
 use crate::tui::prompt::{Prompt, PromptKind};
+use crate::tui::replay;
 use crate::tui::rows::{self, change_order, rebuild};
 use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
@@ -209,6 +210,15 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::KernelThreads => app.screen.say("kernel threads have no memory: they are in no group"),
 
+        Action::Jump if app.fleet.is_some() => app.screen.say("a fleet has no black box: zmtop on the host has"),
+        Action::Jump if app.replay.as_ref().is_some_and(|replay| replay.is_stream) => {
+            app.screen.fail(replay::NO_WAY_BACK);
+        }
+        Action::Jump => {
+            let time = navigation::time_of_cursor(app).unwrap_or_default();
+            app.open(Prompt::new(PromptKind::Time, &time));
+        }
+
         Action::Accept
         | Action::MoveUp
         | Action::MoveDown
@@ -217,6 +227,12 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         | Action::Delete
         | Action::DeleteWord
         | Action::DeleteLine
+        | Action::StepForward
+        | Action::StepBack
+        | Action::NextEvent
+        | Action::PreviousEvent
+        | Action::Faster
+        | Action::Slower
         | Action::ProcessesPage
         | Action::MemoryPage
         | Action::KernelPage => {}
@@ -361,7 +377,7 @@ fn tag_all(app: &mut App) {
 
 /// Says which key has to be pressed before.
 fn say_first(app: &mut App, action: Action, does: &str) {
-    let key = app.config.keymap.shown_key(Context::Table, action);
+    let key = app.key_of(action);
     let key = key.map_or_else(|| action.id().into(), ToString::to_string);
     app.screen.say(format!("{key} {does} first"));
 }

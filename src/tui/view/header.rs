@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -27,6 +28,7 @@ use crate::tui::fleet::count as count_of_fleet;
 use crate::tui::labels;
 use crate::tui::layout::Layout;
 use crate::tui::popup::leaks::{fastest_mapping, mapping_growth, untouched};
+use crate::tui::replay::ReplayStatus;
 use crate::tui::widgets::{StatusLine, draw_bar};
 use crate::units::{self, Units, counted};
 
@@ -89,17 +91,25 @@ fn title(app: &App) -> StatusLine {
         let what = match (&app.fleet, is_at_fault) {
             (_, true) => "",
             (Some(_), false) => "  asking Prometheus …",
+            (None, false) if app.replay.is_some() => "  reading the recording …",
             (None, false) => "  reading /proc …",
         };
         line.text(50, what, theme.dim);
         return line;
     };
     line.text(60, format!(" on {}", labels::cut(&snapshot.host, 24)), theme.title);
+    if let Some(replay) = &app.replay {
+        add_replay(app, replay, &mut line);
+    }
     let coverage = app.rows.coverage;
     match (&snapshot.processes, &snapshot.fleet) {
         (Err(why), _) => line.text(85, format!("  /proc cannot be listed: {why}"), theme.error),
         (_, Some(fleet)) => line.text(55, format!("  {}", count_of_fleet(fleet)), theme.text),
-        _ => line.text(55, format!("  {} processes", app.rows.listed), theme.text),
+        _ => line.text(
+            55,
+            format!("  {}", counted(app.rows.listed as u64, "process")),
+            theme.text,
+        ),
     }
     if coverage.pending > 0 {
         let read = coverage.total() - coverage.pending;
@@ -126,7 +136,7 @@ fn title(app: &App) -> StatusLine {
         line.text(57, format!("  {remark}"), theme.warning);
     }
     add_own_cost(app, snapshot, &mut line);
-    if let Some(time) = labels::clock(app, snapshot, Duration::ZERO, false) {
+    if let Some(time) = labels::clock(app, snapshot, Duration::ZERO, false).filter(|_| app.replay.is_none()) {
         line.text_right(47, format!(" {time} "), theme.dim);
     }
     if let Ok(up) = snapshot.system.uptime {
@@ -135,6 +145,38 @@ fn title(app: &App) -> StatusLine {
     }
     add_badges(app, &mut line);
     line
+}
+
+/// Adds the time of the snapshot, and how the recording is played: ` REPLAY  11-20 23:51:00  playing 10×`.
+fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
+    let theme = &app.config.theme;
+    line.text(88, "  ", theme.text);
+    line.text(
+        88,
+        if replay.is_visit { " BLACK BOX " } else { " REPLAY " },
+        theme.selected,
+    );
+    if let Some(time) = replay.position.and_then(|time| Timestamp::try_from(time).ok()) {
+        let time = time.to_zoned(app.screen.zone.clone());
+        line.text(89, time.strftime("  %m-%d %H:%M:%S").to_string(), theme.title);
+    }
+    let how = match (replay.is_at_end, replay.is_playing) {
+        (true, _) if replay.is_stream => "the stream has ended".into(),
+        (true, true) => "at the end, waits for more".into(),
+        (true, false) => "at the end".into(),
+        (false, true) => format!("playing {}×", replay.speed),
+        (false, false) if replay.speed == 1 => "paused".into(),
+        (false, false) => format!("paused, {}×", replay.speed),
+    };
+    line.text(87, format!("  {how}"), theme.warning);
+    if let Some(since) = replay.known_since.and_then(|time| Timestamp::try_from(time).ok()) {
+        let since = since.to_zoned(app.screen.zone.clone());
+        line.text(
+            61,
+            since.strftime("  verdicts since %H:%M:%S").to_string(),
+            theme.warning,
+        );
+    }
 }
 
 /// Adds what differs from the usual state, at the right edge; most of it is a button.

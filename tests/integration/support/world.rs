@@ -46,7 +46,9 @@ impl World {
             | Effect::Redraw
             | Effect::NotifyBy(_)
             | Effect::Copy(_)
-            | Effect::ReadCache(..) => {}
+            | Effect::ReadCache(..)
+            | Effect::Replay(_)
+            | Effect::Visit(_) => {}
             Effect::ScanMappings(number, ids) => {
                 self.answers.push_back(Event::ScanProgress(*number, ids.len() / 2));
                 let found = Arc::new(self.read(ids));

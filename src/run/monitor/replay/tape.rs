@@ -1,0 +1,153 @@
+//! One or several recordings as one, in the order of time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::model::Snapshot;
+use crate::record::Incident;
+use crate::source::{Group, Recording, Source, SourceError};
+use crate::tui::replay::Timeline;
+
+/// Events of one kind within this time are the same one: who recorded it may have noticed it earlier or later.
+const SIMILAR: Duration = Duration::from_secs(60);
+/// Maximum number of events that are found.
+const MAX_FOUND: usize = 10_000;
+
+pub(in crate::run) struct Tape {
+    recordings: Vec<Recording>,
+    /// The recording of each group of the time line.
+    owners: Vec<usize>,
+    /// The events that nobody recorded, which the player has found.
+    found: Vec<Incident>,
+    pub(super) timeline: Arc<Timeline>,
+}
+
+impl Tape {
+    /// Opens recordings.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or has no snapshot.
+    pub(in crate::run) fn open(paths: &[PathBuf]) -> Result<Self, SourceError> {
+        let mut recordings = Vec::new();
+        for path in paths {
+            recordings.push(Recording::open(path)?);
+        }
+        recordings.sort_by_key(|recording| recording.groups().first().map(|group| group.from));
+        let mut tape = Self {
+            recordings,
+            owners: Vec::new(),
+            found: Vec::new(),
+            timeline: Arc::default(),
+        };
+        tape.index();
+        Ok(tape)
+    }
+
+    /// Returns the time of the last snapshot; `None` if there is none.
+    pub(in crate::run) fn end(&self) -> Option<SystemTime> {
+        self.timeline.span().map(|(_, last)| last)
+    }
+
+    fn index(&mut self) {
+        self.owners.clear();
+        let mut timeline = Timeline::default();
+        for (at, recording) in self.recordings.iter().enumerate() {
+            self.owners.extend(recording.groups().iter().map(|_| at));
+            timeline.groups.extend_from_slice(recording.groups());
+            timeline.incidents.extend_from_slice(recording.incidents());
+        }
+        timeline.incidents.extend_from_slice(&self.found);
+        timeline.incidents.sort_by_key(Incident::at);
+        self.timeline = Arc::new(timeline);
+    }
+
+    /// Adds events that the player has found, unless a similar one was recorded. Returns true if there is a new one.
+    pub(super) fn add(&mut self, found: Vec<Incident>) -> bool {
+        let known = &self.timeline.incidents;
+        let is_new = |incident: &Incident| {
+            let apart = |a: SystemTime, b: SystemTime| a.duration_since(b).or_else(|_| b.duration_since(a));
+            let is_near = |other: &Incident| apart(other.at(), incident.at()).is_ok_and(|apart| apart < SIMILAR);
+            !known.iter().any(|other| other.kind == incident.kind && is_near(other))
+        };
+        let before = self.found.len();
+        self.found
+            .extend(found.into_iter().filter(is_new).take(MAX_FOUND - before));
+        let has_new = self.found.len() > before;
+        if has_new {
+            self.index();
+        }
+        has_new
+    }
+
+    /// Reads what was written since. Returns true if that is something.
+    pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
+        let mut has_more = false;
+        for recording in &mut self.recordings {
+            has_more |= recording.refresh()?;
+        }
+        if has_more {
+            self.index();
+        }
+        Ok(has_more)
+    }
+
+    fn groups(&self) -> &[Group] {
+        &self.timeline.groups
+    }
+
+    /// Returns the last group that begins not later than `time`, or before it if `is_strict`; else the first group.
+    pub(super) fn group_at(&self, time: SystemTime, is_strict: bool) -> usize {
+        let begins = |group: &Group| group.from < time || (!is_strict && group.from == time);
+        self.groups().iter().rposition(begins).unwrap_or(0)
+    }
+
+    /// Returns the earliest group from which a reader meets at most `room` snapshots before it is past that group.
+    pub(super) fn back_from(&self, group: usize, room: usize) -> usize {
+        let mut left = room;
+        let mut first = group;
+        for (at, group) in self.groups().iter().enumerate().take(group + 1).rev() {
+            let Some(rest) = left.checked_sub(group.snapshots as usize) else {
+                break;
+            };
+            (left, first) = (rest, at);
+        }
+        first
+    }
+
+    /// Returns a reader from the beginning of a group.
+    pub(super) fn read(&self, group: usize) -> Reader {
+        Reader {
+            next: self.owners.get(group).copied().unwrap_or(0),
+            from: self.groups().get(group).map(|group| group.from),
+            source: None,
+        }
+    }
+}
+
+/// Reads the snapshots of a tape, from some moment on.
+pub(super) struct Reader {
+    source: Option<Source>,
+    /// The recording that is read next.
+    next: usize,
+    /// Where that begins; `None` for its beginning.
+    from: Option<SystemTime>,
+}
+
+impl Reader {
+    /// Returns the next snapshot, or the next fault; `None` at the end of the tape.
+    pub(super) fn next(&mut self, tape: &Tape) -> Option<Result<Arc<Snapshot>, SourceError>> {
+        loop {
+            if let Some(source) = &mut self.source {
+                match source.next() {
+                    Some(read) => return Some(read),
+                    None => self.source = None,
+                }
+            }
+            let recording = tape.recordings.get(self.next)?;
+            self.next += 1;
+            let from = self.from.take().unwrap_or(SystemTime::UNIX_EPOCH);
+            self.source = Some(recording.read_from(from));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A recording in place of this machine: the state of the player, and the actions that do not apply to the past.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::config::Action;
+use crate::record::Incident;
+use crate::source::Group;
+
+/// The state of the player that feeds the screen.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayStatus {
+    /// The name of the recording, safe to print.
+    pub name: String,
+    /// The time of the snapshot on the screen; `None` before the first one.
+    pub position: Option<SystemTime>,
+    /// The factor by which recorded time passes faster.
+    pub speed: u32,
+    pub is_playing: bool,
+    /// No later snapshot has been recorded so far.
+    pub is_at_end: bool,
+    /// It is read from a pipe, which has no way back.
+    pub is_stream: bool,
+    /// The live monitor goes on behind it, and Esc returns to it.
+    pub is_visit: bool,
+    /// The recorded time since which verdicts are known; `None` if that is the beginning of the recording.
+    pub known_since: Option<SystemTime>,
+    pub timeline: Arc<Timeline>,
+}
+
+/// A whole recording at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// In the order of time.
+    pub groups: Vec<Group>,
+    /// In the order of time.
+    pub incidents: Vec<Incident>,
+}
+
+impl Timeline {
+    /// Returns the times of the first and the last snapshot; `None` if there is none.
+    pub fn span(&self) -> Option<(SystemTime, SystemTime)> {
+        let last = self.groups.iter().map(|group| group.to).max()?;
+        Some((self.groups.first()?.from, last))
+    }
+}
+
+/// A command to the player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayCommand {
+    /// Plays or pauses.
+    Pause,
+    Faster,
+    Slower,
+    /// Shows the next snapshot, or the previous one.
+    Step {
+        forward: bool,
+    },
+    /// Goes to the next event, or to the previous one.
+    Event {
+        forward: bool,
+    },
+    /// Shows the last snapshot that is not later.
+    Jump(SystemTime),
+    /// Returns to the live monitor.
+    Leave,
+}
+
+/// Returns why an action does not apply to a recording, if it does not.
+pub(super) const fn refusal(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown | Action::HotCold => {
+            Some("this is a recording: nothing can be done to its processes")
+        }
+        Action::Environment | Action::OpenFiles | Action::Mappings => Some(NOT_RECORDED),
+        Action::Interval | Action::SampleNow => Some("this is a recording: its snapshots have the times they have"),
+        _ => None,
+    }
+}
+
+/// Returns true for an action that applies to recordings alone.
+pub(super) const fn is_of_player(action: Action) -> bool {
+    matches!(
+        action,
+        Action::StepForward
+            | Action::StepBack
+            | Action::NextEvent
+            | Action::PreviousEvent
+            | Action::Faster
+            | Action::Slower
+    )
+}
+
+/// Why a stream is not shown from an earlier moment.
+pub(super) const NO_WAY_BACK: &str = "a pipe has no way back: replay a file to go to any moment";
+
+/// Why something that is read on request is not shown.
+pub(super) const NOT_RECORDED: &str = "this is a recording: only what was recorded can be shown";
