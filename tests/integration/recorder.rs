@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -300,13 +300,23 @@ fn a_full_disk_loses_snapshots_and_no_more() {
     assert!(!read(&path).is_empty());
 }
 
+/// A process that does not outlive the test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Kills a recorder in the middle of its work so many times.
 fn kill(times: u32) {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("box");
     let mut recorded = 0;
     for round in 0..times {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_zmtop"))
+        let child = Command::new(env!("CARGO_BIN_EXE_zmtop"))
             .args(["record", "--every", "100ms"])
             .arg(format!("{}/", folder.display()))
             .env("XDG_CONFIG_HOME", dir.path())
@@ -314,6 +324,7 @@ fn kill(times: u32) {
             .spawn()
             .unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        let mut child = Killed(child);
         let count = || Source::open(&folder).map_or(0, |source| source.filter(Result::is_ok).count());
         while count() < recorded + 3 {
             assert!(
@@ -322,8 +333,8 @@ fn kill(times: u32) {
             );
             thread::sleep(Duration::from_millis(20 + u64::from(round) * 7 % 50));
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.0.kill().unwrap();
+        child.0.wait().unwrap();
         let all = read(&folder);
         assert!(
             all.len() >= recorded + 3,
