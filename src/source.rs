@@ -86,7 +86,8 @@ impl Source {
         Ok(Self::new(name, frames))
     }
 
-    /// Opens a file or a directory to read the snapshots from the moment `at` on. A few earlier ones may come first.
+    /// Opens a file or a directory to read the snapshots from the moment `at` on. A few earlier ones may come first. A file of lines
+    /// is read from its beginning.
     ///
     /// # Errors
     /// As of [`Self::open`].
@@ -95,6 +96,17 @@ impl Source {
             return Ok(Recording::open(path)?.read_from(at));
         }
         Self::open(path)
+    }
+
+    /// As [`Self::open_at`], from `past` before the last snapshot that is not after `until`, or before the last of all.
+    pub fn open_before(path: &Path, until: Option<SystemTime>, past: Duration) -> Result<Self, SourceError> {
+        if !is_recording(path) {
+            return Self::open(path);
+        }
+        let recording = Recording::open(path)?;
+        let end = recording.span().1;
+        let last = until.map_or(end, |until| recording.last_before(until));
+        Ok(recording.read_from(last.checked_sub(past).unwrap_or(SystemTime::UNIX_EPOCH)))
     }
 
     fn new(name: String, frames: Frames) -> Self {

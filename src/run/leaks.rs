@@ -268,7 +268,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
 
 fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     let config = plan.settings.history_config(plan.settings.ui.delta);
-    let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), &config, &plan.filter)?;
+    let (snapshot, history) = snapshot::read(path, plan.at.as_ref(), Duration::MAX, &config, &plan.filter)?;
     let watched = history
         .since()
         .map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since));

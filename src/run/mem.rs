@@ -1,6 +1,7 @@
 //! `zmtop mem`: accounts for the system's memory.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Failure, output_style, print, settings, snapshot};
 use crate::cli::{Exit, MachineArgs};
@@ -32,6 +33,7 @@ fn read(args: &MachineArgs, settings: &Settings) -> Result<Arc<Snapshot>, Failur
         let (snapshot, _) = snapshot::read(
             path,
             at.as_ref(),
+            Duration::ZERO,
             &settings.history_config(settings.ui.delta),
             &Filter::default(),
         )?;

@@ -42,6 +42,10 @@ use crate::trend::MIN_LEAK_OBSERVED;
 use crate::units::{self, Units, counted};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// The past of a recording that is read for changes.
+const PAST_FOR_CHANGES: Duration = Duration::from_secs(60);
+/// The past of a recording that is read for verdicts.
+const PAST_FOR_VERDICTS: Duration = Duration::from_secs(2 * 3600);
 /// After SIGINT, how long a table being written may take to finish.
 const GRACE: Duration = Duration::from_millis(700);
 /// Minimum terminal width for the column of reasons.
@@ -135,7 +139,13 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     let plan = Plan::new(args, env)?;
     match (&args.source.from, plan.every) {
         (Some(path), _) => {
-            let (snapshot, mut history) = snapshot::read(path, plan.at.as_ref(), &plan.history(), &Filter::default())?;
+            let (snapshot, mut history) = snapshot::read(
+                path,
+                plan.at.as_ref(),
+                plan.past_of_file(),
+                &plan.history(),
+                &Filter::default(),
+            )?;
             history.judge_all();
             print_once(&plan, snapshot, Some(&history))
         }
@@ -373,6 +383,15 @@ impl<'a> Plan<'a> {
         user.parse::<u32>().is_ok()
             || snapshot.rows().iter().any(is_named)
             || self.is_live() && !matches!(nix::unistd::User::from_name(user), Ok(None))
+    }
+
+    /// Returns how much of a recording is read before the snapshot that is shown: enough for changes, or for a verdict if the
+    /// filter or the order needs it.
+    fn past_of_file(&self) -> Duration {
+        match self.over_time() {
+            Some(_) => PAST_FOR_VERDICTS,
+            None => PAST_FOR_CHANGES,
+        }
     }
 
     /// Reads the past that the monitor keeps.

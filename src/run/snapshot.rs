@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, TimestampRound, Unit};
@@ -47,15 +47,16 @@ pub(super) fn parse_at(typed: Option<&str>) -> Result<Option<At>, UsageError> {
     at.map_err(|error| UsageError::option("--at", error.to_string()))
 }
 
-/// Returns the file's last snapshot, or the last one not after `at`, with the history of the earlier ones. The history
-/// covers the processes that match the words of the filter. Damage is reported. Damaged parts are skipped if the rest
-/// is usable.
+/// Returns the file's last snapshot, or the last one not after `at`, with the history of the earlier ones: of all of a file of
+/// lines, of at least `past` of a recording, which may hold months. The history covers the processes that match the words of the
+/// filter. Damage is reported. Damaged parts are skipped if the rest is usable.
 ///
 /// # Errors
 /// There is no such snapshot.
 pub(super) fn read(
     path: &Path,
     at: Option<&At>,
+    past: Duration,
     config: &HistoryConfig,
     chosen_by: &Filter,
 ) -> Result<(Arc<Snapshot>, History), Failure> {
@@ -63,7 +64,7 @@ pub(super) fn read(
     let mut history = History::with_config(*config);
     let mut last: Option<Arc<Snapshot>> = None;
     let mut first = None;
-    let source = Source::open(path).map_err(|error| error.to_string())?;
+    let source = Source::open_before(path, until, past).map_err(|error| error.to_string())?;
     let name = source.name().to_owned();
     for found in source {
         match found {

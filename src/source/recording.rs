@@ -191,6 +191,12 @@ impl Recording {
         (first, last.unwrap_or(first))
     }
 
+    /// Returns `at`, or the time of the last snapshot before it if none was recorded at that time.
+    pub fn last_before(&self, at: SystemTime) -> SystemTime {
+        let before = self.groups.iter().filter(|group| group.from <= at);
+        before.map(|group| group.to.min(at)).max().unwrap_or(at)
+    }
+
     /// Reads the snapshots from the first one of the last group that begins not after `at`, to the end of what is indexed.
     /// If none does, from the first group.
     pub fn read_from(&self, at: SystemTime) -> Source {
