@@ -105,7 +105,7 @@ pub static COLUMNS: &[Entry] = &[
     .applies_to(AppliesTo::Processes)
     .priority(Priority::Low),
     Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {
-        (RowKey::Part(key), _) => Value::text(Ok(key.label.as_bytes())),
+        (RowKey::Part(key), _) => Value::Text(key.name()),
         (RowKey::Group(key), _) => Value::text(Ok(key.label())),
         (RowKey::Process(_), Some(facts)) => Value::Text(facts.short_command()),
         (RowKey::Process(_), None) => Value::Blank,
