@@ -171,7 +171,7 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
-/// kernel can reclaim last, then by slope. A program or a family whose number of processes grows is placed by the memory
+/// kernel can reclaim last, the soonest to reach a limit first, then by slope. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
@@ -209,8 +209,9 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
                 !s.judgement.metric.is_reclaimable(),
             )
         };
+        let eta = |s: &Suspect| s.eta.unwrap_or(f64::INFINITY);
         let by_slope = b.pace().total_cmp(&a.pace());
-        rank(b).cmp(&rank(a)).then(by_slope)
+        rank(b).cmp(&rank(a)).then(eta(a).total_cmp(&eta(b))).then(by_slope)
     });
     found
 }

@@ -103,6 +103,8 @@ described_object! {
         "confidence": share().null("not known yet") => suspect.judgement.confidence,
         /// When its growth began.
         "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
+        /// How long since then nobody watched, as zmtop did not run.
+        "unwatched_s": seconds() => suspect.judgement.unwatched.map_or(0.0, |gaps| gaps.total.as_secs_f64()),
         /// The time until a limit is reached at this pace.
         "eta_s": seconds().null("no limit is in the way") => suspect.eta,
         /// When it ended.

@@ -774,7 +774,7 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
                         line.text(69, " or earlier", theme.text);
                     }
                 }
-                _ => line.text(78, labels::since(app, snapshot, since), theme.text),
+                _ => line.text(78, labels::since(app, snapshot, judgement), theme.text),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
@@ -11,7 +11,7 @@ use zmtop::history::History;
 use zmtop::history::kept::{Kept, pack};
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, MemoryMount, Zones};
-use zmtop::model::{Missing, Snapshot, SystemSample};
+use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
 use zmtop::trend::Verdict;
 
 const KIB: u64 = 1024;
@@ -405,6 +405,34 @@ fn two_file_systems_that_leak_are_two_leaks() {
     }
     let leaks = ["tmpfs /dev/shm", "tmpfs /run"].map(|name| (name.to_owned(), Verdict::Leaking));
     assert_eq!(names(&history, &last), leaks);
+}
+
+#[test]
+fn of_two_leaks_the_one_that_reaches_a_limit_sooner_comes_first() {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut last = at(0, |_| {});
+    for second in 0..2400 {
+        let leak = |pid: u32, cgroup: &str, pace: u64| {
+            let mut sample = with_facts(process(pid, 1, cgroup), |f| f.cgroup = Ok(cgroup.as_bytes().into()));
+            sample.walk = Ok(walk(50 * MIB + second * pace * KIB, 0));
+            sample
+        };
+        last = at(second, |_| {});
+        last.processes = snapshot(Duration::ZERO, vec![leak(7, "/fast", 400), leak(8, "/near", 200)]).processes;
+        let limits = [("/fast", 100_000 * MIB), ("/near", 600 * MIB)].map(|(path, limit)| {
+            let figures = CgroupFigures {
+                current: Ok(100 * MIB),
+                limit: Ok(Some(limit)),
+                ..CgroupFigures::missing(Missing::Unsupported)
+            };
+            (Arc::from(path.as_bytes()), figures)
+        });
+        last.cgroups = Arc::new(limits.into_iter().collect());
+        history.push(&last);
+    }
+    let found = suspects(&history, &last, SuspectQuery::GROWING);
+    let order: Vec<_> = found.iter().filter_map(|s| Some(s.key.process()?.pid)).collect();
+    assert_eq!(order, [8, 7], "{found:?}");
 }
 
 #[test]
