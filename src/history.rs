@@ -90,7 +90,7 @@ use system::Suspends;
 pub use system::SystemHistory;
 pub use view::SeriesView;
 
-use crate::group::{Group, GroupBy, GroupKey, GroupNames};
+use crate::group::{Group, GroupBy, GroupKey, GroupNames, PartKey};
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
@@ -388,6 +388,19 @@ impl History {
     /// Returns the history of a cgroup if it is the one that the user looked at last.
     pub fn inspected(&self, path: &[u8]) -> Option<&InspectedHistory> {
         self.inspected.of(path)
+    }
+
+    /// Returns the history of a part of the RAM, or of one file system in it.
+    pub fn of_part(&self, key: &PartKey) -> Option<&RowHistory> {
+        match &key.mount {
+            Some(path) => self.mounts().get(path),
+            None => self.parts.get(key.id),
+        }
+    }
+
+    /// Returns the file systems in memory, by mount point.
+    pub const fn mounts(&self) -> &TableHistories {
+        &self.kernel.mounts
     }
 
     pub const fn slab(&self) -> &TableHistories {

@@ -98,9 +98,12 @@ pub use finding::Mark;
 use finding::{Finding, fill, held};
 use fit::Floors;
 pub use parameters::Params;
-use parameters::{LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SHORTEST_GAP, WARM_UP};
+use parameters::{
+    GROWTH_BEFORE_GAP, LONG_GAP, MAX_USUAL_GAP, MAX_WARM_UP_SHARE, MIN_OBSERVED_MS, ONSET_SLACK, SAME_PACE,
+    SHORTEST_GAP, WARM_UP,
+};
 pub use plateau::{Plateau, plateau};
-pub use verdict::{Judgement, Metric, Reasons, Standing, Verdict};
+pub use verdict::{Judgement, Metric, Reasons, Standing, Unwatched, Verdict};
 use window::Windows;
 
 /// The values of one bucket of a series. The time until the next point is unknown.
@@ -220,6 +223,7 @@ pub fn judge(
         .since
         .filter(|_| was_leak && is_leak)
         .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding)));
+    let (gap_until, unwatched) = since.map_or((None, None), |since| gaps(points, since, &finding));
     Judgement {
         verdict: finding.verdict,
         metric: Metric::Footprint,
@@ -227,7 +231,8 @@ pub fn judge(
         flat_since: flat_since.filter(|_| is_leak),
         confidence: finding.confidence,
         since,
-        gap_until: since.and_then(|since| gap_until(points, since)),
+        gap_until,
+        unwatched,
         floor: last.min,
         reasons: finding.reasons,
         standing,
@@ -278,20 +283,58 @@ fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
     })
 }
 
-/// Returns the end of the last gap since then in which the growth may have begun, or which is long beside the time since.
-fn gap_until(points: &[Point], since: Duration) -> Option<Duration> {
-    let (first, last) = (points.first()?, points.last()?);
+/// Finds the gaps in growth since then. Returns the end of the last one in which the growth may have begun, and those after it.
+///
+/// A long gap that the growth went over by the pace of before is no beginning: the series continues its line.
+fn gaps(points: &[Point], since: Duration, finding: &Finding) -> (Option<Duration>, Option<Unwatched>) {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return (None, None);
+    };
     let usual = last.to.saturating_sub(first.from) / points.len() as u32 * MAX_USUAL_GAP;
     let long = last.to.saturating_sub(since) / LONG_GAP;
-    let cuts = |pair: &&[Point]| {
-        let gap = pair[1].from.saturating_sub(pair[0].to);
-        // Right after a long gap, the growth before it is all that was seen.
-        let is_seen = last.to.saturating_sub(pair[1].from) >= SHORTEST_GAP;
-        gap > SHORTEST_GAP.max(usual) && (gap >= long && is_seen || pair[0].to <= since)
-    };
     let start = points.partition_point(|point| point.to < since);
-    let gap = points[start..].windows(2).rev().find(cuts)?;
-    Some(gap[1].from)
+    let points = &points[start..];
+    let (mut cut, mut unwatched) = (None, None::<Unwatched>);
+    for (at, pair) in points.windows(2).enumerate() {
+        let (from, to) = (pair[0].to, pair[1].from);
+        let gap = to.saturating_sub(from);
+        if gap <= SHORTEST_GAP.max(usual) {
+            continue;
+        }
+        // Right after a long gap, the growth before it is all that was seen.
+        let is_seen = last.to.saturating_sub(to) >= SHORTEST_GAP;
+        let is_long = gap >= long && is_seen;
+        if from <= since || is_long && !continues(points.split_at(at + 1), finding) {
+            (cut, unwatched) = (Some(to), None);
+        } else {
+            let total = unwatched.map_or(gap, |earlier| earlier.total + gap);
+            unwatched = Some(Unwatched { from, to, total });
+        }
+    }
+    (cut, unwatched)
+}
+
+/// Returns true if the growth before a gap has the pace of the finding, and goes on to the value after the gap.
+fn continues((before, after): (&[Point], &[Point]), finding: &Finding) -> bool {
+    let (Some(first), Some(last), Some(next)) = (before.first(), before.last(), after.first()) else {
+        return false;
+    };
+    let length = last.to.saturating_sub(first.from);
+    if length < GROWTH_BEFORE_GAP {
+        return false;
+    }
+    // Of the first and the last quarter.
+    let (early, late) = (first.from + length / 4, first.from + length * 3 / 4);
+    let lowest = |points: &[Point]| points.iter().map(|point| point.min).min().map_or(0.0, |min| min as f64);
+    let begin = lowest(&before[..before.partition_point(|point| point.from <= early)]);
+    let end = lowest(&before[before.partition_point(|point| point.to < late)..]);
+    let pace = (end - begin) / (0.75 * length.as_secs_f64());
+    let soon = after.partition_point(|point| point.from <= next.from + SHORTEST_GAP);
+    let jump = lowest(&after[..soon]) - begin;
+    let expected = pace * next.from.saturating_sub(first.from).as_secs_f64();
+    let in_gap = pace * next.from.saturating_sub(last.to).as_secs_f64();
+    let noise = (in_gap / 2.0).max(finding.growth * ONSET_SLACK);
+    pace >= finding.slope * SAME_PACE && (jump - expected).abs() <= noise
 }
 
 /// Returns when growth began: the last time that the series was as low as at the start of the finding, followed back as

@@ -38,7 +38,7 @@ pub mod view;
 pub mod widgets;
 
 pub use app::App;
-pub use event::{Effect, Event};
+pub use event::{CacheScope, Effect, Event};
 pub use navigation::Opening;
 pub use update::update;
 pub use view::view;

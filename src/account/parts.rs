@@ -45,6 +45,8 @@ impl Growth {
 
 /// The id of unreclaimable slab, whose caches are judged too.
 pub const SLAB: &str = "slab_unreclaimable";
+/// The id of shared memory, whose file systems are judged too.
+pub const SHMEM: &str = "shmem";
 /// The id of the page cache.
 pub const FILES: &str = "files";
 /// The id of a cgroup's page cache that no process maps.

@@ -11,7 +11,7 @@ use crate::columns::Row;
 use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
 use crate::filter::Filterable;
-use crate::group::{Group, GroupBy, GroupNames, RowKey, groups};
+use crate::group::{Group, GroupBy, GroupNames, PartKey, RowKey, groups};
 use crate::history::{History, RowHistory, SeriesView};
 use crate::model::ProcessSample;
 use crate::model::snapshot::Snapshot;
@@ -199,13 +199,17 @@ impl Alerts {
         for row in rows.iter_mut().filter(|row| row.id == SLAB) {
             row.cache = cache;
         }
+        rows.extend(PartRow::of_mounts(&rows, history.mounts()));
         for state in rules {
             for row in &rows {
                 let answer = state.rule.condition.evaluate(row);
                 let target = || Target::Row(RowKey::Part(row.key()));
                 state.observe(answer, target, 0, row, &mut self.evaluation);
             }
-            state.end(&mut self.evaluation, |_| true);
+            state.end(&mut self.evaluation, |target| match target {
+                Target::Row(RowKey::Part(PartKey { mount: Some(path), .. })) => history.mounts().get(path).is_some(),
+                _ => true,
+            });
         }
     }
 

@@ -1,5 +1,6 @@
 //! A rule with its condition, and the event of a rule that fires or is resolved for a target.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -350,14 +351,14 @@ const MIN_NAME_WIDTH: usize = 16;
 
 impl AlertEvent {
     /// Returns the target's name as raw bytes: the command of a process, the name of a group, `system`.
-    pub fn target_name(&self) -> &[u8] {
+    pub fn target_name(&self) -> Cow<'_, [u8]> {
         match &self.target {
-            Target::System => b"system",
-            Target::Row(RowKey::Group(key)) => key.label(),
-            Target::Row(RowKey::Part(key)) => key.label.as_bytes(),
+            Target::System => b"system".into(),
+            Target::Row(RowKey::Group(key)) => key.label().into(),
+            Target::Row(RowKey::Part(key)) => key.name(),
             Target::Row(RowKey::Process(_)) => {
                 let label = |id| self.details.label(id);
-                label("command").or_else(|| label("comm")).unwrap_or(b"?")
+                label("command").or_else(|| label("comm")).unwrap_or(b"?").into()
             }
         }
     }
@@ -370,7 +371,8 @@ impl AlertEvent {
 
     /// Returns the summary in at most `width` columns, if shortening the name is enough: of a command first the directories.
     pub fn summary_within(&self, width: usize) -> String {
-        let name = text::safe(self.target_name());
+        let target = self.target_name();
+        let name = text::safe(&target);
         let begin = match &self.target {
             Target::Row(RowKey::Process(id)) => format!("{} ", id.pid),
             Target::Row(RowKey::Group(key)) => format!("{} ", key.by.id()),

@@ -124,7 +124,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("The part of the file that is cached. Formula: CACHED ÷ SIZE, both in whole pages.")
     .priority(Priority::High),
     Entry::figure("processes", "BY", Unit::Count, 3, |r| {
-        r.of_file(|file| Value::Count(file.processes.into()))
+        r.of_file(|file| file.processes.map_or_else(Value::Missing, |n| Value::Count(n.into())))
     })
     .help("How many processes have it open or mapped, of those that were looked at."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {

@@ -1,15 +1,16 @@
 //! The columns of the parts of the RAM.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Bound, Growth, Part, PartKind, REST};
+use crate::account::{Account, Bound, Growth, Part, PartKind, REST, SHMEM};
 use crate::columns::kernel_table::{change_of, chart_of};
 use crate::columns::{Column, Label, Priority, TableKind, Unit, Value};
 use crate::filter::{Filterable, TextField};
 use crate::group::PartKey;
 use crate::history::RowHistory;
-use crate::history::kernel::PartHistories;
+use crate::history::kernel::{PartHistories, TableHistories};
 use crate::model::{Missing, Reading};
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct PartRow<'a> {
     pub cache: Option<&'a [u8]>,
     /// The memory that growth may still take.
     pub room: Option<u64>,
+    /// The mount point, if it is one file system of shared memory.
+    pub mount: Option<&'a Arc<[u8]>>,
 }
 
 impl<'a> PartRow<'a> {
@@ -54,6 +57,7 @@ impl<'a> PartRow<'a> {
             span,
             cache: None,
             room,
+            mount: None,
         };
         let of_part = |part: &Part, is_within| Self {
             bound: part.bound,
@@ -74,10 +78,30 @@ impl<'a> PartRow<'a> {
         rows
     }
 
+    /// Returns the rows of the file systems in memory, beside the `parts` of an account.
+    pub fn of_mounts(parts: &[Self], mounts: &'a TableHistories) -> Vec<Self> {
+        let Some(whole) = parts.iter().find(|part| part.id == SHMEM) else {
+            return Vec::new();
+        };
+        let rows = mounts.all().map(|(path, history)| Self {
+            bytes: history
+                .footprint()
+                .last()
+                .map_or(Err(Missing::Pending), |n| Ok(i64::try_from(n).unwrap_or(i64::MAX))),
+            bound: None,
+            is_within: false,
+            history: Some(history),
+            mount: Some(path),
+            ..*whole
+        });
+        rows.collect()
+    }
+
     pub fn key(&self) -> PartKey {
         PartKey {
             id: self.id,
             label: PartKind::find(self.id).map_or(self.title, |kind| kind.label),
+            mount: self.mount.cloned(),
         }
     }
 
@@ -174,6 +198,9 @@ pub static COLUMNS: &[Entry] = &[
 impl Filterable for PartRow<'_> {
     fn text(&self, field: TextField) -> Option<Cow<'_, [u8]>> {
         match field {
+            TextField::CommandLine | TextField::Group if self.mount.is_some() => {
+                Some(self.key().name().into_owned().into())
+            }
             TextField::CommandLine | TextField::Group => Some(Cow::Borrowed(self.id.as_bytes())),
             TextField::Comm => Some(Cow::Borrowed(self.title.as_bytes())),
             _ => None,

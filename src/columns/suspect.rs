@@ -68,13 +68,13 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = match r.suspect.stopped {
             Some(last) => Some(last.until.saturating_sub(last.since)),
-            None => r.suspect.judgement.seen_since().map(|since| r.now.saturating_sub(since)),
+            None => r.suspect.judgement.watched(r.now),
         };
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
     .help(
         "How long it has been growing, or did, at least: growth before zmtop started is unknown, and time while the machine \
-         was suspended does not count.",
+         was suspended, or while zmtop did not run, does not count.",
     )
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {
@@ -105,7 +105,7 @@ pub static COLUMNS: &[Entry] = &[
     .applies_to(AppliesTo::Processes)
     .priority(Priority::Low),
     Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {
-        (RowKey::Part(key), _) => Value::text(Ok(key.label.as_bytes())),
+        (RowKey::Part(key), _) => Value::Text(key.name()),
         (RowKey::Group(key), _) => Value::text(Ok(key.label())),
         (RowKey::Process(_), Some(facts)) => Value::Text(facts.short_command()),
         (RowKey::Process(_), None) => Value::Blank,

@@ -123,7 +123,7 @@ fn stall_text(stall: &Stall, snapshot: &Snapshot) -> String {
 fn name(key: &RowKey, snapshot: &Snapshot) -> String {
     match key {
         RowKey::Process(id) => process(*id, snapshot),
-        RowKey::Part(key) => key.label.to_owned(),
+        RowKey::Part(key) => text::safe(&key.name()).into_owned(),
         RowKey::Group(key) => text::safe_prefix(key.label(), NAME).into_owned(),
     }
 }

@@ -116,11 +116,28 @@ impl GroupKey {
 }
 
 /// The identity of a part of the RAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartKey {
     pub id: &'static str,
     /// The name beside processes and groups: `kernel: unreclaimable slab`.
     pub label: &'static str,
+    /// The raw mount point, if it is one file system of shared memory, which is judged by itself.
+    pub mount: Option<Arc<[u8]>>,
+}
+
+impl PartKey {
+    /// Creates the key of a part as a whole.
+    pub const fn whole(id: &'static str, label: &'static str) -> Self {
+        Self { id, label, mount: None }
+    }
+
+    /// Returns the raw name to show: the label, or `tmpfs /dev/shm`.
+    pub fn name(&self) -> Cow<'_, [u8]> {
+        match &self.mount {
+            Some(path) => [b"tmpfs ", &**path].concat().into(),
+            None => self.label.as_bytes().into(),
+        }
+    }
 }
 
 /// The identity of a row of a table, from one snapshot to the next.

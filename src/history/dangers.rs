@@ -6,20 +6,19 @@
 //! A danger is a fact, not a judgement of a program: how much memory is left, how fast it shrinks and what takes it.
 //! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::SLAB;
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
+use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{is_below, most_of};
 use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
-use crate::model::system::AccountingInputs;
 use crate::order;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 
@@ -102,8 +101,6 @@ pub(super) struct DangerWatch {
     limits: BTreeMap<Limit, Watched>,
     rooms: BTreeMap<Arc<[u8]>, Room>,
     dangers: Vec<Danger>,
-    /// The last readings of the file systems in memory, oldest first.
-    mounts: VecDeque<(Duration, Arc<AccountingInputs>)>,
 }
 
 /// Returns the outermost of these cgroups that leave less than `left`: their limits are reached first.
@@ -180,34 +177,6 @@ impl DangerWatch {
         forecasts.collect()
     }
 
-    /// Keeps the readings of file systems of the last seconds.
-    fn push_mounts(&mut self, snapshot: &Snapshot) {
-        let is_last = |(_, last): &(_, Arc<AccountingInputs>)| Arc::ptr_eq(last, &snapshot.accounting);
-        if self.mounts.back().is_some_and(is_last) {
-            return;
-        }
-        let is_past = |(at, _): &(Duration, _)| snapshot.monotonic.saturating_sub(*at) >= MOUNT_SPAN;
-        while self.mounts.get(1).is_some_and(is_past) {
-            self.mounts.pop_front();
-        }
-        self.mounts
-            .push_back((snapshot.monotonic, Arc::clone(&snapshot.accounting)));
-    }
-
-    /// Returns the mount point of the file system that grew most in these seconds.
-    fn growing_mount(&self) -> Option<Arc<[u8]>> {
-        let [before, now] = [self.mounts.front(), self.mounts.back()];
-        let before = before.and_then(|(_, inputs)| inputs.mounts.as_ref().ok());
-        let used = |device: u64| before?.iter().find(|mount| mount.device == device)?.used.ok();
-        let grown = now?.1.mounts.as_ref().ok()?.iter().filter_map(|mount| {
-            let grown = mount.used.ok()?.saturating_sub(used(mount.device).unwrap_or(0));
-            (grown > 0).then_some((grown, &mount.path))
-        });
-        grown
-            .max_by_key(|(grown, _)| *grown)
-            .map(|(_, path)| Arc::from(&**path))
-    }
-
     /// Returns what the limits of cgroups leave as of the last snapshot.
     pub(super) const fn rooms(&self) -> &BTreeMap<Arc<[u8]>, Room> {
         &self.rooms
@@ -226,7 +195,6 @@ impl History {
 
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
-        self.danger_watch.push_mounts(snapshot);
         let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
         // A machine that reads back from swap as much as it writes there is not about to be full.
         let rates = (self.system.swap_in, self.system.swap_out);
@@ -327,7 +295,7 @@ impl History {
         let row = match key {
             RowKey::Process(id) => self.get(*id),
             RowKey::Group(key) => self.group(key),
-            RowKey::Part(key) => self.parts.get(key.id),
+            RowKey::Part(key) => self.of_part(key),
         };
         row.is_some_and(|row| {
             let view = row.footprint();
@@ -340,7 +308,7 @@ impl History {
     fn place(&self, key: &RowKey, forecast: &Forecast) -> Option<Arc<[u8]>> {
         let RowKey::Part(key) = key else { return None };
         match key.id {
-            "shmem" => self.danger_watch.growing_mount(),
+            SHMEM => self.mounts().fastest(MOUNT_SPAN),
             SLAB => self.slab().fastest(forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1])),
             _ => None,
         }

@@ -44,6 +44,8 @@ pub(super) enum RowNumber {
     Part(u32),
     /// A part of the inspected cgroup.
     Inspected(u32),
+    /// A file system in memory.
+    Mount(u32),
     /// A slab cache.
     Slab(u32),
     /// An allocation site.

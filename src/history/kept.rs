@@ -11,7 +11,7 @@
 //! namespaces, in which pids and clocks mean the same, and only after the time of saving.
 //!
 //! # Format
-//! `zmtop history 8`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
+//! `zmtop history 9`, a line feed, and a zlib stream, which has a checksum, of LEB128 numbers. The format is not an
 //! interface: any change of it is a new version, and other versions are not read. [`MAX_BYTES`] is the bound before
 //! compression: growing and large rows come first, then those that fit.
 
@@ -21,6 +21,7 @@ mod series;
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codec::{Reader, Writer};
@@ -42,12 +43,14 @@ use crate::model::snapshot::Snapshot;
 /// The start of the file in all versions.
 const MAGIC: &[u8] = b"zmtop history ";
 /// Must change with every change of the format.
-const VERSION: &[u8] = b"8";
+const VERSION: &[u8] = b"9";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 80 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
 /// Maximum number of parts of the RAM; an account has fewer.
 const MAX_PARTS: u64 = 100;
+/// Maximum number of file systems in memory that are saved. Those used most come first.
+const MAX_MOUNTS: usize = 100;
 /// The fastest compression.
 const LEVEL: u8 = 1;
 
@@ -93,6 +96,8 @@ pub struct Kept {
     suspends: Suspends,
     system: [TimeSeries; 2],
     parts: Vec<(String, RowHistory)>,
+    /// By mount point.
+    mounts: HashMap<Arc<[u8]>, RowHistory>,
     kills: Vec<KeptKill>,
     processes: HashMap<Identity, ProcessPast>,
     /// The memory that processes held through descriptors, with the [`image`] of their program.
@@ -183,6 +188,14 @@ impl History {
             out.text(id);
             row::write(row, &mut out);
         }
+        let mut mounts: Vec<_> = self.kernel.mounts.all().collect();
+        mounts.sort_by_cached_key(|(path, row)| (Reverse(row.worth()), Arc::clone(path)));
+        mounts.truncate(MAX_MOUNTS);
+        out.number(mounts.len() as u64);
+        for (path, row) in mounts {
+            out.chunk(path);
+            row::write(row, &mut out);
+        }
         let kills = self.kill_watch.keep();
         out.number(kills.len() as u64);
         for kill in kills {
@@ -234,6 +247,7 @@ impl History {
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
+            self.kernel.mounts.kept = std::mem::take(&mut kept.mounts);
             self.kill_watch.resume(std::mem::take(&mut kept.kills), snapshot);
             self.groups.pasts = std::mem::take(&mut kept.groups);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
@@ -276,6 +290,7 @@ impl Kept {
             suspends,
             system: [series::read(input, until)?, series::read(input, until)?],
             parts: Vec::new(),
+            mounts: HashMap::new(),
             kills: Vec::new(),
             processes: HashMap::new(),
             held: HashMap::new(),
@@ -283,6 +298,9 @@ impl Kept {
         };
         for _ in 0..input.number().filter(|parts| *parts <= MAX_PARTS)? {
             kept.parts.push((input.text()?, row::read(input, at)?));
+        }
+        for _ in 0..input.number().filter(|mounts| *mounts <= MAX_MOUNTS as u64)? {
+            kept.mounts.insert(input.chunk()?.into(), row::read(input, at)?);
         }
         for _ in 0..input.number().filter(|kills| *kills <= MAX_KILLS as u64)? {
             kept.kills.push(KeptKill {

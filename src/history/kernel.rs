@@ -1,5 +1,5 @@
-//! The histories of the kernel's memory: parts of the RAM, slab caches and allocation sites. Each has a row that is judged
-//! like a process. [`PARTS`](crate::account::PARTS) says which parts may leak.
+//! The histories of the kernel's memory: parts of the RAM, file systems in memory, slab caches and allocation sites. Each has
+//! a row that is judged like a process. [`PARTS`](crate::account::PARTS) says which parts may leak.
 //!
 //! Page tables, thread stacks and some slab caches grow because processes grow. Such growth is not reported as a leak while
 //! the sum of the resident sets grew enough to explain it: the processes are judged themselves. A page of page tables maps
@@ -50,9 +50,20 @@ pub struct TableHistories {
     read_at: Duration,
     is_fresh: bool,
     clock: Clock,
+    /// Saved histories that are not resumed yet.
+    pub(super) kept: HashMap<Arc<[u8]>, RowHistory>,
 }
 
 impl TableHistories {
+    /// Returns the lines of the last read, by their raw names.
+    pub fn all(&self) -> impl Iterator<Item = (&Arc<[u8]>, &RowHistory)> {
+        let lines = self.lines.iter().filter(|line| line.seen_in == self.reads);
+        lines.map(|line| {
+            line.row.rest_until(self.clock);
+            (&line.name, &line.row)
+        })
+    }
+
     /// Returns the history of a line of the last read.
     pub fn get(&self, name: &[u8]) -> Option<&RowHistory> {
         let line = &self.lines[*self.numbers.get(name)? as usize];
@@ -108,9 +119,9 @@ impl TableHistories {
                     let name: Arc<[u8]> = name.into();
                     self.numbers.insert(Arc::clone(&name), self.lines.len() as u32);
                     self.lines.push(Line {
+                        row: self.kept.remove(&name).unwrap_or_default(),
                         name,
                         may_leak,
-                        row: RowHistory::default(),
                         seen_in: 0,
                     });
                     self.lines.len() - 1
@@ -181,9 +192,13 @@ fn judge_kernel(row: &mut RowHistory, scheduler: &mut EvaluationScheduler, may_l
     }
 }
 
-/// The histories of slab caches and allocation sites.
+/// The histories of file systems in memory, slab caches and allocation sites.
 #[derive(Debug, Default)]
 pub(super) struct KernelHistories {
+    /// By mount point.
+    pub(super) mounts: TableHistories,
+    /// The inputs with the mounts that were pushed last.
+    inputs: Option<Arc<AccountingInputs>>,
     pub(super) slab: TableHistories,
     pub(super) sites: TableHistories,
     /// The tables as last read.
@@ -192,8 +207,18 @@ pub(super) struct KernelHistories {
 
 impl KernelHistories {
     pub(super) fn push(&mut self, snapshot: &Snapshot, tick: Tick) {
+        self.mounts.rest(tick);
         self.slab.rest(tick);
         self.sites.rest(tick);
+        let inputs = &snapshot.accounting;
+        let is_read = self.inputs.as_ref().is_none_or(|last| !Arc::ptr_eq(last, inputs));
+        if let (true, Ok(mounts)) = (is_read, &inputs.mounts) {
+            let known = mounts
+                .iter()
+                .filter_map(|mount| Some((&*mount.path, mount.used.ok()?, true)));
+            self.mounts.push(known, 0, tick);
+            self.inputs = Some(Arc::clone(inputs));
+        }
         let (tables, last) = (&snapshot.kernel, &mut self.last);
         if let Some(found) = newly_read(&tables.slab, &mut last.slab) {
             let lines = found.caches.iter().map(|cache| {
@@ -212,17 +237,21 @@ impl KernelHistories {
     }
 
     pub(super) fn queue(&mut self, scheduler: &mut EvaluationScheduler) {
+        self.mounts.queue(scheduler, RowNumber::Mount);
         self.slab.queue(scheduler, RowNumber::Slab);
         self.sites.queue(scheduler, RowNumber::Site);
     }
 
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = (RowNumber, &mut RowHistory)> {
+        let mounts = self.mounts.rows_mut().map(|(at, row)| (RowNumber::Mount(at), row));
         let slab = self.slab.rows_mut().map(|(at, row)| (RowNumber::Slab(at), row));
-        slab.chain(self.sites.rows_mut().map(|(at, row)| (RowNumber::Site(at), row)))
+        mounts
+            .chain(slab)
+            .chain(self.sites.rows_mut().map(|(at, row)| (RowNumber::Site(at), row)))
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slab.bytes() + self.sites.bytes()
+        self.mounts.bytes() + self.slab.bytes() + self.sites.bytes()
     }
 }
 
@@ -277,13 +306,13 @@ impl PartHistories {
 
     pub fn that_may_leak(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| part.growth == Growth::Leak);
-        parts.map(|part| (part.key, &part.row))
+        parts.map(|part| (part.key.clone(), &part.row))
     }
 
     /// Returns the parts that the kernel takes for itself or for files in memory, which reclaim does not free.
     pub(crate) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| TAKING.contains(&part.key.id));
-        parts.map(|part| (part.key, &part.row))
+        parts.map(|part| (part.key.clone(), &part.row))
     }
 
     pub(super) fn all(&self) -> impl ExactSizeIterator<Item = (&'static str, &RowHistory)> {
@@ -355,7 +384,7 @@ impl PartHistories {
             let kept = self.kept.iter().position(|(name, _)| name == id);
             let (growth, label) = PartKind::find(id).map_or((Growth::Free, id), |kind| (kind.growth, kind.label));
             self.parts.push(PartHistory {
-                key: PartKey { id, label },
+                key: PartKey::whole(id, label),
                 growth,
                 row: kept.map_or_else(RowHistory::default, |at| self.kept.swap_remove(at).1),
             });

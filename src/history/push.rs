@@ -461,6 +461,7 @@ impl History {
         match row {
             RowNumber::Part(number) => self.parts.judge(number, scheduler, &self.kernel.slab),
             RowNumber::Inspected(number) => self.inspected.judge(number, scheduler),
+            RowNumber::Mount(number) => self.kernel.mounts.judge(number, scheduler, None),
             RowNumber::Slab(number) => self.kernel.slab.judge(number, scheduler, self.parts.resident()),
             RowNumber::Site(number) => self.kernel.sites.judge(number, scheduler, None),
             RowNumber::Group(number) => self.groups.judge(number, scheduler),

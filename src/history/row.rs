@@ -716,6 +716,7 @@ impl RowHistory {
             let stagger = match row {
                 RowNumber::Part(number)
                 | RowNumber::Inspected(number)
+                | RowNumber::Mount(number)
                 | RowNumber::Slab(number)
                 | RowNumber::Site(number)
                 | RowNumber::Group(number)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{PartKind, SLAB};
+use crate::account::{PartKind, SHMEM, SLAB};
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
@@ -171,7 +171,7 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
-/// kernel can reclaim last, then by slope. A program or a family whose number of processes grows is placed by the memory
+/// kernel can reclaim last, the soonest to reach a limit first, then by slope. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
@@ -209,8 +209,9 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
                 !s.judgement.metric.is_reclaimable(),
             )
         };
+        let eta = |s: &Suspect| s.eta.unwrap_or(f64::INFINITY);
         let by_slope = b.pace().total_cmp(&a.pace());
-        rank(b).cmp(&rank(a)).then(by_slope)
+        rank(b).cmp(&rank(a)).then(eta(a).total_cmp(&eta(b))).then(by_slope)
     });
     found
 }
@@ -522,18 +523,55 @@ fn is_explained_by_programs(history: &History, family: &Suspect, programs: &[Sus
     programs.iter().any(explains)
 }
 
-/// Returns true if the held or shared memory that is reported explains at least half of a part's growth, with no better verdict:
-/// a leak in two places is reported once.
-fn is_explained(part: &str, judged: &Judgement, reported: &[&Suspect]) -> bool {
-    let slope: f64 = reported.iter().map(|s| s.judgement.slope).sum();
-    let worst = reported.iter().map(|s| s.judgement.verdict).max();
+/// Returns true if the growth that is reported explains at least half of a part's growth, with no better verdict: a leak in two
+/// places is reported once.
+fn is_explained(part: &str, judged: &Judgement, reported: &[Judgement]) -> bool {
+    let slope: f64 = reported.iter().map(|judged| judged.slope).sum();
+    let worst = reported.iter().map(|judged| judged.verdict).max();
     EXPLAINED_BY_PROCESSES.contains(&part)
         && slope >= judged.slope / 2.0
         && worst.is_some_and(|worst| worst >= judged.verdict)
 }
 
+/// Returns the file systems in memory that grow, the fastest first, without those that the growth of `reported` explains.
+/// Removes from `reported` what explains one, as it does not explain another as well.
+fn growing_mounts<'a>(
+    history: &'a History,
+    least: Verdict,
+    reported: &mut Vec<Judgement>,
+) -> Vec<(PartKey, &'a RowHistory)> {
+    let label = PartKind::find(SHMEM).map_or(SHMEM, |kind| kind.label);
+    let mounts = history.mounts().all().filter(|(_, row)| is_suspect(row, least));
+    let mut mounts: Vec<_> = mounts.collect();
+    order::sort_by(&mut mounts, |(a, one), (b, other)| {
+        let by_slope = other.trend().slope.total_cmp(&one.trend().slope);
+        by_slope.then_with(|| a.cmp(b))
+    });
+    // The most similar pace first.
+    mounts.retain(|(_, row)| {
+        let judged = row.trend();
+        let explains = |other: &Judgement| is_explained(SHMEM, judged, &[*other]);
+        let distance = |at: &usize| (reported[*at].slope - judged.slope).abs();
+        let similar = (0..reported.len()).filter(|at| explains(&reported[*at]));
+        if let Some(at) = similar.min_by(|a, b| distance(a).total_cmp(&distance(b))) {
+            reported.swap_remove(at);
+            return false;
+        }
+        if is_explained(SHMEM, judged, reported) {
+            reported.clear();
+            return false;
+        }
+        true
+    });
+    let key = |path: &Arc<[u8]>| PartKey {
+        mount: Some(Arc::clone(path)),
+        ..PartKey::whole(SHMEM, label)
+    };
+    mounts.into_iter().map(|(path, row)| (key(path), row)).collect()
+}
+
 /// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is
-/// reported with the cache that grows.
+/// reported with the cache that grows, and shared memory by file system: one may leak while another is emptied.
 fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Suspect], found: &mut Vec<Suspect>) {
     // A part that only warms up is not worth reporting.
     let least = least.max(Verdict::Growing);
@@ -548,10 +586,14 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
     let parts = parts.filter(|(_, row)| is_suspect(row, least));
     let is_live = |s: &&Suspect| s.ended.is_none() && (s.key.process().is_some() || s.alike > 0);
     let shared = found.iter().filter(|s| s.cause == Some(Cause::SharedMemory));
-    let reported: Vec<_> = held.iter().chain(shared).filter(is_live).collect();
+    let reported = held.iter().chain(shared).filter(is_live);
+    let mut reported: Vec<_> = reported.map(|s| s.judgement).collect();
+    let mounts = growing_mounts(history, least, &mut reported.clone());
+    reported.extend(mounts.iter().map(|(_, row)| *row.trend()));
     let parts: Vec<_> = parts
         .filter(|(key, row)| !is_explained(key.id, row.trend(), &reported))
         .collect();
+    found.extend(mounts.into_iter().map(|(key, row)| suspect(key, row, None)));
     let mut has_cause = false;
     for (key, row) in parts {
         let cause = cause.clone().filter(|_| key.id == SLAB);
@@ -562,7 +604,7 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
     if let (Some((_, row)), Some(PartKind { id, label, .. }), false) = (cache, PartKind::find(SLAB), has_cause)
         && row.trend().verdict == Verdict::Leaking
     {
-        found.push(suspect(PartKey { id, label }, row, cause));
+        found.push(suspect(PartKey::whole(id, label), row, cause));
     }
 }
 

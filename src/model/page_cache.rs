@@ -69,8 +69,9 @@ pub struct CachedFile {
     pub kind: FileKind,
     pub size: Reading<u64>,
     pub figures: Reading<CacheFigures>,
-    /// The number of the processes looked at that have it open or mapped.
-    pub processes: u32,
+    /// The number of the processes looked at that have it open or mapped. Unknown if there is none, and some could not be
+    /// looked at.
+    pub processes: Reading<u32>,
     /// The process among them with the lowest pid, and its raw short name.
     pub first: Option<(u32, Box<[u8]>)>,
 }

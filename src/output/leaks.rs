@@ -15,6 +15,7 @@
 //! process whose PSS is not readable, memory held through `descriptors`, which is in no PSS, or the `footprint` if the
 //! kernel does not split it. It is `processes` if the number of processes of a program or a family grows.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -102,6 +103,8 @@ described_object! {
         "confidence": share().null("not known yet") => suspect.judgement.confidence,
         /// When its growth began.
         "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
+        /// How long since then nobody watched, as zmtop did not run.
+        "unwatched_s": seconds() => suspect.judgement.unwatched.map_or(0.0, |gaps| gaps.total.as_secs_f64()),
         /// The time until a limit is reached at this pace.
         "eta_s": seconds().null("no limit is in the way") => suspect.eta,
         /// When it ended.
@@ -126,6 +129,10 @@ described_object! {
         },
         /// The id of a part of the RAM, as in zmtop-mem/1.
         "part": text().null("a process or a group") => suspect.key.part().map(|key| key.id),
+        /// The mount point, if it is one file system of that part.
+        "mount": foreign().null("no file system in memory") => {
+            suspect.key.part().and_then(|key| key.mount.as_deref()).map(Node::bytes)
+        },
         /// The cause, if it is not the row as a whole: held: memfd, slab kmalloc-64, in transparent huge pages.
         "cause": foreign().null("the row itself, or unknown") => suspect.cause.as_ref().map(Cause::text),
         /// Why it is a leak, or why lasting growth is not called a leak yet, in words.
@@ -190,7 +197,7 @@ impl<'a> LeaksReport<'a> {
             let taker = match &danger.taker {
                 None => "by no single process".into(),
                 Some((key, pace)) => {
-                    let name = text::safe_prefix(self.name_of(key), 120).into_owned();
+                    let name = text::safe_prefix(&self.name_of(key), 120).into_owned();
                     let pid = key.process().map_or(String::new(), |id| format!("{} ", id.pid));
                     let place = danger.place.as_ref();
                     let place = place.map_or(String::new(), |place| format!(", {}", text::safe_prefix(place, 120)));
@@ -214,7 +221,7 @@ impl<'a> LeaksReport<'a> {
             let place = stall.cgroup.as_ref();
             let place = place.map_or_else(|| "the machine".into(), |path| self.cgroup(path));
             let waiter = stall.waiter.map_or_else(String::new, |(id, bytes)| {
-                let name = text::safe_prefix(self.name_of(&RowKey::Process(id)), 120).into_owned();
+                let name = text::safe_prefix(&self.name_of(&RowKey::Process(id)), 120).into_owned();
                 let bytes = units::bytes(bytes as u64, self.style.units);
                 format!(": {} {name}, which reads back {bytes}/s", id.pid)
             });
@@ -240,11 +247,11 @@ impl<'a> LeaksReport<'a> {
     }
 
     /// Returns the raw name of a process or a program.
-    fn name_of<'s>(&'s self, key: &'s RowKey) -> &'s [u8] {
+    fn name_of<'s>(&'s self, key: &'s RowKey) -> Cow<'s, [u8]> {
         match key {
-            RowKey::Part(key) => key.label.as_bytes(),
-            RowKey::Group(key) => key.label(),
-            RowKey::Process(id) => self.snapshot.row(*id).map_or(&[], |row| &row.facts.comm),
+            RowKey::Part(key) => key.name(),
+            RowKey::Group(key) => key.label().into(),
+            RowKey::Process(id) => self.snapshot.row(*id).map_or(&[][..], |row| &row.facts.comm).into(),
         }
     }
 
@@ -326,7 +333,7 @@ described_object! {
         "place": foreign().null("a process, a program, or unknown") => danger.place.as_deref().map(Node::bytes),
         /// The program, the process or the part of the kernel's memory that uses it up.
         "group": foreign().null("no single one") => {
-            danger.taker.as_ref().map(|(key, _)| Node::bytes(report.name_of(key)))
+            danger.taker.as_ref().map(|(key, _)| DataValue::Text(report.name_of(key)))
         },
         /// Rate at which it grows.
         "taker_bytes_per_s": pace().null("no single one") => danger.taker.as_ref().map(|(_, pace)| *pace),

@@ -490,6 +490,7 @@ fn judgement<'a>(members: impl Iterator<Item = &'a RowHistory> + Clone) -> Optio
         flat_since: worst.flat_since.filter(|_| same().all(|one| one.flat_since.is_some())),
         since: same().filter_map(Judgement::seen_since).min(),
         gap_until: None,
+        unwatched: None,
         ..*worst
     })
 }

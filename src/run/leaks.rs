@@ -59,7 +59,7 @@ pub struct LeaksArgs {
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given and it covers 2 minutes. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
     )]
     pub time: Option<String>,
     /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.
@@ -109,8 +109,8 @@ struct Observed {
     history: History,
     /// Time from the first snapshot, of a past that was continued too, to the last.
     watched: Duration,
-    /// True if nothing can be called a leak in so short a time.
-    is_short: bool,
+    /// Why nothing can be called a leak.
+    unjudged: Option<String>,
     /// Reads the mappings of suspects. `None` for a recording.
     mappings: Option<GrownMappings>,
 }
@@ -155,15 +155,13 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     };
     Ok(match print(&report, args.machine.format) {
         Exit::Done if args.check && leaks => Exit::Found,
-        Exit::Done if args.check && observed.is_short => {
-            let least = span_exact(MIN_LEAK_OBSERVED);
-            complain(&format!(
-                "not yet judged: nothing is called a leak before {least} of its past are known, and {} are; watch with \
-                 --for {least} or longer, or let the monitor run, whose past counts",
-                span(observed.watched)
-            ));
-            Exit::Unjudged
-        }
+        Exit::Done if args.check => match observed.unjudged {
+            Some(why) => {
+                complain(&format!("not yet judged: {why}"));
+                Exit::Unjudged
+            }
+            None => Exit::Done,
+        },
         other => other,
     })
 }
@@ -217,6 +215,18 @@ fn is_short(watched: Duration, interval: Duration) -> bool {
     watched + interval.max(Duration::from_secs(5)) < MIN_LEAK_OBSERVED
 }
 
+/// Returns why nothing can be called a leak after so much time; `None` if that is enough.
+fn too_short(watched: Duration, interval: Duration) -> Option<String> {
+    let least = span_exact(MIN_LEAK_OBSERVED);
+    is_short(watched, interval).then(|| {
+        format!(
+            "nothing is called a leak before {least} of its past are known, and {} are; watch with --for {least} or longer, or \
+             let the monitor run, whose past counts",
+            span(watched)
+        )
+    })
+}
+
 /// Returns the time that a history covers, together with the past that it continues.
 fn covered(history: &History, now: Duration) -> Duration {
     history
@@ -238,30 +248,50 @@ pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Dura
     }
 }
 
-/// Looks once, if no time to watch was asked for and the past that the monitor keeps is long enough to judge.
+/// Looks once, if no time to watch was asked for, and the past that the monitor keeps is long enough to show growth or no process
+/// matches.
 fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Failure> {
+    let past = plan.past(args, env);
     let is_timed = args.time.is_some() || args.interval.is_some();
-    let Some(past) = plan.past(args, env).filter(|_| !is_timed) else {
-        return Ok(None);
-    };
-    let mut scanner = Scanner::new(&snapshot::scan_options(&plan.settings.sampler, None));
-    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES));
-    let snapshot = snapshot::scan(scanner)?;
-    let mut history = plan.new_history(Some(std::process::id()));
-    let Ok(past) = past.resume(&mut history, &snapshot) else {
-        return Ok(None);
-    };
-    plan.push(&mut history, &snapshot);
-    let watched = covered(&history, snapshot.monotonic);
-    if is_short(watched, Duration::ZERO) {
+    if is_timed || past.is_none() && !plan.filter.uses_text() {
         return Ok(None);
     }
-    complain(&format!("judged with {past}; --for TIME watches on"));
+    let mut options = snapshot::scan_options(&plan.settings.sampler, args.machine.paths.proc_root.as_deref());
+    args.machine.scope.apply(&mut options)?;
+    let own_pid = options.roots().is_own().then(std::process::id);
+    let mut scanner = Scanner::new(&options);
+    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES));
+    let snapshot = snapshot::scan(scanner)?;
+    let mut rows = snapshot.rows().iter();
+    let has_match = !plan.filter.uses_text() || rows.any(|row| choose(&plan.filter, row, &snapshot) != Some(false));
+    let mut history = plan.new_history(own_pid);
+    let past = past.map(|past| past.resume(&mut history, &snapshot));
+    plan.push(&mut history, &snapshot);
+    let watched = covered(&history, snapshot.monotonic);
+    let unjudged = match past {
+        _ if !has_match => {
+            complain("no process matches the filter; --for TIME waits for one");
+            Some("no process matches the filter".to_owned())
+        }
+        Some(Ok(past)) if watched >= SHORTEST => {
+            let why = too_short(watched, Duration::ZERO);
+            let known = why.as_ref().map_or_else(String::new, |_| {
+                let least = span_exact(MIN_LEAK_OBSERVED);
+                format!(
+                    ": {} are known, and nothing is called a leak before {least}",
+                    span(watched)
+                )
+            });
+            complain(&format!("judged with {past}{known}; --for TIME watches on"));
+            why
+        }
+        _ => return Ok(None),
+    };
     Ok(Some(Observed {
         snapshot,
         history,
         watched,
-        is_short: false,
+        unjudged,
         mappings: None,
     }))
 }
@@ -274,7 +304,7 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
         .map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since));
     Ok(Observed {
         watched,
-        is_short: is_short(watched, snapshot.interval),
+        unjudged: too_short(watched, snapshot.interval),
         snapshot,
         history,
         mappings: None,
@@ -430,8 +460,8 @@ impl<'a> Watch<'a> {
             return Err("no process's memory can be read".into());
         }
         let interval = self.plan.settings.sampler.interval;
-        let is_short = is_short(watched, interval);
-        if is_short {
+        let unjudged = too_short(watched, interval);
+        if unjudged.is_some() {
             let growth = if watched + interval.max(Duration::from_secs(5)) < SHORTEST {
                 "hardly any growth is detected, and "
             } else {
@@ -447,7 +477,7 @@ impl<'a> Watch<'a> {
             snapshot,
             history: self.history,
             watched,
-            is_short,
+            unjudged,
             mappings: Some(self.mappings),
         })
     }

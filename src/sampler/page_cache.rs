@@ -72,7 +72,8 @@ impl fmt::Display for Progress {
 }
 
 /// Reads the named files or, if none are named, the files of all processes or of [`Options::cgroup`]. Reads at most the
-/// `max_files` largest ones. `progress` may interrupt; the result then has the files read so far.
+/// `max_files` largest ones. Which other processes have a named path open is read too. `progress` may interrupt; the result then
+/// has the files read so far.
 ///
 /// # Errors
 /// The processes could not be listed, or the tree is not the kernel's: in another one, links lead to files of this
@@ -99,6 +100,14 @@ pub fn read(
     if !pids.is_empty() && !open_files.is_procfs {
         return Err(Missing::Unsupported);
     }
+    // Those that may have a named path open.
+    let holders = if paths.is_empty() {
+        Ok(Vec::new())
+    } else if !open_files.is_procfs {
+        Err(Missing::Unsupported)
+    } else {
+        pids::all(options.proc_root.as_os_str().as_bytes()).map(|all| all.pids)
+    };
     let reader = FileReader::new(&options.proc_root, open_files);
     let page = reader.page;
     let pool = Pool::new(options, options.reader_threads(), move |request: Request, lent| {
@@ -112,6 +121,8 @@ pub fn read(
         .is_continue()
         .then(|| search.list_paths(&pool, paths, &mut progress))
         .filter(ControlFlow::is_continue)
+        .map(|_| search.list_holders(&pool, holders, &pids, &mut progress))
+        .filter(ControlFlow::is_continue)
         .map(|_| search.look(&pool, &mut progress));
     Ok(PageCache {
         is_of_all: named.is_empty() && options.cgroup.is_none(),
@@ -124,7 +135,7 @@ pub fn read(
     })
 }
 
-/// Returns the pids of the processes to look at, ascending.
+/// Returns the pids of the processes whose files are listed, ascending.
 fn pids(options: &Options, named: &[Named]) -> Reading<Vec<u32>> {
     let of_cgroup = |place: &Place| {
         let has_own_pids = files::has_own_pids(&options.proc_root);
@@ -176,6 +187,10 @@ struct Search {
     left_out: (u64, u64),
     unread_processes: Vec<(u32, Missing)>,
     unread_paths: Vec<(Box<[u8]>, Missing)>,
+    /// Why a file that no known process has open may be open; `None` if all were looked at.
+    hidden: Option<Missing>,
+    /// No more files are added.
+    is_complete: bool,
 }
 
 impl Search {
@@ -190,6 +205,8 @@ impl Search {
             left_out: (0, 0),
             unread_processes: Vec::new(),
             unread_paths: Vec::new(),
+            hidden: None,
+            is_complete: false,
         }
     }
 
@@ -297,8 +314,37 @@ impl Search {
         ControlFlow::Continue(())
     }
 
+    /// Finds which processes, beside those that were `listed`, have the files that were found.
+    fn list_holders(
+        &mut self,
+        pool: &Reads,
+        holders: Reading<Vec<u32>>,
+        listed: &[u32],
+        progress: &mut impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let pids: Vec<_> = match holders {
+            Ok(all) => all
+                .into_iter()
+                .filter(|pid| listed.binary_search(pid).is_err())
+                .collect(),
+            Err(why) => {
+                self.hidden = Some(why);
+                return ControlFlow::Continue(());
+            }
+        };
+        // What an interrupted read has not looked at is unknown.
+        self.hidden = (!pids.is_empty()).then_some(Missing::Pending);
+        self.is_complete = true;
+        self.list_processes(pool, &pids, &[], progress)?;
+        self.hidden = self.unread_processes.first().map(|(_, why)| *why);
+        ControlFlow::Continue(())
+    }
+
     /// Adds a file that a process or a directory has.
     fn add(&mut self, mut seen: Seen, process: Option<(u32, &[u8])>) {
+        if self.is_complete && !self.places.contains_key(&seen.id) {
+            return;
+        }
         let way = seen.way.take();
         let place = *self.places.entry(seen.id).or_insert_with(|| {
             self.all.push(Candidate {
@@ -379,7 +425,7 @@ impl Search {
                         && known < place
                     {
                         let known: &mut CachedFile = &mut files[known];
-                        known.processes += processes;
+                        known.processes = known.processes.map(|known| known + processes);
                         known.first = known.first.take().into_iter().chain(first).min();
                         continue;
                     }
@@ -392,9 +438,14 @@ impl Search {
                 kind: seen.file_system.kind,
                 size,
                 figures,
-                processes,
+                processes: Ok(processes),
                 first,
             });
+        }
+        if let Some(why) = self.hidden {
+            for file in files.iter_mut().filter(|file| file.processes == Ok(0)) {
+                file.processes = Err(why);
+            }
         }
         files
     }

@@ -240,6 +240,12 @@ parameters! {
         /// Divisor of the time since: a longer gap within growth cuts it.
         LONG_GAP: u32 = 50, "1/share",
             "a leak of weeks that is cut as zmtop was updated", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
+        /// Minimum time of growth before a long gap for it to go on over the gap.
+        GROWTH_BEFORE_GAP: Duration = Duration::from_secs(120), "duration",
+            "a step before a gap taken for growth", "cases::growth_goes_on_over_a_gap_if_it_keeps_its_line";
+        /// Minimum pace before a long gap, as a share of the pace of the finding, for the growth to be the same.
+        SAME_PACE: f64 = 0.5, "1",
+            "a process that hardly grew before the gap", "cases::growth_goes_on_over_a_gap_if_it_keeps_its_line";
         /// Windows over which the fall of the remaining memory is measured, the shortest first.
         DANGER_WINDOWS: [Duration; 7] = [
             Duration::from_secs(12),

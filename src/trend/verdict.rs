@@ -247,6 +247,16 @@ impl Reasons {
     }
 }
 
+/// Times within growth in which nobody watched, on the monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwatched {
+    /// The bounds of the last one.
+    pub from: Duration,
+    pub to: Duration,
+    /// The sum of all.
+    pub total: Duration,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Judgement {
     pub verdict: Verdict,
@@ -263,8 +273,10 @@ pub struct Judgement {
     /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
     /// earlier.
     pub since: Option<Duration>,
-    /// The end of the last long gap in the growth: nobody saw whether it began before.
+    /// The end of the last long gap before which it did not grow, or not by the same pace: nobody saw when it began.
     pub gap_until: Option<Duration>,
+    /// The gaps in the growth since it was first seen, over which it went on by the same pace.
+    pub unwatched: Option<Unwatched>,
     /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,
     /// Present for a leak, or for lasting growth that is not a leak yet.
@@ -281,6 +293,7 @@ impl Judgement {
         confidence: 0.0,
         since: None,
         gap_until: None,
+        unwatched: None,
         floor: 0,
         reasons: None,
         standing: Standing {
@@ -318,12 +331,26 @@ impl Judgement {
             Metric::Descriptors => Some("held through its descriptors, which is in no PSS"),
             _ => None,
         };
-        source.map(str::to_owned).into_iter().chain(reasons).collect()
+        let gaps = self
+            .unwatched
+            .map(|gaps| format!("not watched for {} of it", units::span(gaps.total)));
+        source
+            .map(str::to_owned)
+            .into_iter()
+            .chain(reasons)
+            .chain(gaps)
+            .collect()
     }
 
     /// Returns the time since when the growth was seen: its start, or the end of a gap in it.
     pub fn seen_since(&self) -> Option<Duration> {
         self.since.map(|since| since.max(self.gap_until.unwrap_or(since)))
+    }
+
+    /// Returns how long the growth was watched by then, without the gaps in it.
+    pub fn watched(&self, now: Duration) -> Option<Duration> {
+        let unwatched = self.unwatched.map_or(Duration::ZERO, |gaps| gaps.total);
+        Some(now.saturating_sub(self.seen_since()?).saturating_sub(unwatched))
     }
 
     /// Downgrades a leak to growth.

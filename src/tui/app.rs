@@ -26,7 +26,7 @@ use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals, path_of_g
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
 use crate::model::kernel::Callers;
-use crate::model::page_cache::PageCache;
+use crate::model::page_cache::{CachedFile, PageCache};
 use crate::model::{FleetStatus, Identity, ProcessSample, Reading, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
@@ -34,7 +34,7 @@ use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::page_cache::Progress;
 use crate::text::named;
 use crate::tui::chart::Chart;
-use crate::tui::event::{Effect, Inspect};
+use crate::tui::event::{CacheScope, Effect, Inspect};
 use crate::tui::growth::GrowthTracker;
 use crate::tui::layout::{Layout, Parts};
 use crate::tui::replay::ReplayStatus;
@@ -474,25 +474,31 @@ pub struct CacheReads {
     pub number: u64,
     /// The progress of the read under way.
     pub progress: Option<Progress>,
-    /// The cgroup whose processes were looked at; `None` for all processes.
-    cgroup: Option<Arc<[u8]>>,
+    scope: CacheScope,
     /// The last result.
     pub found: Option<Reading<Arc<PageCache>>>,
 }
 
 impl CacheReads {
-    /// Starts a read of a cgroup or of all, unless the same one is under way.
-    pub fn start(&mut self, cgroup: Option<Arc<[u8]>>) -> Option<Effect> {
-        if self.cgroup != cgroup {
+    /// Starts a read, unless the same one is under way.
+    pub fn start(&mut self, scope: CacheScope) -> Option<Effect> {
+        if self.scope != scope {
             (self.progress, self.found) = (None, None);
-            self.cgroup.clone_from(&cgroup);
+            self.scope = scope;
         }
         if self.progress.is_some() {
             return None;
         }
         self.number += 1;
         self.progress = Some(Progress::Listing(0, 0, 0));
-        Some(Effect::ReadCache(self.number, cgroup))
+        Some(Effect::ReadCache(self.number, self.scope.clone()))
+    }
+
+    /// Returns the largest file of a file system by its last read.
+    pub fn largest_in(&self, mount: &[u8]) -> Option<&CachedFile> {
+        let is_of_it = matches!(&self.scope, CacheScope::Mount(path) if **path == *mount);
+        let found = self.found.as_ref()?.as_ref().ok().filter(|_| is_of_it)?;
+        found.files.first()
     }
 
     pub const fn follow(&mut self, number: u64, progress: Progress) {

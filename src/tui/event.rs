@@ -71,6 +71,18 @@ pub struct Inspect {
     pub closely: bool,
 }
 
+/// The files whose cached pages are to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CacheScope {
+    /// Those that any process has open or mapped.
+    #[default]
+    All,
+    /// Those that the processes of this cgroup have open or mapped.
+    Cgroup(Arc<[u8]>),
+    /// All files of the file system with this mount point.
+    Mount(Arc<[u8]>),
+}
+
 /// Something to do outside the state, performed by the loop in `run`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -85,7 +97,7 @@ pub enum Effect {
     ScanMappings(u64, Vec<Identity>),
     CancelScan,
     /// Reads once which files fill the page cache, and reports under that number.
-    ReadCache(u64, Option<Arc<[u8]>>),
+    ReadCache(u64, CacheScope),
     /// Reads the mappings of this process repeatedly, at a bounded rate; `None` stops that.
     Inspect(Option<Inspect>),
     /// Measures repeatedly what these processes, and no others, touched since their referenced bits were cleared. The bits of

@@ -25,14 +25,25 @@ pub(super) fn may_be_earlier(app: &App, since: Duration) -> bool {
     machine.start().is_some() && machine.bands(since, FIRST_SEEN, PARTS).iter().any(Option::is_none)
 }
 
-/// Returns since when something lasts: ` since 09:14 (at least 32m)`, and on a narrow screen ` for at least 32m`.
-pub(super) fn since(app: &App, snapshot: &Snapshot, at: Duration) -> String {
-    let ago = app.engine.history.elapsed_since(at);
-    let long = units::span(ago);
+/// Returns since when growth lasts: ` since 09:14 (at least 32m, not watched 09:20–09:31)`, and on a narrow screen ` for at
+/// least 32m`. Empty if it does not grow.
+pub(super) fn since(app: &App, snapshot: &Snapshot, judged: &Judgement) -> String {
+    let Some(at) = judged.seen_since() else {
+        return String::new();
+    };
+    let history = &app.engine.history;
+    let ago = history.elapsed_since(at);
+    let unwatched = judged.unwatched.map_or(Duration::ZERO, |gaps| gaps.total);
+    let long = units::span(ago.saturating_sub(unwatched));
     match clock(app, snapshot, ago, false) {
         Some(time) if !app.is_narrow() => {
             let earlier = if may_be_earlier(app, at) { " or earlier" } else { "" };
-            format!(" since {time}{earlier} (at least {long})")
+            let time_of = |at| clock(app, snapshot, history.elapsed_since(at), false);
+            let gap = judged
+                .unwatched
+                .and_then(|gap| Some((time_of(gap.from)?, time_of(gap.to)?)));
+            let gap = gap.map_or_else(String::new, |(from, to)| format!(", not watched {from}–{to}"));
+            format!(" since {time}{earlier} (at least {long}{gap})")
         }
         _ => format!(" for at least {long}"),
     }

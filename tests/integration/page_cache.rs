@@ -21,7 +21,7 @@ use zmtop::proc::maps::MappedFiles;
 use zmtop::proc::page_cache::{FileSystem, cachestat, figures, file_systems, mincore};
 use zmtop::sampler::Options;
 use zmtop::sampler::page_cache::{Named, Progress, read};
-use zmtop::tui::{Effect, Event};
+use zmtop::tui::{CacheScope, Effect, Event};
 use zmtop::units::Units;
 
 use crate::support::session::Session;
@@ -190,7 +190,7 @@ fn a_process_has_files_open_and_mapped() {
         found.files.iter().find(is_it)
     };
     let open = file("/open").unwrap();
-    assert_eq!((open.processes, open.is_deleted), (1, false));
+    assert_eq!((open.processes, open.is_deleted), (Ok(1), false));
     assert_eq!(open.first.as_ref().unwrap().0, own);
     assert_eq!(open.figures.unwrap().cached, 8 * page());
     assert!(file("/gone").unwrap().is_deleted);
@@ -200,6 +200,38 @@ fn a_process_has_files_open_and_mapped() {
     let program = fs::metadata("/proc/self/exe").unwrap().size();
     assert!(found.files.iter().any(|file| file.size == Ok(program)));
     drop(half);
+}
+
+#[test]
+fn a_named_file_has_the_processes_that_have_it_open() {
+    let dir = TempDir::new().unwrap();
+    let half = HalfCached::new(&dir.path().join("open"));
+    fs::write(dir.path().join("closed"), "x").unwrap();
+    let found = look(&[Named::Path(dir.path().into())], 1000);
+    assert_eq!(names(&found), ["closed", "open"]);
+    let of = |name: &[u8]| {
+        let file = found.files.iter().find(|file| file.path.ends_with(name)).unwrap();
+        (file.processes, file.first.as_ref().map(|(pid, _)| *pid))
+    };
+    assert_eq!(of(b"open"), (Ok(1), Some(std::process::id())));
+    // Only who may look at all processes knows that nobody has it open.
+    let all = if found.unread_processes.is_empty() {
+        Ok(0)
+    } else {
+        Err(Missing::Denied)
+    };
+    assert_eq!(of(b"closed"), (all, None));
+    drop(half);
+    // In a copy of /proc, links lead elsewhere: nobody is known.
+    let tree = ProcTree::new();
+    let (_, out, _) = tree.zmtop(&format!("cache {} --columns processes,file", dir.path().display()));
+    assert!(
+        out.lines()
+            .skip(1)
+            .take(2)
+            .all(|line| line.trim_start().starts_with("- ")),
+        "{out}"
+    );
 }
 
 #[test]
@@ -275,7 +307,7 @@ fn file(path: &str, cached: Option<u64>, kind: FileKind) -> CachedFile {
                 ..CacheFigures::only(cached, Ok(0))
             })
         }),
-        processes: 2,
+        processes: Ok(2),
         first: Some((77, (*b"post\x1b[31mgres").into())),
     }
 }
@@ -429,7 +461,7 @@ fn enter_on_the_file_cache_lists_its_files() {
     let mut session = at_files();
     assert!(session.picture().contains("files"), "{}", session.picture());
     session.keys("Enter");
-    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(1, None)));
+    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(1, CacheScope::All)));
     session.feed(Event::CacheProgress(1, Progress::Listing(3, 9, 41)));
     assert!(
         session.picture().contains("41 files found, 3 of 9 listed"),
@@ -451,7 +483,7 @@ fn enter_on_the_file_cache_lists_its_files() {
     session
         .keys("Esc Esc Enter")
         .feed(Event::CacheRead(1, Ok(found().into())));
-    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(2, None)));
+    assert_eq!(session.effects.last(), Some(&Effect::ReadCache(2, CacheScope::All)));
     session.feed(Event::CacheRead(2, Err(Missing::Unsupported)));
     assert!(
         session.picture().contains("the kernel's own /proc alone"),

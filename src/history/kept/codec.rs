@@ -31,8 +31,13 @@ impl Writer {
     }
 
     pub(super) fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        self.bytes.extend(text.as_bytes());
+        self.chunk(text.as_bytes());
+    }
+
+    /// Writes bytes with their number.
+    pub(super) fn chunk(&mut self, chunk: &[u8]) {
+        self.number(chunk.len() as u64);
+        self.bytes.extend(chunk);
     }
 
     /// Writes whether there is a value, and the value.
@@ -83,10 +88,15 @@ impl Reader<'_> {
     }
 
     pub(super) fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.chunk()?.to_vec()).ok()
+    }
+
+    /// Reads bytes with their number.
+    pub(super) fn chunk(&mut self) -> Option<&[u8]> {
         let length = self.number()?.try_into().ok()?;
-        let (text, rest) = self.rest.split_at_checked(length)?;
+        let (chunk, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
-        String::from_utf8(text.to_vec()).ok()
+        Some(chunk)
     }
 
     pub(super) fn flag(&mut self) -> Option<bool> {

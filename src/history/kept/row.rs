@@ -119,6 +119,7 @@ fn read_judgement(input: &mut Reader<'_>, at: Duration) -> Option<Judgement> {
         since: input.option(|input| past_time(input, at))?,
         // The next judgement finds it.
         gap_until: None,
+        unwatched: None,
         floor: input.number()?,
         reasons: input.option(read_reasons)?,
         standing: Standing {

@@ -1,7 +1,9 @@
 //! Reads which files fill the page cache beside the screen, on a thread of its own for each read.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -14,15 +16,15 @@ use crate::proc::cgroup::figures;
 use crate::proc::cgroup::scope::Place;
 use crate::sampler::Options;
 use crate::sampler::page_cache::{Named, read};
-use crate::tui::Event;
+use crate::tui::{CacheScope, Event};
 
 /// Minimum time between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of files looked at: a fraction of a second.
 const MAX_FILES: usize = 20_000;
 
-/// Starts a read of a cgroup or of all processes, and sends its progress and its result, with the most cached files first.
-pub(super) fn start(options: Options, number: u64, cgroup: Option<Arc<[u8]>>, send: &SyncSender<Input>) {
+/// Starts a read, and sends its progress and its result, with the most cached files first.
+pub(super) fn start(options: Options, number: u64, scope: CacheScope, send: &SyncSender<Input>) {
     let to = send.clone();
     let started = std::thread::Builder::new().name("zmtop-cache".into()).spawn(move || {
         let mut reported = Instant::now();
@@ -34,7 +36,11 @@ pub(super) fn start(options: Options, number: u64, cgroup: Option<Arc<[u8]>>, se
             ControlFlow::Continue(())
         };
         let place = |path| Place::at(Arc::new(figures::mounts(&options.roots())?), path).map(Named::Cgroup);
-        let named = cgroup.map(place).transpose();
+        let named = match scope {
+            CacheScope::All => Ok(None),
+            CacheScope::Cgroup(path) => place(path).map(Some),
+            CacheScope::Mount(path) => Ok(Some(Named::Path(OsStr::from_bytes(&path).into()))),
+        };
         let found = named.and_then(|named| read(&options, named.as_slice(), MAX_FILES, progress));
         let found = found.map(|mut found| {
             let cached = |file: &CachedFile| file.figures.map_or(0, |figures| figures.cached);

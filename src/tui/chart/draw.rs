@@ -224,8 +224,8 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors | Metric::Processes => {}
     }
-    if let (None, Some(since)) = (judged.flat_since, judged.seen_since()) {
-        label.text(65, labels::since(app, snapshot, since), theme.text);
+    if judged.flat_since.is_none() {
+        label.text(65, labels::since(app, snapshot, judged), theme.text);
     }
     if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {
         let eta = Duration::try_from_secs_f64(eta).unwrap_or_default();

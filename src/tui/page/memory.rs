@@ -42,11 +42,12 @@ use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
 use crate::history::RowHistory;
+use crate::history::suspects::Cause;
 use crate::model::{Missing, Snapshot};
 use crate::trend::Judgement;
 use crate::tui::app::{App, FilterState, HelpSection, Hint, Page, PageKey, PageTable};
 use crate::tui::chart::draw::{Charted, draw_chart};
-use crate::tui::event::Effect;
+use crate::tui::event::{CacheScope, Effect};
 use crate::tui::widgets::{StatusLine, TableGrid, draw_line, line};
 use crate::tui::{panel, popup};
 use crate::{order, text, units};
@@ -335,7 +336,9 @@ impl Page for MemoryPage {
     fn on_action(&mut self, app: &mut App, action: Action) -> Vec<Effect> {
         let is_open = self.arrange(app, self.rows(app).len()).detail.height > 0;
         match action {
-            Action::Open if self.is_at_files() => return popup::cache::open(app, self.inspected()),
+            Action::Open if self.is_at_files() => {
+                return popup::cache::open(app, self.inspected().map_or(CacheScope::All, CacheScope::Cgroup));
+            }
             Action::Open | Action::Panel => {
                 self.detail = Some(!is_open);
                 (self as &mut dyn Page).follow(app);
@@ -573,8 +576,12 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     let suspects = app.engine.living_suspects();
     let suspects = suspects.filter(|_| !is_of_cgroup);
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
-    if let Some(cause) = own.find_map(|suspect| suspect.cause.as_ref()) {
-        texts.extend(text::wrap(&format!("It grows in {}.", cause.text()), width));
+    let place = own.find_map(|suspect| match suspect.key.part() {
+        Some(key) if key.mount.is_some() => Some(text::safe(&key.name()).into_owned()),
+        _ => suspect.cause.as_ref().map(Cause::text),
+    });
+    if let Some(place) = place {
+        texts.extend(text::wrap(&format!("It grows in {place}."), width));
     }
     if !reasons.is_empty() {
         texts.extend(text::wrap(&reasons.join(", "), width));

@@ -11,7 +11,6 @@
 //! ```
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -23,7 +22,7 @@ use crate::config::Action;
 use crate::model::page_cache::CachedFile;
 use crate::text;
 use crate::tui::app::{App, Hint};
-use crate::tui::event::Effect;
+use crate::tui::event::{CacheScope, Effect};
 use crate::tui::replay::NOT_RECORDED;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 
@@ -41,14 +40,14 @@ const fn min_width(priority: Priority) -> u16 {
 
 pub struct CacheList;
 
-/// Opens the popup, and requests a read of a cgroup or of all unless it is under way.
-pub fn open(app: &mut App, cgroup: Option<Arc<[u8]>>) -> Vec<Effect> {
+/// Opens the popup, and requests a read unless it is under way.
+pub fn open(app: &mut App, scope: CacheScope) -> Vec<Effect> {
     if app.replay.is_some() {
         app.screen.fail(NOT_RECORDED);
         return Vec::new();
     }
     app.open_popup(CacheList);
-    app.data.cache.start(cgroup).into_iter().collect()
+    app.data.cache.start(scope).into_iter().collect()
 }
 
 /// Returns the files listed.

@@ -24,9 +24,10 @@ use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
+use crate::tui::event::CacheScope;
 use crate::tui::labels::clock;
 use crate::tui::navigation::show_row;
-use crate::tui::popup::Popup;
+use crate::tui::popup::{Popup, cache};
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
 use crate::{text, units};
 
@@ -52,7 +53,7 @@ impl Popup for LeakList {
     fn texts(&self, app: &App) -> Vec<String> {
         let suspects = app.engine.listed();
         let name = |suspect: &Suspect| match (&suspect.key, &suspect.facts) {
-            (RowKey::Part(key), _) => key.label.into(),
+            (RowKey::Part(key), _) => text::safe(&key.name()).into_owned(),
             (RowKey::Group(key), _) => text::safe(key.label()).into_owned(),
             (RowKey::Process(_), facts) => facts
                 .as_ref()
@@ -100,6 +101,9 @@ impl Popup for LeakList {
         if suspect.alike > 0 {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
         }
+        if let Some(path) = suspect.key.part().and_then(|key| key.mount.as_ref()) {
+            parts.push(largest_file(app, path));
+        }
         if let Some(growth) = fastest_mapping(app, suspect) {
             parts.push(format!("mostly {}", mapping_growth(app, growth, 40)));
         }
@@ -114,7 +118,8 @@ impl Popup for LeakList {
         found.unwrap_or(at)
     }
 
-    /// Goes to the suspect: to a process with its panel, to a program among programs, to a part of the RAM on its page.
+    /// Goes to the suspect: to a process with its panel, to a program among programs, to the files of a file system in memory, to
+    /// another part of the RAM on its page.
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
         let Some(suspect) = app.engine.listed().nth(at) else {
             app.screen.say(nothing(app));
@@ -123,6 +128,13 @@ impl Popup for LeakList {
         if suspect.ended.is_some() {
             app.screen.say("that process has ended");
             return Response::close();
+        }
+        if let Some(path) = suspect.key.part().and_then(|key| key.mount.clone()) {
+            let effects = cache::open(app, CacheScope::Mount(path));
+            return Response {
+                effects,
+                ..Response::stay()
+            };
         }
         show_row(app, &suspect.key.clone());
         Response::close()
@@ -200,6 +212,22 @@ fn nothing(app: &App) -> String {
     }
 }
 
+/// Returns the largest file of a file system in memory and who has it open, or how to find it.
+fn largest_file(app: &App, mount: &[u8]) -> String {
+    let Some(file) = app.data.cache.largest_in(mount) else {
+        return "Enter lists its files, and who has them open".into();
+    };
+    let size = file.figures.map_or_else(
+        |why| why.to_string(),
+        |figures| units::bytes(figures.cached, app.screen.units),
+    );
+    let by = file.first.as_ref();
+    let by = by.map_or_else(String::new, |(pid, comm)| {
+        format!(", open in {pid} {}", text::safe(comm))
+    });
+    format!("its largest file is {}: {size}{by}", text::safe(&file.path))
+}
+
 /// Returns the time of day at which its growth stopped.
 fn stopped_at(app: &App, snapshot: &Snapshot, suspect: &Suspect) -> Option<String> {
     let ago = app.engine.history.elapsed_since(suspect.stopped?.until);
@@ -216,10 +244,18 @@ const fn min_width(priority: Priority) -> usize {
     }
 }
 
-/// Returns the mapping of a suspect that grew most, and how long that took, if it is known.
+/// Share of a suspect's pace, as a divisor, that the pace of its fastest mapping must have to be where it grows.
+const MIN_MAPPING_SHARE: f64 = 4.0;
+
+/// Returns the mapping of a suspect that grew most, and how long that took, if it is known and explains the growth.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
-    app.data.growth.fastest(id, &app.engine.history)
+    let fastest = app.data.growth.fastest(id, &app.engine.history);
+    fastest.filter(|(growth, took)| {
+        // Growth of live objects, within a heap of constant size, is in no mapping.
+        let grown = growth.growth().unwrap_or(0) as f64;
+        grown >= suspect.judgement.slope * took.as_secs_f64() / MIN_MAPPING_SHARE
+    })
 }
 
 /// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M of [heap] untouched for 10m`.

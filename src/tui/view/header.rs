@@ -739,7 +739,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),
         Some((RowKey::Part(key), pace)) => {
-            line.text(80, format!("  {}", key.label), theme.warning);
+            line.text(80, format!("  {}", text::safe(&key.name())), theme.warning);
             if let Some(place) = &danger.place {
                 line.text(75, format!(", {}", labels::cut(place, width)), theme.warning);
             }
@@ -752,7 +752,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
             let taken = text::width(&format!(" ▲ DANGER  {text}  {pid} {pace}"));
             let room = usize::from(area.width).saturating_sub(taken).clamp(MIN_TAKER, width);
             let name = match key {
-                RowKey::Part(key) => key.label.into(),
+                RowKey::Part(key) => labels::cut(&key.name(), width),
                 RowKey::Group(key) => format!("{} (all its processes)", labels::group_name(key, width)),
                 RowKey::Process(id) => labels::process(*id, snapshot.row(*id).map(|row| &*row.facts), room),
             };
@@ -816,7 +816,7 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
                         line.text(69, " or earlier", theme.text);
                     }
                 }
-                _ => line.text(78, labels::since(app, snapshot, since), theme.text),
+                _ => line.text(78, labels::since(app, snapshot, judgement), theme.text),
             }
         }
     }
@@ -917,7 +917,7 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
                 _ => labels::process(*id, facts, width),
             }
         }
-        RowKey::Part(key) => key.label.into(),
+        RowKey::Part(key) => labels::cut(&key.name(), width.max(key.label.len())),
         RowKey::Group(key) => {
             let count = match suspect.hosts {
                 Some((hosts, all)) => format!("on {hosts} of {all} hosts"),

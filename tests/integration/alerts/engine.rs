@@ -92,7 +92,7 @@ fn a_notice_says_for_whom_for_how_long_and_why() {
         (&*fired.name, fired.target_kind.id(), fired.lasted),
         ("rule", "process", Duration::from_millis(3500))
     );
-    assert_eq!(fired.target_name(), b"/usr/bin/eater --much");
+    assert_eq!(*fired.target_name(), *b"/usr/bin/eater --much");
     let details = &fired.details;
     assert_eq!(details.figure("pss"), Some(200.0 * 1_048_576.0));
     assert_eq!(details.figure("footprint"), Some(200.0 * 1_048_576.0));
@@ -281,6 +281,6 @@ fn the_system_has_rules_of_its_own() {
     let newest = evaluator.alerts.events().front().unwrap();
     assert_eq!(
         (newest.target_name(), newest.details.figures.len()),
-        (&b"system"[..], 27)
+        (b"system"[..].into(), 27)
     );
 }

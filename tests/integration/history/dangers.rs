@@ -322,7 +322,7 @@ fn a_part_of_the_kernel_is_named_with_the_file_system_that_grows() {
     let [danger] = history.dangers() else {
         panic!("{:?}", history.dangers())
     };
-    let Some((RowKey::Part(part), _)) = danger.taker else {
+    let Some((RowKey::Part(part), _)) = &danger.taker else {
         panic!("{danger:?}")
     };
     assert_eq!((part.id, danger.place.as_deref()), ("shmem", Some(&b"/mnt"[..])));

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 
 use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::{Kept, pack};
 use zmtop::history::suspects::{SuspectQuery, suspects};
-use zmtop::model::system::{AccountingInputs, Zones};
-use zmtop::model::{Missing, Snapshot, SystemSample};
+use zmtop::model::system::{AccountingInputs, MemoryMount, Zones};
+use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
 use zmtop::trend::Verdict;
 
 const KIB: u64 = 1024;
@@ -156,7 +156,7 @@ fn a_part_that_leaks_is_told_with_the_processes() {
     }
     let found = suspects(&history, &last, SuspectQuery::GROWING);
     let keys: Vec<_> = found.iter().map(|suspect| suspect.key.clone()).collect();
-    let [RowKey::Part(key)] = keys[..] else {
+    let [RowKey::Part(key)] = &keys[..] else {
         panic!("{keys:?}")
     };
     assert_eq!(
@@ -333,16 +333,116 @@ fn what_explains_the_growth_of_a_part_is_kept() {
     }
 }
 
+/// The machine, of which the file systems in memory with these paths use so many bytes each. They are read every 10 s.
+fn with_mounts(second: u64, all: u64, mounts: &[(&str, u64)], last: &mut Arc<AccountingInputs>) -> Snapshot {
+    let mut snap = at(second, |s| (s.shmem, s.cached) = (Ok(all), Ok(5000 * MIB + all)));
+    if second.is_multiple_of(10) {
+        let mount = |(device, (path, used)): (u64, &(&str, u64))| MemoryMount {
+            device,
+            path: path.as_bytes().into(),
+            kind: "tmpfs".into(),
+            used: Ok(*used),
+            size: Ok(8000 * MIB),
+        };
+        *last = Arc::new(AccountingInputs {
+            mounts: Ok((0..).zip(mounts).map(mount).collect()),
+            ..AccountingInputs::missing(Missing::Unsupported)
+        });
+    }
+    snap.accounting = Arc::clone(last);
+    snap
+}
+
+fn unread() -> Arc<AccountingInputs> {
+    Arc::new(AccountingInputs::missing(Missing::Pending))
+}
+
+/// The names of the suspects, and what may be a leak of them.
+fn names(history: &History, last: &Snapshot) -> Vec<(String, Verdict)> {
+    let found = suspects(history, last, SuspectQuery::GROWING);
+    let name = |key: &RowKey| match key {
+        RowKey::Part(key) => String::from_utf8(key.name().into_owned()).unwrap(),
+        key => format!("{key:?}"),
+    };
+    let found = found.iter();
+    found.map(|s| (name(&s.key), s.judgement.verdict)).collect()
+}
+
+#[test]
+fn a_leak_in_one_tmpfs_is_reported_by_its_mount_point_though_another_is_emptied() {
+    let (mut history, mut read) = (History::new(Duration::from_secs(10)), unread());
+    let mut last = at(0, |_| {});
+    for second in 0..2400 {
+        let grown = second * 200 * KIB;
+        // A program of another user ends, and frees what it shared.
+        let others = if second < 2000 { 600 * MIB } else { 100 * MIB };
+        let mounts = [("/run", MIB), ("/dev/shm", grown), ("/tmp", 50 * MIB)];
+        last = with_mounts(second, others + grown, &mounts, &mut read);
+        history.push(&last);
+    }
+    assert_eq!(
+        names(&history, &last),
+        [("tmpfs /dev/shm".to_owned(), Verdict::Leaking)]
+    );
+    // Its past is kept.
+    let bytes = pack(&history.keep(&last, "here").unwrap());
+    let mut next = History::new(Duration::from_secs(10));
+    next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
+    last = with_mounts(2460, 100 * MIB, &[("/dev/shm", 2460 * 200 * KIB)], &mut read);
+    next.push(&last);
+    assert_eq!(names(&next, &last), [("tmpfs /dev/shm".to_owned(), Verdict::Leaking)]);
+}
+
+#[test]
+fn two_file_systems_that_leak_are_two_leaks() {
+    let (mut history, mut read) = (History::new(Duration::from_secs(10)), unread());
+    let mut last = at(0, |_| {});
+    for second in 0..2400 {
+        let grown = second * 200 * KIB;
+        let mounts = [("/run", grown), ("/dev/shm", 2 * grown)];
+        last = with_mounts(second, 100 * MIB + 3 * grown, &mounts, &mut read);
+        history.push(&last);
+    }
+    let leaks = ["tmpfs /dev/shm", "tmpfs /run"].map(|name| (name.to_owned(), Verdict::Leaking));
+    assert_eq!(names(&history, &last), leaks);
+}
+
+#[test]
+fn of_two_leaks_the_one_that_reaches_a_limit_sooner_comes_first() {
+    let mut history = History::new(Duration::from_secs(10));
+    let mut last = at(0, |_| {});
+    for second in 0..2400 {
+        let leak = |pid: u32, cgroup: &str, pace: u64| {
+            let mut sample = with_facts(process(pid, 1, cgroup), |f| f.cgroup = Ok(cgroup.as_bytes().into()));
+            sample.walk = Ok(walk(50 * MIB + second * pace * KIB, 0));
+            sample
+        };
+        last = at(second, |_| {});
+        last.processes = snapshot(Duration::ZERO, vec![leak(7, "/fast", 400), leak(8, "/near", 200)]).processes;
+        let limits = [("/fast", 100_000 * MIB), ("/near", 600 * MIB)].map(|(path, limit)| {
+            let figures = CgroupFigures {
+                current: Ok(100 * MIB),
+                limit: Ok(Some(limit)),
+                ..CgroupFigures::missing(Missing::Unsupported)
+            };
+            (Arc::from(path.as_bytes()), figures)
+        });
+        last.cgroups = Arc::new(limits.into_iter().collect());
+        history.push(&last);
+    }
+    let found = suspects(&history, &last, SuspectQuery::GROWING);
+    let order: Vec<_> = found.iter().filter_map(|s| Some(s.key.process()?.pid)).collect();
+    assert_eq!(order, [8, 7], "{found:?}");
+}
+
 #[test]
 fn a_leak_in_a_file_of_tmpfs_is_told_once() {
     let report = |is_shared: bool| {
+        let mut read = unread();
         let mut history = History::new(Duration::from_secs(10));
-        let at = |second: u64| {
+        let mut at = |second: u64| {
             let grown = second * 200 * KIB;
-            let mut snap = at(second, |s| {
-                s.shmem = Ok(100 * MIB + grown);
-                s.cached = Ok(5000 * MIB + grown);
-            });
+            let mut snap = with_mounts(second, 100 * MIB + grown, &[("/dev/shm", grown)], &mut read);
             let mut sample = process(7, 1, "/usr/bin/leaks-in-shm");
             sample.walk = Ok(walk(50 * MIB + grown, 0));
             if let Ok(walk) = &mut sample.walk {

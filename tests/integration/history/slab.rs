@@ -136,7 +136,7 @@ fn a_cache_that_leaks_behind_another_that_shrinks_is_told() {
         (caches, 600 * MIB)
     });
     let [one] = &found[..] else { panic!("{found:?}") };
-    assert!(matches!(one.key, RowKey::Part(key) if key.id == "slab_unreclaimable"));
+    assert!(matches!(&one.key, RowKey::Part(key) if key.id == "slab_unreclaimable"));
     assert_eq!(
         (one.judgement.verdict, one.cause.as_ref().unwrap().text()),
         (Verdict::Leaking, "slab kmalloc-64".into())

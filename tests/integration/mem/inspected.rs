@@ -9,7 +9,7 @@ use zmtop::model::snapshot::InspectedCgroup;
 use zmtop::model::system::{ScopeEvents, SystemSample};
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::sampler::Scanner;
-use zmtop::tui::{Effect, Event};
+use zmtop::tui::{CacheScope, Effect, Event};
 
 use super::scope::{V1, V2, container};
 use crate::support::block_on;
@@ -415,8 +415,8 @@ fn it_says_why_nothing_is_shown_and_fits_everywhere() {
     session.feed(Event::Resize(120, 40));
     // The file cache of it, not of the machine.
     session.keys("/").types("file cache").keys("Enter Enter");
-    let wanted = session.wanted.last().unwrap().inspected.clone();
-    assert!(matches!(session.effects.last(), Some(Effect::ReadCache(_, path)) if *path == wanted));
+    let wanted = session.wanted.last().unwrap().inspected.clone().unwrap();
+    assert!(matches!(session.effects.last(), Some(Effect::ReadCache(_, CacheScope::Cgroup(path))) if *path == wanted));
 }
 
 fn select_container(session: &mut Session) {

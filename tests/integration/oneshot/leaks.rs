@@ -448,6 +448,22 @@ fn it_announces_at_once_how_long_it_watches() {
 }
 
 #[test]
+fn a_filter_that_matches_no_process_is_answered_at_once() {
+    let tree = tree();
+    for (option, code) in [("--check", 5), ("--all", 0)] {
+        let ran = zmtop(&[
+            "leaks",
+            "no-such-program",
+            option,
+            "--proc-root",
+            tree.root().to_str().unwrap(),
+        ]);
+        assert_eq!(ran.code, code, "{}", ran.err);
+        assert!(ran.err.contains("no process matches the filter"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn the_announcement_is_true_of_the_past() {
     let minutes = |n: u64| Duration::from_secs(60 * n);
     let line = |past, known| opening(past, minutes(known), minutes(20));

@@ -298,20 +298,56 @@ fn since_never_reaches_over_a_gap_that_nobody_saw() {
     let mut gappy = points(3200, late);
     gappy.retain(|p| !(at(2400)..at(3010)).contains(&p.from));
     assert_eq!(since(&gappy), Some(3010));
-    // It grew before and after the gap.
     let line = |s: u64| 200 * MB + s * MB / 10;
     let unseen = |from: u64, to: u64| {
         let mut gappy = points(3600, line);
         gappy.retain(|p| !(at(from)..at(to)).contains(&p.from));
         since(&gappy)
     };
-    assert_eq!(unseen(2400, 2700), Some(2700));
+    assert!(unseen(2400, 2700) < Some(600), "{:?}", unseen(2400, 2700));
     // Right after a gap, the growth before it counts, unless there was none.
     assert!(unseen(3300, 3590) < Some(600), "{:?}", unseen(3300, 3590));
     // A late reading and a short restart cut nothing, nor do readings minutes apart.
     assert!(unseen(2400, 2450) < Some(600));
     let sparse: Vec<Point> = points(36_000, line).into_iter().step_by(180).collect();
     assert!(since(&sparse) < Some(4000), "{:?}", since(&sparse));
+}
+
+#[test]
+fn growth_goes_on_over_a_gap_if_it_keeps_its_line() {
+    let judged = |bytes: &dyn Fn(u64) -> u64, from: u64, to: u64, until: u64| {
+        let mut gappy = points(until, bytes);
+        gappy.retain(|p| !(at(from)..at(to)).contains(&p.from));
+        let judged = watched(&gappy);
+        let since = judged.seen_since().unwrap().as_secs().cast_signed() - at(0).as_secs().cast_signed();
+        let watched = judged.watched(gappy.last().unwrap().to).unwrap().as_secs();
+        (judged.verdict, since, judged.unwatched, watched)
+    };
+    // A leak of 45 minutes, and a restart of three.
+    let line = |s: u64| 200 * MB + s * MB / 10 + s % 30 * MB / 20;
+    let (verdict, since, gap, long) = judged(&line, 2520, 2700, 2880);
+    assert_eq!(verdict, Verdict::Leaking);
+    assert!(since < 300, "{since}");
+    let gap = gap.unwrap();
+    assert_eq!((gap.to, gap.total.as_secs()), (at(2700), (gap.to - gap.from).as_secs()));
+    assert!((179..=182).contains(&gap.total.as_secs()), "{gap:?}");
+    assert!(long.abs_diff(2880 - since.unsigned_abs() - 181) < 3, "{long}");
+    // It was level before the gap, with a step, and grows now.
+    let late = |s: u64| match s {
+        0..600 => 200 * MB,
+        600..2600 => 220 * MB,
+        _ => 220 * MB + (s - 2600) * MB / 10,
+    };
+    let (.., since, gap, _) = judged(&late, 2520, 2700, 3900);
+    assert_eq!((since, gap), (2700, None));
+    // It grew before by another pace.
+    let faster = |s: u64| 200 * MB + s * MB / 100 + s.saturating_sub(2600) * MB / 5;
+    let (.., since, gap, _) = judged(&faster, 2520, 2700, 4800);
+    assert!(since >= 2700 && gap.is_none(), "{since} {gap:?}");
+    // It made a step while nobody watched.
+    let step = |s: u64| line(s) + if s < 2600 { 0 } else { 400 * MB };
+    let (.., since, gap, _) = judged(&step, 2520, 2700, 4800);
+    assert!(since >= 2700 && gap.is_none(), "{since} {gap:?}");
 }
 
 #[test]

@@ -11,9 +11,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::account::{ProcessTotals, overview, swap};
+use crate::history::RowHistory;
 use crate::model::system::Pressure;
 use crate::model::{Missing, Reading, Snapshot};
 use crate::text::{self, Align, fit};
+use crate::trend::Verdict;
 use crate::tui::app::App;
 use crate::tui::widgets::{draw_line, line};
 use crate::units;
@@ -231,8 +233,20 @@ fn shared<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
             Ok(size) => format!(" of {:>5}", units::bytes(size, app.screen.units)),
             Err(_) => String::new(),
         };
-        let name = text::truncate_start(&text::safe(&mount.path), MOUNT_WIDTH);
-        section.push(name, bytes(app, mount.used) + &limit);
+        let trend = app.engine.history.mounts().get(&mount.path).map(RowHistory::trend);
+        let trend = trend.filter(|judged| judged.verdict >= Verdict::Growing);
+        let pace = trend.map_or_else(String::new, |judged| {
+            let mark = if judged.verdict == Verdict::Leaking {
+                "leak "
+            } else {
+                ""
+            };
+            format!("{mark}{}  ", units::pace(judged.slope))
+        });
+        let used = bytes(app, mount.used) + &limit;
+        let room = MOUNT_WIDTH.saturating_sub(text::width(&pace));
+        let name = text::truncate_start(&text::safe(&mount.path), room);
+        section.push(name, pace + &used);
     }
     section.nonzero("System V segments", account.sysv.map(|sysv| sysv.resident));
     section.nonzero("memfd, shared anonymous, graphics", account.elsewhere);
