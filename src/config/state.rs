@@ -174,13 +174,16 @@ pub fn open_log(path: &Path) -> io::Result<File> {
 /// # Errors
 /// It cannot be opened or created, or others could replace what is in it.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
-    let place = trust::follow(&path.join(BLACKBOX), Purpose::Replace)?;
-    if let Some(doubt) = place.doubt {
-        return Err(io::Error::other(doubt));
-    }
+    // Judge the directories above it before it is created.
+    let refuse_doubt = |place: trust::Place| match place.doubt {
+        Some(doubt) => Err(io::Error::other(doubt)),
+        None => Ok(place.dir),
+    };
+    refuse_doubt(trust::follow(path, Purpose::Replace)?)?;
+    let dir = refuse_doubt(trust::follow(&path.join(BLACKBOX), Purpose::Replace)?)?;
     // The descriptor of the path cannot list the folder.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(&place.dir, ".", flags, Mode::empty())?)
+    Ok(rustix::fs::openat(&dir, ".", flags, Mode::empty())?)
 }
 
 /// Creates a file that only its owner can read.

@@ -6,7 +6,7 @@ mod json;
 pub(crate) mod made;
 mod python;
 mod record;
-mod recording;
+pub(crate) mod recording;
 mod source;
 mod system_account;
 

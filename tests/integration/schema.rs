@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::alerts::program::events;
 use crate::arch::sources;
 use crate::callers::report;
-use crate::formats::made;
+use crate::formats::{made, recording};
 use crate::limits;
 use crate::mem::scope::{V2, container};
 use crate::oneshot::leaks;
@@ -227,6 +227,7 @@ fn documents() -> Vec<Value> {
     let cache = format!("cache {} --format json", holders.root().display());
     all.push(tree(&holders, &cache));
     all.push(read(&limits::document()));
+    all.push(read(&recording::line_of_changes()));
     all
 }
 

@@ -254,7 +254,8 @@ pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Op
     fastest.filter(|(growth, took)| {
         // Growth of live objects, within a heap of constant size, is in no mapping.
         let grown = growth.growth().unwrap_or(0) as f64;
-        grown >= suspect.judgement.slope * took.as_secs_f64() / MIN_MAPPING_SHARE
+        suspect.judgement.metric != Metric::LiveSet
+            || grown >= suspect.judgement.slope * took.as_secs_f64() / MIN_MAPPING_SHARE
     })
 }
 

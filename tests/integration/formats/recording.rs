@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use zmtop::model::Snapshot;
-use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
+use zmtop::record::{ChangeWriter, GroupWriter, HEADER, Incident, IncidentKind};
 use zmtop::source::{Recording, Source};
 
 use super::made::{HOSTILE, hostile, small};
@@ -85,6 +85,14 @@ fn read(source: Source) -> (Vec<Arc<Snapshot>>, Vec<String>) {
 
 fn seconds(snapshots: &[Arc<Snapshot>]) -> Vec<u64> {
     snapshots.iter().map(|snapshot| snapshot.monotonic.as_secs()).collect()
+}
+
+/// A line of a snapshot in which nothing changed.
+pub(crate) fn line_of_changes() -> String {
+    let mut changes = ChangeWriter::default();
+    let all = series(100, 1);
+    changes.line(&all[0]);
+    String::from_utf8(changes.line(&all[0])).unwrap()
 }
 
 #[test]

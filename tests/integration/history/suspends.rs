@@ -145,8 +145,8 @@ fn suspends_are_kept_and_one_in_between_is_seen() {
     let snap = at(1360, 3 * HOUR, 0);
     next.push(&snap);
     next.push(&at(1361, 3 * HOUR, 0));
-    // Nobody saw it in between: it is told since the first snapshot after the gap.
-    assert_same(since(&next, &at(1361, 3 * HOUR, 0)), (1360 + 3 * HOUR) as f64);
+    // Right after a gap, the growth before it counts.
+    assert_same(since(&next, &at(1361, 3 * HOUR, 0)), 60.0);
     let verdict = next.get(snap.rows()[0].id).unwrap().trend().verdict;
     assert!(verdict >= Verdict::Growing, "{verdict:?}");
 }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::support::pty::{Pty, ZMTOP, signal};
 
-const MAGIC: &[u8] = b"zmtop history 8\n";
+const MAGIC: &[u8] = b"zmtop history 9\n";
 
 /// A home of its own for several runs; where the history is kept in it.
 fn home() -> (tempfile::TempDir, PathBuf) {
@@ -43,7 +43,7 @@ fn a_start_goes_on_from_the_last_one() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     // Nothing is left beside it.
-    assert_eq!(names_beside(&file), ["history", "started"]);
+    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
     for kind in [Signal::TERM, Signal::HUP] {
         fs::remove_file(&file).unwrap();
         let mut pty = started(home.path(), &[]);
@@ -221,7 +221,7 @@ fn the_end_waits_for_a_slow_write_and_says_so() {
     assert_eq!(pty.exit_code(), 0);
     assert!(!pty.text().contains("not kept"), "{}", pty.text());
     assert!(fs::read(&file).unwrap().starts_with(MAGIC));
-    assert_eq!(names_beside(&file), ["history", "started"]);
+    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn what_a_killed_writer_left_is_gone_after_the_next_start() {
     let old = fs::read(&file).unwrap();
     fs::write(file.with_file_name(".history.new"), &old[..old.len() / 2]).unwrap();
     quit(started(home.path(), &[]));
-    assert_eq!(names_beside(&file), ["history", "started"]);
+    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
 }
 
 #[test]
