@@ -44,7 +44,14 @@ fn folder() -> (TempDir, Writer) {
 }
 
 fn open(path: &Path) -> Writer {
-    let place = Place::Folder(Folder::open(path).unwrap(), settings().retention());
+    // A process that another test has just started may still have the lock of the former writer, until it executes its program.
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let mut folder = Folder::open(path);
+    while folder.is_err() && std::time::Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(20));
+        folder = Folder::open(path);
+    }
+    let place = Place::Folder(folder.unwrap(), settings().retention());
     Writer::new(Options::new(place, &settings())).unwrap()
 }
 
