@@ -44,9 +44,10 @@ pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) 
     let mut deleted: Vec<_> = files
         .into_iter()
         .filter(|file| {
-            let (age, bytes) = match file.is_pinned() {
-                true => (retention.pinned_age, retention.pinned_bytes),
-                false => (retention.age, retention.bytes),
+            let (age, bytes) = if file.is_pinned() {
+                (retention.pinned_age, retention.pinned_bytes)
+            } else {
+                (retention.age, retention.bytes)
             };
             let all = &mut kept[usize::from(file.is_pinned())];
             *all += file.bytes;

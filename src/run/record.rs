@@ -335,7 +335,9 @@ fn cut(args: &CutArgs) -> Result<Exit, Failure> {
                 if let Some(anonymizer) = &mut anonymizer {
                     anonymizer.apply(Arc::make_mut(&mut snapshot));
                     // Their texts have names.
-                    of_it.iter_mut().for_each(|incident| incident.text.clear());
+                    for incident in &mut of_it {
+                        incident.text.clear();
+                    }
                 }
                 writer.record(&snapshot, &of_it);
             }

@@ -85,9 +85,11 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
     let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
-    let recorder = is_machine
-        .then(|| black_box::start(&settings.record, env))
-        .unwrap_or(Ok(None));
+    let recorder = if is_machine {
+        black_box::start(&settings.record, env)
+    } else {
+        Ok(None)
+    };
     let recorder = recorder.unwrap_or_else(|why| {
         complain(&format!("no black box: {why}"));
         None

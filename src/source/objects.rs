@@ -4,10 +4,12 @@ use super::error::Fault;
 use super::frames::{self, Frame, Frames};
 use crate::record::RecordError;
 
+type ReadObject<T> = Box<dyn FnMut(&[u8]) -> Result<T, RecordError> + Send>;
+
 /// The objects of a file, each parsed by `read`. Consecutive damaged frames are one fault, which precedes the next object.
 pub(super) struct Objects<T> {
     pub(super) frames: Frames,
-    read: Box<dyn FnMut(&[u8]) -> Result<T, RecordError> + Send>,
+    read: ReadObject<T>,
     /// Damage that may continue in the next frame.
     damage: Option<Fault>,
     /// The object after the damage.

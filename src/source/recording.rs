@@ -418,7 +418,8 @@ impl Indexed {
         let is_compressed = self.kind == Kind::Compressed;
         let mut at = if is_compressed { 0 } else { self.resume };
         if is_compressed {
-            (self.groups.clear(), self.incidents.clear());
+            self.groups.clear();
+            self.incidents.clear();
         }
         let place = Place {
             file: Arc::clone(&self.file),

@@ -332,7 +332,7 @@ fn kill(times: u32) {
             .unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
         let mut child = Killed(child);
-        let count = || Source::open(&folder).map_or(0, |source| source.filter(Result::is_ok).count());
+        let count = || Source::open(&folder).map_or(0, |source| source.flatten().count());
         while count() < recorded + 3 {
             assert!(
                 std::time::Instant::now() < deadline,
@@ -381,7 +381,7 @@ fn a_stream_is_a_remote_monitor() {
         assert!(n > 0, "the stream ended");
         bytes.extend_from_slice(&chunk[..n]);
         fs::write(&file, &bytes).unwrap();
-        if Source::open(&file).unwrap().filter(Result::is_ok).count() >= 3 {
+        if Source::open(&file).unwrap().flatten().count() >= 3 {
             break;
         }
     }

@@ -117,7 +117,7 @@ fn hostile_names_and_every_field_are_read_back() {
     let mut changed = hostile();
     changed.processes.as_mut().unwrap().truncate(HOSTILE.len() / 2);
     let all = vec![at(small(), 70), at(hostile(), 80), at(changed, 81), at(small(), 90)];
-    let (_folder, path) = file(&written(&[all.clone()], &[]));
+    let (_folder, path) = file(&written(std::slice::from_ref(&all), &[]));
     let (read, faults) = read(Source::open(&path).unwrap());
     assert!(faults.is_empty(), "{faults:?}");
     for (a, b) in all.iter().zip(&read) {
