@@ -15,7 +15,7 @@
 //!
 //! # The moment
 //! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
-//! before a reboot. [`growth`] finds what grew before it.
+//! before a reboot. `growth` finds what grew before it.
 //!
 //! This module is pure. `run` opens the file, `output` writes the explanation.
 
@@ -23,6 +23,7 @@ pub mod explanation;
 mod growth;
 mod trail;
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -38,6 +39,7 @@ use crate::history::kills::Kill;
 use crate::history::marks::Origin;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::{History, HistoryConfig};
+use crate::model::exit::Exit;
 use crate::model::kill::OomKill;
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
@@ -54,6 +56,12 @@ const CALM: Duration = Duration::from_secs(30);
 const SHORT: f64 = 0.05;
 /// An event is near the chosen time within this.
 const NEAR: Duration = Duration::from_secs(600);
+/// The longest life of a process that is told as one that came and went.
+const BRIEF: Duration = Duration::from_secs(60);
+/// The lowest peak of such a process, in bytes, and at least a fiftieth of the RAM.
+const LEAST_BRIEF: u64 = 64 << 20;
+/// Maximum number of such processes.
+const SHOWN_BRIEF: usize = 3;
 /// Maximum number of events that are listed.
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
@@ -146,6 +154,8 @@ pub struct Why {
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
+    /// The processes that rose highest of those that came and went between snapshots.
+    brief: Vec<Exit>,
 }
 
 impl Why {
@@ -166,6 +176,7 @@ impl Why {
             best: None,
             chosen: None,
             worst: Worst::default(),
+            brief: Vec::new(),
         }
     }
 
@@ -189,9 +200,23 @@ impl Why {
         if self.open.as_ref().is_some_and(|open| open.is_over(snapshot.monotonic)) {
             self.close();
         }
+        self.add_brief(snapshot);
         self.add_kills(snapshot);
         self.add_signs(snapshot);
         self.trail.push(snapshot);
+    }
+
+    /// Adds the processes that ended since the last snapshot and that lived too briefly for a series.
+    fn add_brief(&mut self, snapshot: &Snapshot) {
+        let least = snapshot
+            .system
+            .mem_total
+            .map_or(LEAST_BRIEF, |total| (total / 50).max(LEAST_BRIEF));
+        let all = snapshot.exits.list.iter();
+        let high = all.filter(|exit| exit.lifetime <= BRIEF && exit.peak >= least && !exit.is_fork);
+        self.brief.extend(high.cloned());
+        self.brief.sort_by_key(|exit| Reverse(exit.peak));
+        self.brief.truncate(MAX_EVENTS);
     }
 
     fn last(&self) -> Option<&Arc<Snapshot>> {
@@ -419,6 +444,7 @@ impl Why {
             others: Vec::new(),
             more: 0,
             holders: holders(&moment, &victims, span),
+            brief: Vec::new(),
             span,
             booted,
             victims,
@@ -484,7 +510,16 @@ impl Why {
             None => best.unwrap_or_else(|| self.explain(&Episode::new(EventKind::Nothing, &last), false)),
         };
         self.events.retain(|event| *event != found.event);
+        let moment = found.event.time;
+        let is_near = |exit: &Exit| match found.event.kind {
+            EventKind::Nothing => true,
+            _ => distance(exit.time, moment) <= if exit.time > moment { BRIEF } else { TEN_MINUTES },
+        };
+        let mut brief = std::mem::take(&mut self.brief);
+        brief.retain(is_near);
+        brief.truncate(SHOWN_BRIEF);
         Some(Explanation {
+            brief,
             recorded: self.recorded.unwrap_or(found.recorded),
             snapshots: self.snapshots,
             others: self.events.into(),

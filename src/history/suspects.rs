@@ -217,7 +217,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
 }
 
 /// Returns the processes, programs and parts of the RAM whose growth stopped not long ago and was not given back, the largest
-/// growth first, [`MAX_STOPPED`] at most. A part is not reported if such processes explain it, nor a program if its processes
+/// growth first, `MAX_STOPPED` at most. A part is not reported if such processes explain it, nor a program if its processes
 /// are reported, here or in `growing`.
 pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, growing: &[Suspect]) -> Vec<Suspect> {
     let new = |key: RowKey, command: Option<Arc<[u8]>>, row: &RowHistory, last: LastGrowth| Suspect {

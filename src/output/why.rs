@@ -28,7 +28,7 @@ use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::kill::KillCause;
-use crate::model::{Facts, Reading};
+use crate::model::{Exit, Facts, Reading};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
@@ -480,6 +480,34 @@ impl WhyReport<'_> {
         }
     }
 
+    /// Reports the processes that came and went.
+    fn brief(&self) -> Vec<String> {
+        let exits = self.explanation.brief.iter();
+        let told = exits.map(|exit| {
+            let parent = exit
+                .parent
+                .as_ref()
+                .map_or_else(String::new, |parent| format!(", a child of {}", cut(parent, NAME)));
+            let end = match exit.signal {
+                Some(signal) => format!("a signal ({signal}) ended it"),
+                None => "it ended".into(),
+            };
+            format!(
+                "{} (pid {}{parent}) rose to {}; {end} at {}, after {}.",
+                cut(&exit.comm, NAME),
+                exit.pid,
+                self.bytes(exit.peak),
+                self.time(exit.time),
+                units::span(exit.lifetime)
+            )
+        });
+        let mut told: Vec<_> = told.collect();
+        if let Some(first) = told.first_mut() {
+            *first = format!("Processes that came and went: {first}");
+        }
+        told
+    }
+
     fn write_holders(&self, out: &mut dyn Write) -> io::Result<()> {
         let e = self.explanation;
         if e.holders.is_empty() {
@@ -788,6 +816,23 @@ described_object! {
         "killed": switch() => holder.is_victim,
     }
 
+    fn brief_of, brief_fields<'s>(exit: &'s Exit) -> Object<'s> {
+        /// Its pid.
+        "pid": id() => exit.pid,
+        /// Its short name.
+        "comm": foreign() => Node::bytes(&exit.comm),
+        /// The short name of its parent.
+        "parent": foreign().null("not known") => exit.parent.as_deref().map(Node::bytes),
+        /// When it ended.
+        "time": time() => time_text(exit.time),
+        /// Time from its start to its end.
+        "lifetime_s": seconds() => exit.lifetime.as_secs_f64(),
+        /// Its highest RSS, with shared pages.
+        "peak": bytes() => exit.peak,
+        /// The signal that ended it.
+        "signal": count().null("none") => exit.signal.map(u64::from),
+    }
+
     fn point_of, point_fields(point: &Point, age: Duration, cgroup: Option<(u64, u64)>) -> Object<'static> {
         /// The time before the moment.
         "age_s": seconds() => age.as_secs_f64(),
@@ -867,6 +912,10 @@ described_object! {
         "processes": list(object(holder_fields())) => {
             report.explanation.holders.iter().map(holder_of).collect::<Vec<_>>()
         },
+        /// Processes that lived at most a minute, in the ten minutes before, or at any time if nothing happened, and that rose high.
+        "brief": list(object(brief_fields())) => {
+            report.explanation.brief.iter().map(brief_of).collect::<Vec<_>>()
+        },
         /// The time in which their growth was measured.
         "span_s": seconds() => report.explanation.span.as_secs_f64(),
         /// Number of processes whose memory could not be read.
@@ -918,7 +967,12 @@ impl Report for WhyReport<'_> {
         };
         writeln!(out, "{time}{to}, {host}: {}", self.title())?;
         writeln!(out)?;
-        let paragraphs = [self.happened(), self.grew(), [self.machine(), self.worst()].concat()];
+        let paragraphs = [
+            self.happened(),
+            self.grew(),
+            self.brief(),
+            [self.machine(), self.worst()].concat(),
+        ];
         for sentences in paragraphs.iter().filter(|sentences| !sentences.is_empty()) {
             write_wrapped(out, &sentences.join(" "))?;
         }

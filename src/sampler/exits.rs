@@ -2,7 +2,7 @@
 //!
 //! A thread receives the kernel's [records](crate::proc::taskstats) while they are wanted, because they come whenever a
 //! thread of the machine ends and the kernel's buffer is bounded. It sleeps while nothing ends. After the first record it
-//! waits for [`PAUSE`], so that many ends cost few wakeups. Each snapshot takes the [`Tally`] of its interval.
+//! waits for `PAUSE`, so that many ends cost few wakeups. Each snapshot takes the [`Tally`] of its interval.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};

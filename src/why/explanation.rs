@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
+use crate::model::exit::Exit;
 use crate::model::process::{Facts, Identity};
 use crate::model::reading::Reading;
 use crate::text::named;
@@ -215,6 +216,9 @@ pub struct Explanation {
     pub booted: SystemTime,
     /// The largest processes at the moment, and a killed one in any case.
     pub holders: Vec<Holder>,
+    /// Processes that came and went between snapshots in the minutes before, or at any time if nothing happened, and that rose
+    /// high: the highest first.
+    pub brief: Vec<Exit>,
     /// The time in which they grew.
     pub span: Duration,
     /// The number of processes at the moment, and of those whose memory could not be read.

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kill::OomKill;
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Exit, Exits, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
 use zmtop::output::{Format, OutputStyle, Report, write};
 use zmtop::record::Record;
@@ -493,6 +493,49 @@ fn foreign_names_are_harmless_and_lines_are_short() {
 }
 
 /// Documents in which every field has a value.
+/// A calm minute in which two compilers came and went, one of them with a gigabyte.
+fn spike() -> Vec<Snapshot> {
+    let mut all: Vec<_> = calm("boot", 0).collect();
+    let snap = &mut all[20];
+    let exit = |comm: &[u8], mib, lifetime| Exit {
+        pid: 31,
+        starttime: None,
+        ppid: 27,
+        parent: Some((*b"ma\x1bke").into()),
+        uid: 1000,
+        comm: comm.into(),
+        cgroup: None,
+        time: snap.time - Duration::from_millis(200),
+        lifetime,
+        peak: mib * MIB,
+        is_fork: false,
+        code: Some(0),
+        signal: None,
+    };
+    let short = Duration::from_millis(300);
+    snap.exits = Arc::new(Exits {
+        list: vec![
+            exit(b"cc1\x1b[31m", 1024, short),
+            exit(b"ld", 20, short),
+            exit(b"server", 900, Duration::from_secs(900)),
+        ],
+        ..Exits::default()
+    });
+    all
+}
+
+#[test]
+fn a_process_that_came_and_went_between_two_snapshots_is_found() {
+    let explanation = explain(spike(), None).unwrap();
+    let told = text(&explanation);
+    assert!(told.contains("Processes that came and went: cc1"), "{told}");
+    assert!(told.contains("rose to 1.0G; it ended at "), "{told}");
+    assert!(told.contains(", after 0.3s."), "{told}");
+    // One was small, the other lived long enough to be in the snapshots.
+    assert_eq!(explanation.brief.len(), 1);
+    assert!(!told.contains('\x1b'), "{told:?}");
+}
+
 pub(crate) fn of_all() -> Vec<String> {
     let mut daemon = limit();
     let mut kills = BTreeMap::new();
@@ -517,6 +560,7 @@ pub(crate) fn of_all() -> Vec<String> {
         explain(reboot(), None),
         explain(stalled(), None),
         explain(calm("boot", 0), None),
+        explain(spike(), None),
     ];
     all.into_iter()
         .flatten()

@@ -4,7 +4,7 @@
 //! So a recording of any size takes the memory of a few snapshots.
 //!
 //! A jump begins a new state, since a history has no way back. It pushes as many earlier snapshots as it can within
-//! [`QUICK`], which is enough for changes and short trends. While there is nothing else to do, the thread then builds a second
+//! `QUICK`, which is enough for changes and short trends. While there is nothing else to do, the thread then builds a second
 //! state from far before, whose verdicts have the past that they need. It takes the place of the first one when it has
 //! reached the same snapshot.
 
