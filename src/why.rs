@@ -33,6 +33,7 @@ pub use explanation::{Event, EventKind, Explanation};
 use growth::{Moment, bytes_of};
 use trail::Trail;
 
+use crate::account::headroom::is_within;
 use crate::group::RowKey;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::kills::Kill;
@@ -515,8 +516,13 @@ impl Why {
             EventKind::Nothing => true,
             _ => distance(exit.time, moment) <= if exit.time > moment { BRIEF } else { TEN_MINUTES },
         };
+        // If a cgroup reached its limit, what others took does not matter.
+        let is_below = |exit: &Exit| {
+            let limited = found.cgroup.as_deref();
+            limited.is_none_or(|path| exit.cgroup.as_deref().is_some_and(|own| is_within(own, path)))
+        };
         let mut brief = std::mem::take(&mut self.brief);
-        brief.retain(is_near);
+        brief.retain(|exit| is_near(exit) && is_below(exit));
         brief.truncate(SHOWN_BRIEF);
         Some(Explanation {
             brief,

@@ -16,6 +16,8 @@ pub(super) struct RecordFeed {
     recorder: Arc<Recorder>,
     incidents: Incidents,
     state: Arc<OnceLock<SharedState>>,
+    /// The fault that was reported last.
+    fault: Option<String>,
 }
 
 impl RecordFeed {
@@ -24,6 +26,7 @@ impl RecordFeed {
             recorder,
             incidents: Incidents::default(),
             state: Arc::default(),
+            fault: None,
         }
     }
 
@@ -38,6 +41,21 @@ impl RecordFeed {
         let state = self.state.get();
         let incidents = state.map_or_else(Vec::new, |state| self.incidents.of(&state.lock(), alerts));
         self.recorder.record(snapshot, incidents);
+    }
+}
+
+impl RecordFeed {
+    /// Returns a message if recording has begun to fail, or to work again, since the last call.
+    pub(super) fn news(&mut self) -> Option<String> {
+        let status = self.recorder.status();
+        if status.fault == self.fault {
+            return None;
+        }
+        self.fault = status.fault;
+        Some(match &self.fault {
+            Some(fault) => format!("black box: not recorded: {fault}"),
+            None => format!("black box: recording again; {} snapshots were lost", status.lost),
+        })
     }
 }
 

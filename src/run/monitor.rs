@@ -162,7 +162,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // What the black box holds beside what the screen needs.
     let recorded = setup.black_box.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let engine = start_engine(state, &handle, &runtime, setup.black_box, notify).context("cannot start the engine")?;
+    let black_box = setup.black_box.map(|recorder| (recorder, send.clone()));
+    let engine = start_engine(state, &handle, &runtime, black_box, notify).context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
     let stop_keeping = keeper
@@ -221,14 +222,17 @@ fn start_engine(
     state: State,
     handle: &Handle,
     runtime: &Runtime,
-    black_box: Option<Recorder>,
+    black_box: Option<(Recorder, SyncSender<Input>)>,
     mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
 ) -> io::Result<Engine> {
-    let mut box_feed = black_box.map(|recorder| RecordFeed::new(Arc::new(recorder)));
-    let box_state = box_feed.as_ref().map(RecordFeed::state);
+    let mut box_feed = black_box.map(|(recorder, send)| (RecordFeed::new(Arc::new(recorder)), send));
+    let box_state = box_feed.as_ref().map(|(feed, _)| feed.state());
     let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
-        if let Some(feed) = &mut box_feed {
+        if let Some((feed, send)) = &mut box_feed {
             feed.push(snapshot, alerts);
+            if let Some(what) = feed.news() {
+                tell(send, Event::Failed(what));
+            }
         }
         notify(snapshot, alerts);
     };

@@ -179,6 +179,9 @@ fn start(
             lock(&counted).push(snapshot);
             if let Some(feed) = &mut feed {
                 feed.push(snapshot, alerts);
+                if let Some(what) = feed.news() {
+                    complain(&what);
+                }
             }
             if let Some(page) = page.get() {
                 page.renew();
