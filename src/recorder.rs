@@ -223,6 +223,8 @@ pub struct Writer {
     pin_until: Option<SystemTime>,
     /// The boot of the last recorded snapshot.
     boot: Option<Arc<str>>,
+    /// The folder was searched for the end of an earlier run.
+    knows_past: bool,
 }
 
 /// The file or the stream that is written.
@@ -255,6 +257,7 @@ impl Writer {
             recent: Vec::new(),
             pin_until: None,
             boot: None,
+            knows_past: false,
         };
         match &writer.options.place {
             // Report at once that it cannot be created.
@@ -264,7 +267,8 @@ impl Writer {
                 writer.status.lock().file = Some(path.clone());
             }
             Place::Stream => writer.output = Some(Output::new(None, OsString::new(), SystemTime::UNIX_EPOCH)),
-            Place::Folder(..) => writer.find_end_of_boot(),
+            // What is in the folder is read with the first snapshot: the screen need not wait for it.
+            Place::Folder(..) => {}
         }
         Ok(writer)
     }
@@ -330,6 +334,9 @@ impl Writer {
     }
 
     fn try_record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) -> io::Result<u64> {
+        if !std::mem::replace(&mut self.knows_past, true) {
+            self.find_end_of_boot();
+        }
         let mut incidents = incidents.to_vec();
         let boot = snapshot.boot_id.as_ref().ok().cloned();
         let is_new_boot = self.boot.is_some() && boot.is_some() && self.boot != boot;

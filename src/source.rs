@@ -68,12 +68,7 @@ impl Source {
     /// # Errors
     /// It cannot be opened or read, or is a FIFO, a device or a terminal.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
-        if is_recording(path) {
-            return Ok(Recording::open(path)?.read_from(SystemTime::UNIX_EPOCH));
-        }
-        let name = file_name(path);
-        let frames = open(path).map_err(|fault| fault.of(&name))?;
-        Ok(Self::new(name, frames))
+        Self::open_at(path, SystemTime::UNIX_EPOCH)
     }
 
     /// Reads a stream, such as the former standard input. Blocks until it has sent a few bytes.
@@ -95,7 +90,9 @@ impl Source {
         if is_recording(path) {
             return Ok(Recording::open(path)?.read_from(at));
         }
-        Self::open(path)
+        let name = file_name(path);
+        let frames = open(path).map_err(|fault| fault.of(&name))?;
+        Ok(Self::new(name, frames))
     }
 
     /// As [`Self::open_at`], from `past` before the last snapshot that is not after `until`, or before the last of all.
