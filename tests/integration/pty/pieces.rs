@@ -75,13 +75,18 @@ fn no_process_is_changed_by_it() {
     let pid = sleeper.0.id();
     let mut pty = Pty::zmtop((120, 30), &["--interval", "200ms"]);
     pty.wait_for_table();
-    pty.send(&format!("/pid:{pid}\r"));
+    let filter = format!("/pid:{pid}\r");
+    pty.send(&filter);
     pty.wait_for("Σ 1 of");
     for sequence in SEQUENCES {
         for cut in [1, 2] {
             send_cut(&mut pty, sequence, cut);
         }
     }
+    // A lone ESC cleared the filter, and an arrow that arrived in one piece moved the selection.
+    std::thread::sleep(Duration::from_millis(350));
+    pty.send(&filter);
+    pty.wait_for("Σ 1 of");
     let nice = || {
         let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         text.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned()
