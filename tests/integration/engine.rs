@@ -10,10 +10,10 @@ use zmtop::engine::{Engine, State};
 use zmtop::history::History;
 use zmtop::model::Snapshot;
 
+use crate::support::PATIENCE;
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// How long the engine may take: only a guard against hanging.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the snapshot of one second, in which process 7 holds so many MiB.
 fn second(at: u64, mib: u64) -> Arc<Snapshot> {

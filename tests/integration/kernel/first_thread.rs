@@ -15,7 +15,7 @@ use zmtop::sampler::{Options, Scanner, mappings, one_shot};
 
 use super::child::Child;
 use super::row;
-use crate::support::block_on;
+use crate::support::{PATIENCE, block_on};
 
 /// Set in the process that is to hold the memory.
 const HOLDER: &str = "ZMTOP_TEST_HOLDER";
@@ -83,7 +83,7 @@ impl Holder {
     fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
         while !holds() {
-            assert!(began.elapsed() < Duration::from_secs(30), "{what}: {}", self.pid());
+            assert!(began.elapsed() < PATIENCE, "{what}: {}", self.pid());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

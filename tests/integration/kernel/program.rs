@@ -11,7 +11,7 @@ use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
 use super::row;
-use crate::support::{block_on, copy_program};
+use crate::support::{PATIENCE, block_on, copy_program};
 
 /// A program that waits, under this path.
 fn start(path: &Path) -> Child {
@@ -70,9 +70,15 @@ fn an_upgrade_is_seen_while_it_runs() {
     });
     let mut until = |expected: Option<Replaced>| {
         let began = Instant::now();
-        while row(&block_on(scanner.full()), child.pid()).facts.replaced != expected {
-            // They are checked in turn: the more processes there are, the longer it takes.
-            assert!(began.elapsed() < Duration::from_secs(90), "never {expected:?}");
+        loop {
+            let snapshot = block_on(scanner.full());
+            let found = row(&snapshot, child.pid());
+            if found.facts.replaced == expected {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "never {expected:?}");
+            // They are checked in turn, those in sight first: others may be many, and slow to read.
+            scanner.set_focus(vec![found.id]);
             std::thread::sleep(Duration::from_millis(10));
         }
     };

@@ -11,7 +11,7 @@ use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
 use super::row;
-use crate::support::{block_on, cannot};
+use crate::support::{PATIENCE, block_on, cannot};
 
 const NAME: &str = "kernel::shared_mm::one_address_space_counts_once";
 /// Set in the process that makes the others.
@@ -89,7 +89,7 @@ fn one_address_space_counts_once() {
     let began = Instant::now();
     let mut scanner = Scanner::new(&Options::new(None));
     while row(&block_on(scanner.full()), maker.pid()).stat.state != b'T' {
-        assert!(began.elapsed() < Duration::from_secs(30), "the maker never stops");
+        assert!(began.elapsed() < PATIENCE, "the maker never stops");
         std::thread::sleep(Duration::from_millis(5));
     }
     // By one that saw them come, and one that sees them all at once.

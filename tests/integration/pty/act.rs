@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::pty::{Pty, ZMTOP, have};
+use crate::support::pty::{ESC, Pty, ZMTOP, have};
 
 const F9: &str = "\x1b[20~";
 
@@ -257,7 +257,7 @@ fn what_is_anothers_is_denied() {
     pty.wait_for("Set the niceness");
     pty.send("\r");
     pty.wait_for(&format!("nice of {name} stays: permission denied"));
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set the niceness"));
     pty.send("o");
     pty.wait_for("Set oom_score_adj");
@@ -266,7 +266,7 @@ fn what_is_anothers_is_denied() {
         s.contains("stays: permission denied") && s.contains("Set oom_score_adj")
     });
     assert!(child.runs());
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set oom_score_adj"));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
