@@ -21,6 +21,14 @@ pub(crate) fn thread_time() -> std::time::Duration {
     time.try_into().unwrap()
 }
 
+/// The sampler's options for this machine, with a deadline that no read misses because others keep the processors busy.
+pub(crate) fn machine_options() -> zmtop::sampler::Options {
+    zmtop::sampler::Options {
+        deadline: PATIENCE,
+        ..zmtop::sampler::Options::new(None)
+    }
+}
+
 /// Runs a future on a runtime of its own.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()

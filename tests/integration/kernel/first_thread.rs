@@ -11,7 +11,7 @@ use zmtop::columns::Needs;
 use zmtop::group::Totals;
 use zmtop::model::{Identity, Missing, ProcessSample};
 use zmtop::proc::files::Roots;
-use zmtop::sampler::{Options, Scanner, mappings, one_shot};
+use zmtop::sampler::{Scanner, mappings, one_shot};
 
 use super::child::Child;
 use super::row;
@@ -146,7 +146,7 @@ fn the_first_thread_ends_while_it_is_watched() {
     const NAME: &str = "kernel::first_thread::the_first_thread_ends_while_it_is_watched";
     be_the_holder();
     let holder = Holder::start(NAME);
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     let before = row(&block_on(scanner.full()), holder.pid()).clone();
     assert_whole(&before, NAME);
     holder.end(holder.pid());
@@ -173,7 +173,7 @@ fn one_that_has_ended_before_is_read_whole() {
     be_the_holder();
     let holder = Holder::start(NAME);
     holder.end(holder.pid());
-    let options = Options::new(None);
+    let options = crate::support::machine_options();
     assert_whole(row(&block_on(Scanner::new(&options).full()), holder.pid()), NAME);
     let snapshot = one_shot::scan(&options, Needs::MEMORY.and(Needs::COMMAND_LINE).and(Needs::USER)).unwrap();
     let r = row(&snapshot, holder.pid());

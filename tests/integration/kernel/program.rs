@@ -21,7 +21,7 @@ fn start(path: &Path) -> Child {
 
 /// What one whole snapshot of a scanner that has seen nothing says of it.
 fn program(pid: u32) -> (Reading<Vec<u8>>, Option<Replaced>) {
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     let facts = &row(&snapshot, pid).facts;
     (facts.exe.as_ref().map(|p| p.to_vec()).map_err(|e| *e), facts.replaced)
 }
@@ -66,7 +66,7 @@ fn an_upgrade_is_seen_while_it_runs() {
     let child = start(&path);
     let mut scanner = Scanner::new(&Options {
         exe_check_interval: Duration::from_millis(50),
-        ..Options::new(None)
+        ..crate::support::machine_options()
     });
     let mut until = |expected: Option<Replaced>| {
         let began = Instant::now();
@@ -91,7 +91,7 @@ fn an_upgrade_is_seen_while_it_runs() {
 
 #[test]
 fn what_has_no_file_says_why() {
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     let own = row(&snapshot, std::process::id());
     let exe = std::env::current_exe().unwrap();
     assert_eq!(own.facts.exe.as_deref(), Ok(exe.as_os_str().as_bytes()));

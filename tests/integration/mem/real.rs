@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use crate::kernel::child::{self, Child};
 use crate::kernel::swap::{PAGE_OUT, swap_file};
@@ -230,7 +230,7 @@ fn a_kill_for_lack_of_memory_is_seen_with_its_victim() {
     for file in ["memory.swappiness", "memory.swap.max"] {
         let _ = fs::write(cgroup.0.join(file), "0");
     }
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     block_on(scanner.full());
     // A shell joins the cgroup, and becomes a program that takes more than it may.
     let procs = cgroup.0.join("cgroup.procs");
