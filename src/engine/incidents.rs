@@ -59,7 +59,7 @@ impl Incidents {
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();
         let dangers = state.history.dangers().iter().map(|danger| {
-            let text = danger_text(danger, snapshot);
+            let text = format!("{}: {}", ahead(danger, snapshot), taker(danger, snapshot));
             (Lasting::Danger(danger.limit.clone()), IncidentKind::Danger, text)
         });
         let stalls = state.history.stalls().iter().map(|stall| {
@@ -88,24 +88,25 @@ impl Incidents {
     }
 }
 
-fn danger_text(danger: &Danger, snapshot: &Snapshot) -> String {
+/// Tells which limit is reached, and when.
+pub(super) fn ahead(danger: &Danger, snapshot: &Snapshot) -> String {
     let what = match &danger.limit {
         Limit::Machine => "memory is full".to_owned(),
         Limit::Cgroup(path) => format!("{} reaches its limit", cgroup(path, snapshot)),
         Limit::CgroupHigh(path) => format!("{} reaches memory.high", cgroup(path, snapshot)),
         Limit::AddressSpace(id) => format!("{} reaches RLIMIT_AS", process(*id, snapshot)),
     };
-    let taker = danger.taker.as_ref().map_or_else(
+    format!("{what} in {} at this pace", units::span(danger.forecast.time()))
+}
+
+fn taker(danger: &Danger, snapshot: &Snapshot) -> String {
+    danger.taker.as_ref().map_or_else(
         || "by no single process".to_owned(),
         |(key, pace)| format!("{} +{}", name(key, snapshot), units::pace(*pace)),
-    );
-    format!(
-        "{what} in {} at this pace: {taker}",
-        units::span(danger.forecast.time())
     )
 }
 
-fn stall_text(stall: &Stall, snapshot: &Snapshot) -> String {
+pub(super) fn stall_text(stall: &Stall, snapshot: &Snapshot) -> String {
     let place = stall.cgroup.as_ref();
     let place = place.map_or_else(|| "the machine".into(), |path| cgroup(path, snapshot));
     let reason = match stall.kind {
@@ -120,7 +121,7 @@ fn stall_text(stall: &Stall, snapshot: &Snapshot) -> String {
     )
 }
 
-fn name(key: &RowKey, snapshot: &Snapshot) -> String {
+pub(super) fn name(key: &RowKey, snapshot: &Snapshot) -> String {
     match key {
         RowKey::Process(id) => process(*id, snapshot),
         RowKey::Part(key) => text::safe(&key.name()).into_owned(),

@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use super::black_box::{self, RecordFeed};
+use super::black_box::{self, Outlets, RecordFeed};
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
@@ -28,7 +28,6 @@ use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig};
-use crate::recorder::Recorder;
 use crate::sampler;
 use crate::serve::access::{self, Access};
 use crate::serve::http::{self, Server};
@@ -94,9 +93,23 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         complain(&format!("no black box: {why}"));
         None
     });
+    let kernel_log = if is_machine {
+        black_box::kernel_log(&settings.record)
+    } else {
+        Ok(None)
+    };
+    let kernel_log = kernel_log.unwrap_or_else(|why| {
+        complain(&why);
+        None
+    });
     let needs = Exporter::needs(by).and(recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
     handle.wanted.send_modify(|wanted| wanted.needs = needs);
-    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, recorder).map_err(failed)?;
+    let outlets = Outlets {
+        recorder: recorder.map(Arc::new),
+        kernel_log,
+        ..Outlets::default()
+    };
+    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, outlets).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),
@@ -163,10 +176,10 @@ fn start(
     runtime: &runtime::Handle,
     exporter: Arc<Mutex<Exporter>>,
     interval: Duration,
-    recorder: Option<Recorder>,
+    outlets: Outlets,
 ) -> io::Result<(Engine, Arc<Page>)> {
-    let mut feed = recorder.map(|recorder| RecordFeed::new(Arc::new(recorder)));
-    let recorded = feed.as_ref().map(RecordFeed::state);
+    let mut feed = RecordFeed::new(outlets);
+    let recorded = feed.state();
     let counted = Arc::clone(&exporter);
     // The page needs the engine, and the engine reports each snapshot to the page.
     let reported = Arc::new(OnceLock::<Arc<Page>>::new());
@@ -177,18 +190,16 @@ fn start(
         runtime.clone(),
         move |snapshot, alerts| {
             lock(&counted).push(snapshot);
-            if let Some(feed) = &mut feed {
-                feed.push(snapshot, alerts);
-                if let Some(what) = feed.news() {
-                    complain(&what);
-                }
+            feed.push(snapshot, alerts);
+            if let Some(what) = feed.news() {
+                complain(&what);
             }
             if let Some(page) = page.get() {
                 page.renew();
             }
         },
     )?;
-    recorded.inspect(|shared| drop(shared.set(engine.shared())));
+    let _ = recorded.set(engine.shared());
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
     let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))
