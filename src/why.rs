@@ -535,7 +535,12 @@ impl Why {
             limited.is_none_or(|path| exit.cgroup.as_deref().is_some_and(|own| is_within(own, path)))
         };
         let mut brief = std::mem::take(&mut self.brief);
-        brief.retain(|exit| is_near(exit) && is_below(exit));
+        // What is said of a victim is said once.
+        let is_victim = |exit: &Exit| {
+            let mut victims = found.victims.iter().filter_map(|victim| victim_of(&victim.kill));
+            victims.any(|id| id.pid == exit.pid && exit.starttime.is_none_or(|start| start == id.starttime))
+        };
+        brief.retain(|exit| is_near(exit) && is_below(exit) && !is_victim(exit));
         brief.truncate(SHOWN_BRIEF);
         Some(Explanation {
             brief,

@@ -535,6 +535,22 @@ fn spike() -> Vec<Snapshot> {
 }
 
 #[test]
+fn the_end_of_a_victim_is_said_once() {
+    let mut all = limit();
+    let mut exits = (*spike()[20].exits).clone();
+    exits.list.truncate(1);
+    (exits.list[0].pid, exits.list[0].cgroup) = (7, Some((*b"/shop/web").into()));
+    exits.list[0].time = all[120].time;
+    all[120].exits = Arc::new(exits.clone());
+    assert!(explain(all, None).unwrap().brief.is_empty());
+    // Another process with the same end is told.
+    let mut all = limit();
+    exits.list[0].pid = 77;
+    all[120].exits = Arc::new(exits);
+    assert_eq!(explain(all, None).unwrap().brief.len(), 1);
+}
+
+#[test]
 fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
