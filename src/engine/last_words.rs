@@ -110,20 +110,24 @@ fn growing(key: &RowKey, pace: f64, state: &State, snapshot: &Snapshot) -> Strin
 /// Tells what is left of the machine.
 fn machine(snapshot: &Snapshot) -> String {
     let system = &snapshot.system;
-    let mut text = String::new();
+    let mut text = Vec::new();
     if let (Ok(available), Ok(total)) = (system.available(), system.mem_total) {
         let [available, total] = [available, total].map(|n| units::bytes(n, Units::Auto));
-        text += &format!("; {available} of {total} available");
+        text.push(format!("; {available} of {total} available"));
     }
     if let (Ok(free), Ok(total)) = (system.swap_free, system.swap_total) {
         let [free, total] = [free, total].map(|n| units::bytes(n, Units::Auto));
-        text += &format!(", swap {free} of {total} free");
+        text.push(format!(", swap {free} of {total} free"));
     }
-    text
+    text.concat()
 }
 
 /// Cuts a line to [`LastWords::MOST`] bytes.
 fn cut(mut line: String) -> String {
-    line.truncate(line.floor_char_boundary(LastWords::MOST));
+    let mut end = line.len().min(LastWords::MOST);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.truncate(end);
     line
 }

@@ -18,9 +18,9 @@ pub(super) fn counts(of: &OomCounts) -> BTreeMap<&'static str, u64> {
 pub(super) fn read_counts(from: &BTreeMap<String, u64>) -> OomCounts {
     let mut counts = OomCounts::default();
     for (cause, kills) in from {
-        KillCause::from_id(cause)
-            .into_iter()
-            .for_each(|cause| counts.add(cause, *kills));
+        if let Some(cause) = KillCause::from_id(cause) {
+            counts.add(cause, *kills);
+        }
     }
     counts
 }

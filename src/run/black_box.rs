@@ -62,8 +62,9 @@ impl RecordFeed {
             let state = state.lock();
             incidents = self.incidents.of(&state, alerts);
             if let Some(log) = &self.outlets.kernel_log {
-                let lines = self.last_words.of(&state, &incidents);
-                lines.into_iter().for_each(|line| log.write(line));
+                for line in self.last_words.of(&state, &incidents) {
+                    log.write(line);
+                }
             }
         }
         if let Some(own) = &*self.outlets.own.lock() {

@@ -109,6 +109,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
+#[expect(clippy::too_many_lines, reason = "it wires every part of the monitor once")]
 fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
@@ -118,6 +119,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     }
     let runtime = runtime.thread_stack_size(512 << 10).build();
     let runtime = runtime.context("cannot start the runtime")?;
+    let own = Arc::clone(&setup.outlets.own);
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
@@ -163,7 +165,6 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // What the black box holds beside what the screen needs.
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let own = Arc::clone(&setup.outlets.own);
     let engine = start_engine(state, &handle, &runtime, setup.outlets, send.clone(), notify)
         .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);

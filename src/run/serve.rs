@@ -24,6 +24,7 @@ use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
 use crate::columns::Needs;
+use crate::config::settings::RecordSettings;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
@@ -84,31 +85,13 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
     let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
-    let recorder = if is_machine {
-        black_box::start(&settings.record, env)
+    let outlets = if is_machine {
+        outlets(&settings.record, env)
     } else {
-        Ok(None)
+        Outlets::default()
     };
-    let recorder = recorder.unwrap_or_else(|why| {
-        complain(&format!("no black box: {why}"));
-        None
-    });
-    let kernel_log = if is_machine {
-        black_box::kernel_log(&settings.record)
-    } else {
-        Ok(None)
-    };
-    let kernel_log = kernel_log.unwrap_or_else(|why| {
-        complain(&why);
-        None
-    });
-    let needs = Exporter::needs(by).and(recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
+    let needs = Exporter::needs(by).and(outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
     handle.wanted.send_modify(|wanted| wanted.needs = needs);
-    let outlets = Outlets {
-        recorder: recorder.map(Arc::new),
-        kernel_log,
-        ..Outlets::default()
-    };
     let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, outlets).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
@@ -159,6 +142,23 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     sampling.shutdown_background();
     ended.map_err(failed)?;
     Ok(Exit::Done)
+}
+
+/// Opens what snapshots are written to. Reports what cannot be opened.
+fn outlets(settings: &RecordSettings, env: &Env) -> Outlets {
+    let recorder = black_box::start(settings, env).unwrap_or_else(|why| {
+        complain(&format!("no black box: {why}"));
+        None
+    });
+    let kernel_log = black_box::kernel_log(settings).unwrap_or_else(|why| {
+        complain(&why);
+        None
+    });
+    Outlets {
+        recorder: recorder.map(Arc::new),
+        kernel_log,
+        ..Outlets::default()
+    }
 }
 
 /// Runs a task if there is one; else waits for ever.

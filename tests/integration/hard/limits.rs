@@ -3,9 +3,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
+use zmtop::record::time_text;
 use zmtop::source::Source;
 
 use super::{quit, refreshes, skip};
@@ -61,6 +63,9 @@ fn holder(group: &Group, most: u32, pauses: bool, adjust: i32) -> Child {
 
 /// Records while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
 fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
+    // Kills within ten seconds are one event.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
     let group = Group::new(name, 30 << 20)?;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("scene.zmrec");
@@ -87,13 +92,16 @@ fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
     };
     recorded(3);
     scene(&group);
+    let killed = time_text(SystemTime::now());
     recorded(5);
     for pid in std::fs::read_to_string(group.dir.join("cgroup.procs")).unwrap().lines() {
         let _ = rustix::process::kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
     }
     rustix::process::kill_process(Pid::from_child(&record), Signal::INT).unwrap();
     record.wait().unwrap();
-    let told = zmtop(&["why", file.to_str().unwrap()]).output().unwrap();
+    let told = zmtop(&["why", "--at", &killed, file.to_str().unwrap()])
+        .output()
+        .unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
     Some(told.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -238,7 +238,7 @@ fn a_key_starts_a_recording_into_a_file_and_ends_it() {
     let [Effect::Record(Some(name))] = &session.effects[..] else {
         panic!("{:?}", session.effects);
     };
-    assert!(name.starts_with("zmtop-") && name.ends_with(".zmrec"), "{name}");
+    assert!(name.starts_with("zmtop-") && name.contains(".zmrec"), "{name}");
     assert!(!name.contains('/'), "{name}");
     session.effects.clear();
     session.app.recording = Some(RecordingStatus::default());
