@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::account::headroom::is_within;
-use crate::group::RowKey;
+use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::history::most::{is_below, most_of};
 use crate::history::process::ProcessHistory;
@@ -40,7 +42,8 @@ const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_sec
 const MIN_GROWTH: f64 = 0.02;
 
 /// A kill, with what the snapshots before it tell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(from = "KeptKill", into = "KeptKill")]
 pub struct Kill {
     pub event: OomKill,
     /// When it was detected, on the monotonic clock.
@@ -306,12 +309,59 @@ struct EndedProcess {
     bytes: usize,
 }
 
-/// A saved kill. The log has the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeptKill {
-    pub(super) at: Duration,
-    pub(super) record: Option<u64>,
-    pub(super) is_seen: bool,
+/// A kill as it is saved: of the processes, only their names.
+#[derive(Deserialize, Serialize)]
+struct KeptKill {
+    at: Duration,
+    event: OomKill,
+    /// The victim, its name and its footprint.
+    known: Option<(Identity, Vec<u8>, u64)>,
+    cgroup: Option<Vec<u8>>,
+    /// If it was a process, its identity; its name and its growth.
+    grower: Option<(Option<Identity>, Vec<u8>, u64, Duration)>,
+    is_seen: bool,
+}
+
+impl From<Kill> for KeptKill {
+    fn from(kill: Kill) -> Self {
+        let known = kill.known.map(|known| (known.id, known.facts.comm.to_vec(), known.footprint));
+        let grower = kill.grower.map(|grower| (grower.key.process(), grower.name.to_vec(), grower.bytes, grower.over));
+        Self {
+            at: kill.at,
+            event: kill.event,
+            known,
+            cgroup: kill.cgroup.map(|cgroup| cgroup.to_vec()),
+            grower,
+            is_seen: kill.is_seen,
+        }
+    }
+}
+
+impl From<KeptKill> for Kill {
+    fn from(kept: KeptKill) -> Self {
+        let program = |name: &[u8]| GroupKey {
+            by: GroupBy::Command,
+            name: Some(name.into()),
+        };
+        Self {
+            at: kept.at,
+            event: kept.event,
+            known: kept.known.map(|(id, comm, footprint)| KnownVictim {
+                id,
+                facts: Arc::new(Facts::unread(&comm, Missing::NotRecorded)),
+                footprint,
+            }),
+            cgroup: kept.cgroup.map(Into::into),
+            grower: kept.grower.map(|(id, name, bytes, over)| Grower {
+                key: id.map_or_else(|| RowKey::Group(program(&name)), RowKey::Process),
+                name: name.into(),
+                bytes,
+                over,
+            }),
+            is_seen: kept.is_seen,
+            is_open: false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -321,8 +371,6 @@ pub(super) struct KillWatch {
     /// The kills in the last snapshot.
     last: Option<Arc<[OomKill]>>,
     ended: Vec<EndedProcess>,
-    /// Saved kills that the log has not shown again.
-    kept: Vec<KeptKill>,
     /// The figures of cgroups at two earlier moments, the older first.
     before: [(Duration, Figures); 2],
 }
@@ -384,39 +432,19 @@ impl KillWatch {
         if self.kills.len() == MAX_KILLS {
             self.kills.pop_front();
         }
-        self.kills.push_back(kill);
+        // After a restart, the log may have earlier ones.
+        let at = self.kills.partition_point(|other| other.at <= kill.at);
+        self.kills.insert(at, kill);
     }
 
-    /// Returns the kills to save.
-    pub(super) fn keep(&self) -> impl ExactSizeIterator<Item = KeptKill> {
-        // Those by daemons are in no log from which they could be continued.
-        let logged = self.kills.iter().filter(|kill| kill.event.daemon.is_none());
-        let kept = logged.map(|kill| KeptKill {
-            at: kill.at,
-            record: kill.event.record,
-            is_seen: kill.is_seen,
-        });
-        kept.collect::<Vec<_>>().into_iter()
+    /// Returns all, the newest last.
+    pub(super) fn kills(&self) -> impl ExactSizeIterator<Item = &Kill> + DoubleEndedIterator {
+        self.kills.iter()
     }
 
-    /// Continues saved kills. Those that are not in the log are known only by their time.
-    pub(super) fn resume(&mut self, kept: Vec<KeptKill>, snapshot: &Snapshot) {
-        let (logged, unknown): (Vec<_>, Vec<_>) = kept.into_iter().partition(|kill| kill.record.is_some());
-        self.kept = logged;
-        for kill in unknown {
-            let ago = snapshot.monotonic.saturating_sub(kill.at);
-            let event = OomKill {
-                time: snapshot.time.checked_sub(ago).unwrap_or(snapshot.time),
-                monotonic_ms: Ok(kill.at.as_millis() as u64),
-                record: None,
-                daemon: None,
-                victim: Err(Missing::Gone),
-            };
-            self.push(Kill {
-                is_seen: kill.is_seen,
-                ..Kill::new(&event, snapshot.monotonic)
-            });
-        }
+    /// Continues saved kills.
+    pub(super) fn resume(&mut self, kept: Vec<Kill>) {
+        kept.into_iter().for_each(|kill| self.push(kill));
     }
 
     /// Remembers the figures of cgroups, unless kills are open. If some were open before, earlier figures lack theirs.
@@ -491,7 +519,7 @@ fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64
 impl History {
     /// Returns the last kills, the newest first.
     pub fn kills(&self) -> impl ExactSizeIterator<Item = &Kill> {
-        self.kill_watch.kills.iter().rev()
+        self.kill_watch.kills().rev()
     }
 
     /// Returns the kills of the last `time`, the newest first.
@@ -577,12 +605,13 @@ impl History {
     fn add_kills(&mut self, snapshot: &Snapshot) {
         self.kill_watch.forget_ended(snapshot.monotonic);
         for event in self.kill_watch.new_kills(snapshot) {
+            // After a restart, the log shows again what was saved.
+            let mut known = self.kill_watch.kills.iter_mut();
+            if event.record.is_some() && known.any(|kill| kill.event.record == event.record) {
+                continue;
+            }
             let mut kill = Kill::new(&event, snapshot.monotonic);
-            let kept = &mut self.kill_watch.kept;
-            let same = kept.iter().position(|kept| kept.record == event.record);
-            if let Some(kept) = same.map(|at| kept.swap_remove(at)) {
-                (kill.at, kill.is_seen) = (kept.at, kept.is_seen);
-            } else if let Ok(victim) = &event.victim
+            if let Ok(victim) = &event.victim
                 && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR
             {
                 let own_growth;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zmtop::group::RowKey;
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::history::kills::Kill;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kill::OomKill;
@@ -233,7 +233,7 @@ fn kills_are_kept_over_a_restart() {
     history.acknowledge_kills();
     let last = machine(12, Vec::new(), &all);
     history.push(&last);
-    let bytes = pack(&history.keep(&last, HERE).unwrap());
+    let bytes = history.keep(&last, HERE).unwrap();
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());
     // The log has the victims again, by a clock that differs a little.
@@ -270,7 +270,7 @@ fn a_daemon_that_kills_is_named_with_all_that_it_killed() {
     history.push(&last);
     let mut next = History::new(Duration::from_secs(10));
     next.resume(
-        Kept::read(&pack(&history.keep(&last, HERE).unwrap()), HERE)
+        Kept::read(&history.keep(&last, HERE).unwrap(), HERE)
             .unwrap()
             .unwrap(),
     );
