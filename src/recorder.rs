@@ -444,7 +444,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Pins the files of the minutes before `at`, and later those of the minutes after. Before a boot, those are the minutes
+    /// Pins the files of the minutes before `at`, and later the files of the minutes after. Before a boot, those are the minutes
     /// before the end of the last one.
     fn pin(&mut self, at: SystemTime, is_boot: bool) {
         let Place::Folder(folder, _) = &self.options.place else {

@@ -6,7 +6,7 @@
 //!
 //! Only what is still valid is resumed. A process is identified by its identity and the addresses of its code, as an
 //! exec changes them, or by a digest of its name if the addresses may not be read. A group is identified by its kind
-//! and a digest of its name. The only names that are saved are those of killed processes, and of what grew before. A saved
+//! and a digest of its name. The only names that are saved are the names of killed processes, and of what grew before. A saved
 //! history is valid only in the same boot and namespaces, in which pids and clocks mean the same, and only after the time of
 //! saving.
 //!

@@ -329,7 +329,12 @@ impl RowHistory {
         let is_past = |time: Duration| time <= at + longest;
         let mut are_past = is_past(self.known_at.get()) && self.footprint.ends_by(at) && self.held.ends_by(at);
         if let Some(latest) = &mut self.evaluation.latest {
-            let Judgement { flat_since, since, standing, .. } = latest.judgement;
+            let Judgement {
+                flat_since,
+                since,
+                standing,
+                ..
+            } = latest.judgement;
             are_past &= flat_since.into_iter().chain(since).chain([standing.at]).all(is_past);
             let marks = &latest.log.marks;
             are_past &= marks.is_sorted_by_key(|mark| mark.at) && marks.last().is_none_or(|mark| is_past(mark.at));

@@ -558,7 +558,8 @@ fn to_numbers(ring: &VecDeque<Run>) -> Vec<i64> {
     let (mut next, mut before) = (0, 0);
     for run in ring {
         let min = i64::from(run.min) - i64::from(before);
-        let [skipped, len, last, max] = [run.first - next, run.len, run.last - run.min, run.max - run.last].map(i64::from);
+        let [skipped, len, last, max] =
+            [run.first - next, run.len, run.last - run.min, run.max - run.last].map(i64::from);
         numbers.extend([skipped, len, min, last, max]);
         (next, before) = (run.first + run.len, run.last);
     }
