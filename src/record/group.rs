@@ -81,7 +81,7 @@ const COMPLETE: u16 = 1;
 /// The longest list of incidents that is read, in bytes.
 pub const MAX_INCIDENTS: usize = 1 << 20;
 /// Maximum number of snapshots of a group. More would save little, and a jump reads half a group on average.
-const MAX_SNAPSHOTS: u32 = 120;
+pub const MAX_SNAPSHOTS: u32 = 120;
 /// Maximum length of the lines of a group in bytes, at which it ends.
 const MAX_LINES: usize = 32 << 20;
 /// See [the table](self#encoding).

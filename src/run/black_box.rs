@@ -12,7 +12,7 @@ use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
 use crate::engine::{Incidents, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{Folder, Options, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, Options, Place, Recorder};
 use crate::source::SUFFIX;
 use crate::text;
 
@@ -21,8 +21,7 @@ pub(super) struct RecordFeed {
     recorder: Arc<Recorder>,
     incidents: Incidents,
     state: Arc<OnceLock<SharedState>>,
-    /// The fault that was reported last.
-    fault: Option<String>,
+    faults: FaultNews,
 }
 
 impl RecordFeed {
@@ -31,7 +30,7 @@ impl RecordFeed {
             recorder,
             incidents: Incidents::default(),
             state: Arc::default(),
-            fault: None,
+            faults: FaultNews::default(),
         }
     }
 
@@ -47,20 +46,11 @@ impl RecordFeed {
         let incidents = state.map_or_else(Vec::new, |state| self.incidents.of(&state.lock(), alerts));
         self.recorder.record(snapshot, incidents);
     }
-}
 
-impl RecordFeed {
     /// Returns a message if recording has begun to fail, or to work again, since the last call.
     pub(super) fn news(&mut self) -> Option<String> {
-        let status = self.recorder.status();
-        if status.fault == self.fault {
-            return None;
-        }
-        self.fault = status.fault;
-        Some(match &self.fault {
-            Some(fault) => format!("black box: not recorded: {fault}"),
-            None => format!("black box: recording again; {} snapshots were lost", status.lost),
-        })
+        let news = self.faults.of(&self.recorder.status())?;
+        Some(format!("black box: {news}"))
     }
 }
 
