@@ -446,7 +446,9 @@ impl KillWatch {
 
     /// Continues saved kills.
     pub(super) fn resume(&mut self, kept: Vec<Kill>) {
-        kept.into_iter().for_each(|kill| self.push(kill));
+        for kill in kept {
+            self.push(kill);
+        }
     }
 
     /// Remembers the figures of cgroups, unless kills are open. If some were open before, earlier figures lack theirs.

@@ -167,13 +167,13 @@ impl Header {
     }
 
     pub fn to_bytes(self) -> [u8; HEADER] {
-        self.named(&SNAPSHOTS)
+        self.named(SNAPSHOTS)
     }
 
-    fn named(self, name: &[u8; 8]) -> [u8; HEADER] {
+    fn named(self, name: [u8; 8]) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&START[..8]);
-        bytes[8..16].copy_from_slice(name);
+        bytes[8..16].copy_from_slice(&name);
         let mut put = |at: usize, number: &[u8]| bytes[at..at + number.len()].copy_from_slice(number);
         put(16, &VERSION.to_le_bytes());
         put(18, &(if self.is_complete { COMPLETE } else { 0 }).to_le_bytes());
@@ -198,14 +198,14 @@ impl Header {
     /// # Errors
     /// They are damaged, or of a later version.
     pub fn parse(bytes: &[u8]) -> Result<Self, NoHeader> {
-        Self::parse_named(bytes, &SNAPSHOTS)
+        Self::parse_named(bytes, SNAPSHOTS)
     }
 
-    fn parse_named(bytes: &[u8], name: &[u8; 8]) -> Result<Self, NoHeader> {
+    fn parse_named(bytes: &[u8], name: [u8; 8]) -> Result<Self, NoHeader> {
         let bytes: &[u8; HEADER] = bytes.first_chunk().ok_or(NoHeader::Damaged)?;
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(number(at)) | u64::from(number(at + 4)) << 32;
-        if bytes[..8] != START[..8] || bytes[8..16] != *name || crc32fast::hash(&bytes[8..100]) != number(100) {
+        if bytes[..8] != START[..8] || bytes[8..16] != name || crc32fast::hash(&bytes[8..100]) != number(100) {
             return Err(NoHeader::Damaged);
         }
         let version = number(16) as u16;
@@ -262,7 +262,7 @@ pub fn pack_history(lines: &[u8]) -> io::Result<Vec<u8>> {
         body: body.len() as u64,
         ..Header::empty(0)
     };
-    Ok([&header.named(&HISTORY), &*body].concat())
+    Ok([&header.named(HISTORY), &*body].concat())
 }
 
 /// Returns true if these bytes are a history, damaged or not.
@@ -275,7 +275,7 @@ pub fn is_history(bytes: &[u8]) -> bool {
 /// # Errors
 /// The bytes are damaged, or of a later version.
 pub fn unpack_history(bytes: &[u8], max: usize) -> Result<Vec<u8>, NoHeader> {
-    let header = Header::parse_named(bytes, &HISTORY)?;
+    let header = Header::parse_named(bytes, HISTORY)?;
     let body = bytes.get(HEADER..).filter(|body| body.len() as u64 == header.body);
     zstd::bulk::decompress(body.ok_or(NoHeader::Damaged)?, max).map_err(|_| NoHeader::Damaged)
 }

@@ -71,9 +71,10 @@ pub(super) fn run(args: &ReplayArgs, env: &Env) -> ExitCode {
         Ok(opened) => opened,
         Err(error) => return usage(&error).into(),
     };
-    let files = match args.files.is_empty() {
-        false => Ok(args.files.clone()),
-        true => black_box::find(env).map(|path| vec![path]),
+    let files = if args.files.is_empty() {
+        black_box::find(env).map(|path| vec![path])
+    } else {
+        Ok(args.files.clone())
     };
     let opened = match files.and_then(|files| open(&files, args.speed, at.as_ref())) {
         Ok(opened) => opened,
