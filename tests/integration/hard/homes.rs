@@ -117,10 +117,8 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
     let said = pty.text();
     assert_eq!(said.matches("permission denied").count(), 2, "{said}");
     assert_eq!(said.matches("nothing is kept").count(), 1, "{said}");
-    assert_eq!(
-        fs::read(home.at(".local/state/zmtop/blackbox/history")).unwrap(),
-        b"roots"
-    );
+    let history = home.at(".local/state/zmtop/blackbox/history");
+    assert_eq!(fs::read(history).unwrap(), b"roots");
 
     // What each command reads of the configuration.
     let recording = format!(
