@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
-use super::incidents::{ahead, name, stall_text};
+use super::incidents::{NAME, name};
 use crate::group::RowKey;
 use crate::history::dangers::Limit;
 use crate::model::Snapshot;
@@ -60,7 +60,8 @@ impl LastWords {
                     || "no single process takes it".to_owned(),
                     |(key, pace)| growing(key, *pace, state, snapshot),
                 );
-                due.push((false, format!("{}: {taker}", ahead(danger, snapshot))));
+                let (limit, note) = danger.limit_text(snapshot, NAME, Units::Auto);
+                due.push((false, format!("{limit} at this pace{note}: {taker}")));
             }
         }
         for stall in state.history.stalls() {
@@ -68,7 +69,9 @@ impl LastWords {
                 let taker = stall.taker.map_or(String::new(), |(id, pace)| {
                     format!("; {}", growing(&RowKey::Process(id), pace, state, snapshot))
                 });
-                due.push((false, stall_text(stall, snapshot) + &taker));
+                let name = |id| snapshot.name_of_process(id);
+                let text = stall.text(snapshot, name, NAME, Units::Auto).line();
+                due.push((false, text + &taker));
             }
         }
         self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);

@@ -1,17 +1,21 @@
 //! The black box: the recording that the monitor and the exporter keep in the state folder. And what else snapshots are
 //! written to.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use rustix::process::geteuid;
 
 use crate::alert::AlertEvent;
 use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
 use crate::engine::{Incidents, LastWords, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{Folder, KernelLog, Options, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, KernelLog, Options, Place, Recorder};
+use crate::source::SUFFIX;
 use crate::text;
 
 /// The recording that the user starts and stops in the monitor.
@@ -32,8 +36,7 @@ pub(super) struct RecordFeed {
     incidents: Incidents,
     last_words: LastWords,
     state: Arc<OnceLock<SharedState>>,
-    /// The fault that was reported last.
-    fault: Option<String>,
+    faults: FaultNews,
     is_log_reported: bool,
 }
 
@@ -44,7 +47,7 @@ impl RecordFeed {
             incidents: Incidents::default(),
             last_words: LastWords::default(),
             state: Arc::default(),
-            fault: None,
+            faults: FaultNews::default(),
             is_log_reported: false,
         }
     }
@@ -82,15 +85,8 @@ impl RecordFeed {
         if let Some(fault) = fault.filter(|_| !std::mem::replace(&mut self.is_log_reported, true)) {
             return Some(format!("last words not written: {fault}"));
         }
-        let status = self.outlets.recorder.as_ref()?.status();
-        if status.fault == self.fault {
-            return None;
-        }
-        self.fault = status.fault;
-        Some(match &self.fault {
-            Some(fault) => format!("black box: not recorded: {fault}"),
-            None => format!("black box: recording again; {} snapshots were lost", status.lost),
-        })
+        let news = self.faults.of(&self.outlets.recorder.as_ref()?.status())?;
+        Some(format!("black box: {news}"))
     }
 }
 
@@ -101,6 +97,32 @@ impl RecordFeed {
 pub(super) fn kernel_log(settings: &RecordSettings) -> Result<Option<KernelLog>, String> {
     let log = settings.last_words.then(KernelLog::of_machine).transpose();
     log.map_err(|why| format!("no last words: {why}"))
+}
+
+/// The folder of `zmtop-record.service`.
+const SERVICE: &str = "/var/lib/zmtop";
+
+/// Returns the folder of the black box to read: the own one, or for root the one of `zmtop-record.service` if the own one has no
+/// recording.
+///
+/// # Errors
+/// There is none.
+pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
+    let has_recording = |path: &Path| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()))
+    };
+    let own = state::blackbox_path(env)?;
+    let service = geteuid().is_root().then(|| PathBuf::from(SERVICE));
+    let found = [Some(own.clone()), service]
+        .into_iter()
+        .flatten()
+        .find(|path| has_recording(path));
+    found.ok_or_else(|| {
+        let shown = text::safe(own.as_os_str().as_encoded_bytes());
+        format!("there is no black box yet, at {shown}; name a FILE of snapshots")
+    })
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.
