@@ -13,6 +13,7 @@ use crate::model::mapping::MappedObject;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
+use crate::text;
 
 /// The cost of zmtop itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,9 +74,9 @@ pub struct Snapshot {
     pub kernel: KernelTables,
     /// The last OOM kills since zmtop started, and of the ten minutes before, oldest first.
     pub oom_kills: Arc<[OomKill]>,
-    /// Not recorded.
+    /// OOM kills since zmtop started.
     pub oom_counts: OomCounts,
-    /// The daemons that kill when memory is short, and why their signals are not seen. Not recorded.
+    /// The daemons that kill when memory is short, and why their signals are not seen.
     pub killers: Arc<[(&'static str, Reading<()>)]>,
     /// The processes that ended since the previous snapshot; pending until requested.
     pub exits: Arc<Exits>,
@@ -124,6 +125,30 @@ impl Snapshot {
             let container = row.facts.container.as_deref()?;
             container.name_of_cgroup(row.facts.cgroup.as_deref().ok()?, path)
         })
+    }
+
+    /// Returns this snapshot as the first one after those that nobody has seen: with what ended before them, too.
+    pub fn after_unseen(self: Arc<Self>, earlier: &Exits) -> Arc<Self> {
+        if earlier.list.is_empty() && earlier.ended.is_err() {
+            return self;
+        }
+        let mut snapshot = self;
+        Arc::make_mut(&mut Arc::make_mut(&mut snapshot).exits).add_earlier(earlier);
+        snapshot
+    }
+
+    /// Returns the name of the container or pod whose cgroup that is, or else its path, in at most `width` columns. Safe to print.
+    pub fn name_of_cgroup(&self, path: &[u8], width: usize) -> String {
+        match self.container_of_cgroup(path) {
+            Some(name) => text::cut(&name, width),
+            None => text::truncate_start(&text::safe(path), width),
+        }
+    }
+
+    /// Returns the pid and the name of a process. Safe to print.
+    pub fn name_of_process(&self, id: Identity) -> String {
+        let name = self.row(id).map(|row| text::safe(&row.facts.comm));
+        format!("{} {}", id.pid, name.unwrap_or_default()).trim_end().to_owned()
     }
 
     /// Returns the figures of a fleet's row by its index.

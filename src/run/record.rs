@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use parking_lot::Mutex;
 use tokio::signal::unix::SignalKind;
 
-use super::black_box::RecordFeed;
+use super::black_box::{self, Outlets, RecordFeed};
 use super::runtime::{on_runtime, signals};
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
@@ -21,9 +21,9 @@ use crate::config::{Env, Settings};
 use crate::engine::{Engine, State};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
-use crate::record::GroupWriter;
 use crate::record::anonymize::Anonymizer;
-use crate::recorder::{Folder, Options, Place, Recorder, Status};
+use crate::record::{GroupWriter, MAX_SNAPSHOTS};
+use crate::recorder::{FaultNews, Folder, Options, Place, Recorder, Status};
 use crate::sampler;
 use crate::source::{At, Recording, Source, span};
 use crate::text;
@@ -31,8 +31,6 @@ use crate::units::{self, Units};
 
 /// Snapshots after which the size of a day is estimated.
 const ESTIMATED: u32 = 6;
-/// Snapshots of a group, as the estimate assumes.
-const GROUP: u64 = 120;
 /// Time between looks at the state of the recording.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -130,17 +128,26 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
         let state = State::new(history, Alerts::default());
         let estimated = Arc::clone(&estimate);
         let recorder = recorder.map(Arc::new);
-        let mut feed = recorder.clone().map(RecordFeed::new);
-        let shared = feed.as_ref().map(RecordFeed::state);
+        let mut kernel_log = None;
+        if own_pid.is_some() && recorder.is_some() {
+            kernel_log = black_box::kernel_log(&settings.record).unwrap_or_else(|why| {
+                complain(&why);
+                None
+            });
+        }
+        let mut feed = RecordFeed::new(Outlets {
+            recorder: recorder.clone(),
+            kernel_log,
+            ..Outlets::default()
+        });
+        let shared = feed.state();
         let runtime = tokio::runtime::Handle::current();
         let engine = Engine::spawn(state, handle.snapshots.clone(), runtime, move |snapshot, alerts| {
             estimated.lock().push(snapshot);
-            if let Some(feed) = &mut feed {
-                feed.push(snapshot, alerts);
-            }
+            feed.push(snapshot, alerts);
         });
         let engine = engine.map_err(|error| format!("cannot start: {error}"))?;
-        shared.inspect(|shared| drop(shared.set(engine.shared())));
+        let _ = shared.set(engine.shared());
         let [interrupt, terminate, hangup] = &mut stop;
         let mut watch = Watch::new(recorder.clone(), interval, estimate);
         let exit = loop {
@@ -178,7 +185,7 @@ fn configure(args: &RecordArgs, env: &Env) -> Result<Settings, UsageError> {
 }
 
 /// Returns the data that a recording holds in addition to what every snapshot has.
-fn needs() -> Needs {
+pub(super) fn needs() -> Needs {
     Needs::CGROUP_FIGURES
         .and(Needs::CGROUP_DETAILS)
         .and(Needs::EXITS)
@@ -238,8 +245,8 @@ impl Estimate {
             .split_first()
             .filter(|(_, rest)| rest.len() + 1 == ESTIMATED as usize)?;
         let change = rest.iter().sum::<u64>() / rest.len() as u64;
-        let group = whole + (GROUP - 1) * change;
-        let groups = 86_400.0 / interval.as_secs_f64() / GROUP as f64;
+        let group = whole + u64::from(MAX_SNAPSHOTS - 1) * change;
+        let groups = 86_400.0 / interval.as_secs_f64() / f64::from(MAX_SNAPSHOTS);
         Some((group as f64 * groups) as u64)
     }
 }
@@ -250,17 +257,17 @@ struct Watch {
     interval: Duration,
     estimate: Arc<Mutex<Estimate>>,
     is_estimated: bool,
-    fault: Option<String>,
+    faults: FaultNews,
 }
 
 impl Watch {
-    const fn new(recorder: Option<Arc<Recorder>>, interval: Duration, estimate: Arc<Mutex<Estimate>>) -> Self {
+    fn new(recorder: Option<Arc<Recorder>>, interval: Duration, estimate: Arc<Mutex<Estimate>>) -> Self {
         Self {
             recorder,
             interval,
             estimate,
             is_estimated: false,
-            fault: None,
+            faults: FaultNews::default(),
         }
     }
 
@@ -281,18 +288,12 @@ impl Watch {
             // The reader of the stream has ended.
             return Some(Exit::Done);
         }
-        if self.fault != status.fault {
-            match &status.fault {
-                Some(fault) => complain(&format!("not recorded: {fault}; the next attempt follows")),
-                None => complain(&format!("recording again; {} snapshots were lost", status.lost)),
-            }
-            self.fault = status.fault;
-        }
+        self.faults.of(&status).iter().for_each(|news| complain(news));
         None
     }
 }
 
-fn summary(status: &Status) -> String {
+pub(super) fn summary(status: &Status) -> String {
     let bytes = units::bytes(status.bytes, Units::Auto);
     let lost = match status.lost {
         0 => String::new(),

@@ -74,10 +74,10 @@ pub struct Inspect {
 /// The files whose cached pages are to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CacheScope {
-    /// Those that any process has open or mapped.
+    /// The files that any process has open or mapped.
     #[default]
     All,
-    /// Those that the processes of this cgroup have open or mapped.
+    /// The files that the processes of this cgroup have open or mapped.
     Cgroup(Arc<[u8]>),
     /// All files of the file system with this mount point.
     Mount(Arc<[u8]>),
@@ -115,6 +115,8 @@ pub enum Effect {
     /// Reads the saved views.
     ReadViews,
     DeleteView(String),
+    /// Starts a recording into the file of that path; `None` ends it.
+    Record(Option<String>),
     /// Passes a command to the player of a recording.
     Replay(ReplayCommand),
     /// Shows the black box at that time, while the live monitor goes on behind it.
