@@ -242,7 +242,11 @@ fn w_saves_and_the_next_start_has_it() {
         pty.send("web\r");
         pty.wait_for("views/web.toml");
         pty.send("MV");
-        pty.wait_for("processes by swap");
+        // The list is shown as it was until the files are read again.
+        pty.wait("the saved view", |s| {
+            s.lines()
+                .any(|l| l.contains(" web ") && l.contains("processes by swap"))
+        });
         pty.send("web\r");
         pty.wait_for("view web");
         pty.wait_for("▼SWAP");
