@@ -75,8 +75,6 @@ fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
     drop(engine);
 }
 
-/// How long the engine may take: only a guard against hanging.
-
 /// Returns the snapshot of one second, in which process 7 holds so many MiB.
 fn second(at: u64, mib: u64) -> Arc<Snapshot> {
     let mut row = process(7, 1, "/usr/bin/grow");

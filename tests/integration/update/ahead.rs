@@ -14,8 +14,6 @@ use crate::support::PATIENCE;
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 use crate::support::session::Session;
 
-/// How long the engine may take: only a guard against hanging.
-
 /// Returns the snapshot of a round: more groups than are taken in at a time, of which some end and most change.
 fn round(nth: u64) -> Arc<Snapshot> {
     let host = |n: u64| Arc::from(format!("web{}", n % 5).as_bytes());
