@@ -1,0 +1,257 @@
+//! Call paths with the memory that each took and kept, and the trees made of them.
+
+use std::collections::HashMap;
+
+/// The kind of code that a frame belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The program's own file.
+    Program,
+    Library,
+    /// A function that hands out or fills memory for others, by [`is_allocator`].
+    Allocator,
+    /// Machine code that a runtime made, or code without a file.
+    Generated,
+    Kernel,
+    /// Code of a file, or of none, for which no name was found.
+    Unknown,
+}
+
+/// A function on the stack. Names are raw: others choose them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub function: Box<str>,
+    /// The file name of the program or library.
+    pub module: Box<str>,
+    /// The source file and the line of the call, or of the first access.
+    pub source: Option<(Box<str>, u32)>,
+    pub inlined: bool,
+    pub kind: Kind,
+}
+
+/// Bytes by their state at the end of the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Pages touched for the first time.
+    pub taken: u64,
+    /// Those of them that are still resident or in swap.
+    pub kept: u64,
+    /// The samples behind `taken`, a measure of its error.
+    pub samples: u64,
+}
+
+impl std::ops::AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.taken += other.taken;
+        self.kept += other.kept;
+        self.samples += other.samples;
+    }
+}
+
+/// One call path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Indices into [`Stacks::frames`], innermost first.
+    pub frames: Vec<u32>,
+    pub weight: Weight,
+    /// True if the outer callers are missing: the stack was deeper than its copy, or could not be unwound.
+    pub is_cut: bool,
+}
+
+/// The result of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stacks {
+    pub frames: Vec<Frame>,
+    pub stacks: Vec<Stack>,
+}
+
+/// The functions that hand out, fill or copy memory for a caller, by the names that the C and C++ libraries, Rust, jemalloc,
+/// tcmalloc and mimalloc give them.
+const ALLOCATORS: [&str; 44] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "free",
+    "cfree",
+    "mmap",
+    "mmap64",
+    "mremap",
+    "brk",
+    "sbrk",
+    "_int_malloc",
+    "_int_realloc",
+    "_int_memalign",
+    "_int_free",
+    "sysmalloc",
+    "sysmalloc_mmap",
+    "grow_heap",
+    "new_heap",
+    "arena_get2",
+    "malloc_consolidate",
+    "tcache_init",
+    "alloc_perturb",
+    "unlink_chunk",
+    "systrim",
+    "malloc_hook_ini",
+    "ptmalloc_init",
+    "operator new",
+    "operator new[]",
+    "memset",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "bzero",
+    "strdup",
+    "strndup",
+    "strcpy",
+    "asprintf",
+    "vasprintf",
+];
+const ALLOCATOR_PREFIXES: [&str; 22] = [
+    "__libc_",
+    "__GI_",
+    "__memset",
+    "__memcpy",
+    "__memmove",
+    "__mempcpy",
+    "__strdup",
+    "__mmap",
+    "__brk",
+    "__sbrk",
+    "__rust_",
+    "__rdl_",
+    "__rg_",
+    "je_",
+    "_rjem_",
+    "mi_",
+    "_mi_",
+    "tc_",
+    "tcmalloc::",
+    "alloc::alloc::",
+    "operator new(",
+    "operator new[](",
+];
+/// Beginnings of the names of whole libraries: allocators, and the libraries of C and C++, whose inner functions have no names
+/// in most systems.
+const ALLOCATOR_MODULES: [&str; 10] = [
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    "libsnmalloc",
+    "libc.so",
+    "libc-2.",
+    "libc.musl",
+    "ld-musl",
+    "libstdc++.so",
+    "libc++.so",
+];
+
+/// Returns true for a function that hands out or fills memory for its caller: of an allocator, or of the C or C++ library. The
+/// innermost frames of this kind are left out where the code that keeps memory is named.
+pub fn is_allocator(function: &str, module: &str) -> bool {
+    let function = function.split('@').next().unwrap_or(function);
+    ALLOCATORS.contains(&function)
+        || ALLOCATOR_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
+        || ALLOCATOR_MODULES.iter().any(|name| module.starts_with(name))
+}
+
+impl Stacks {
+    pub fn total(&self) -> Weight {
+        let mut total = Weight::default();
+        for stack in &self.stacks {
+            total += stack.weight;
+        }
+        total
+    }
+
+    /// Returns the frames of a path without the innermost ones that belong to the kernel or an allocator. If nothing else is
+    /// left, returns all.
+    pub fn without_allocator<'a>(&'a self, stack: &'a Stack) -> &'a [u32] {
+        let is_skipped = |id: &u32| matches!(self.frames[*id as usize].kind, Kind::Allocator | Kind::Kernel);
+        let first = stack.frames.iter().position(|id| !is_skipped(id));
+        first.map_or(&stack.frames, |first| &stack.frames[first..])
+    }
+
+    /// Merges the paths into a tree. In a tree of callers, the roots are the functions that took the memory, and the children
+    /// of each function are those that called it. In a tree of callees, the roots are the outermost functions.
+    ///
+    /// Children are sorted by kept bytes, then by taken bytes.
+    pub fn tree(&self, order: Order) -> Tree {
+        let mut nodes = vec![Node::default()];
+        let mut index: HashMap<(u32, u32), u32> = HashMap::new();
+        for stack in &self.stacks {
+            let frames = self.without_allocator(stack);
+            let mut at = 0;
+            nodes[0].weight += stack.weight;
+            let mut descend = |frame: u32| {
+                // Lines of one function are one node; the heaviest line is named.
+                let key = (at, self.same_function(frame));
+                let next = *index.entry(key).or_insert_with(|| {
+                    let new = nodes.len() as u32;
+                    nodes.push(Node {
+                        frame,
+                        ..Node::default()
+                    });
+                    nodes[at as usize].children.push(new);
+                    new
+                });
+                let node = &mut nodes[next as usize];
+                node.weight += stack.weight;
+                if stack.weight.kept.max(1) > node.heaviest {
+                    (node.frame, node.heaviest) = (frame, stack.weight.kept.max(1));
+                }
+                at = next;
+            };
+            match order {
+                Order::Callers => frames.iter().for_each(|frame| descend(*frame)),
+                Order::Callees => frames.iter().rev().for_each(|frame| descend(*frame)),
+            }
+        }
+        for at in 0..nodes.len() {
+            let mut children = std::mem::take(&mut nodes[at].children);
+            crate::order::sort_by_key(&mut children, |child| {
+                let weight = nodes[*child as usize].weight;
+                std::cmp::Reverse((weight.kept, weight.taken))
+            });
+            nodes[at].children = children;
+        }
+        Tree { nodes }
+    }
+
+    /// Returns the first frame of the same function.
+    fn same_function(&self, id: u32) -> u32 {
+        let frame = &self.frames[id as usize];
+        let same = |other: &Frame| other.function == frame.function && other.module == frame.module;
+        self.frames.iter().position(same).map_or(id, |at| at as u32)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    Callers,
+    Callees,
+}
+
+/// A function in a [`Tree`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// An index into [`Stacks::frames`]; of the root, it says nothing.
+    pub frame: u32,
+    pub weight: Weight,
+    pub children: Vec<u32>,
+    /// The kept bytes of the heaviest path, whose line `frame` names.
+    heaviest: u64,
+}
+
+/// Merged call paths. The first node is the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+}

@@ -1,0 +1,169 @@
+//! `zmtop callers`: the code that takes and keeps the memory of a process.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use tokio::signal::unix::SignalKind;
+
+use super::report::resolve;
+use super::runtime::{Progress, on_runtime, signals};
+use super::{Failure, output_style, sampler_options, settings, written};
+use crate::call_tree::Order;
+use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, watching_time};
+use crate::config::Env;
+use crate::model::{Missing, Reading};
+use crate::output::callers::CallersReport;
+use crate::proc::page_faults::MAX_STACK;
+use crate::proc::{files, smaps};
+use crate::stacks::{Measurement, Samples};
+use crate::units::span;
+
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(
+    after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1."
+)]
+pub struct CallersArgs {
+    /// The process: its pid, its program's name, or a part of its command line
+    #[arg(value_name = "PROCESS")]
+    pub process: ProcessArg,
+    /// Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<String>,
+    /// Begin at the outermost functions, and descend to what they called
+    #[arg(long)]
+    pub callees: bool,
+    /// Sum branches with less than this share of the kept memory, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub least: u8,
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: CallersFormat,
+    /// Bytes of the stack to copy with each sample, up to 60k. More for deep stacks
+    #[arg(long, value_name = "SIZE", default_value = "16k")]
+    pub stack: String,
+    #[command(flatten)]
+    pub units: UnitsArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    /// Read the settings from FILE. May also stand before the command
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CallersFormat {
+    /// A tree of call paths
+    #[default]
+    Table,
+    /// One object with all call paths
+    Json,
+    /// A line per call path with its kept bytes, for flame graph tools
+    Folded,
+}
+
+/// Time between two reads of the kernel's buffers, and between two checks which pages are kept.
+const POLL: Duration = Duration::from_millis(10);
+const CHECK: Duration = Duration::from_secs(1);
+/// Maximum time to find the names of functions.
+const NAMING: Duration = Duration::from_secs(20);
+
+pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
+    let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+    let time = watching_time(args.time.as_deref(), range, Duration::from_secs(30))?;
+    let stack = crate::units::parse_size(&args.stack).filter(|size| (1024.0..=f64::from(MAX_STACK)).contains(size));
+    let stack =
+        stack.ok_or_else(|| crate::cli::UsageError::option("--stack", "expected a size from 1k to 60k".to_owned()))?;
+    let paths = PathArgs {
+        config: args.config.clone(),
+        proc_root: None,
+    };
+    let settings = settings(&paths, &args.units, env)?;
+    let options = sampler_options(&settings.sampler, None);
+    let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];
+    let proc = Path::new("/proc");
+    let command = std::fs::read(proc.join(pid.to_string()).join("comm")).unwrap_or_default();
+    let before = footprint(proc, pid);
+    let measurement = Measurement::start(proc, pid, stack as u32).map_err(|why| refusal(pid, why))?;
+    let start = Instant::now();
+    let samples = watch(measurement, proc, pid, time)?;
+    let time = start.elapsed();
+    let growth = before.ok().zip(footprint(proc, pid).ok());
+    let stacks = samples.stacks(NAMING);
+    let report = CallersReport {
+        pid,
+        command: command.trim_ascii_end(),
+        time,
+        counts: samples.counts(),
+        stacks: &stacks,
+        order: if args.callees { Order::Callees } else { Order::Callers },
+        least: f64::from(args.least) / 100.0,
+        growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
+        style: output_style(settings.ui.units, args.color.no_color, env),
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let result = match args.format {
+        CallersFormat::Table => report.write_text(&mut out),
+        CallersFormat::Json => report.write_json(&mut out),
+        CallersFormat::Folded => report.write_folded(&mut out),
+    };
+    let result = result.and_then(|()| io::Write::flush(&mut out));
+    drop(out);
+    Ok(written(result))
+}
+
+fn footprint(proc: &Path, pid: u32) -> Reading<u64> {
+    let path = proc.join(pid.to_string()).join("smaps_rollup");
+    let mut buf = [0; 4096];
+    let bytes = files::slurp(path.as_os_str().as_bytes(), &mut buf).map_err(files::reason)?;
+    let memory = smaps::rollup(bytes)?;
+    Ok(memory.pss + memory.swap_pss.unwrap_or(0))
+}
+
+fn refusal(pid: u32, why: Missing) -> String {
+    match why {
+        Missing::Denied => format!(
+            "the page faults of {pid} may not be sampled: that needs the same user, or {}",
+            files::advice("CAP_PERFMON")
+        ),
+        Missing::Gone => format!("no process {pid}"),
+        Missing::Unsupported => "this kernel has no events of page faults".to_owned(),
+        other => format!("the page faults of {pid} cannot be sampled: {other}"),
+    }
+}
+
+/// Samples until the time is over, the process has ended, or Ctrl-C.
+fn watch(mut measurement: Measurement, proc: &Path, pid: u32, time: Duration) -> Result<Samples, String> {
+    let dir = proc.join(pid.to_string());
+    on_runtime(async move {
+        let mut interrupt = signals(SignalKind::interrupt())?;
+        let until = Instant::now() + time;
+        let mut progress = Progress::new();
+        let mut next_check = Instant::now() + CHECK;
+        loop {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => break,
+                () = tokio::time::sleep(POLL) => {}
+            }
+            measurement.poll();
+            let now = Instant::now();
+            if now >= next_check {
+                measurement.check();
+                next_check = Instant::now() + CHECK.max(now.elapsed() * 20);
+                let left = span(until.saturating_duration_since(now));
+                let faults = measurement.counts().faults;
+                progress.show(|| format!("{faults} page faults, {left} left; Ctrl-C reports now"));
+                if !dir.exists() {
+                    break;
+                }
+            }
+            if now >= until {
+                break;
+            }
+        }
+        Ok::<_, String>(measurement.finish())
+    })
+}
