@@ -185,13 +185,18 @@ impl Stacks {
     pub fn tree(&self, order: Order) -> Tree {
         let mut nodes = vec![Node::default()];
         let mut index: HashMap<(u32, u32), u32> = HashMap::new();
+        let functions = self.functions();
         for stack in &self.stacks {
-            let frames = self.without_allocator(stack);
-            let mut at = 0;
+            let frames = self.without_start(self.without_allocator(stack));
+            let (mut at, mut last) = (0, None);
             nodes[0].weight += stack.weight;
             let mut descend = |frame: u32| {
-                // Lines of one function are one node; the heaviest line is named.
-                let key = (at, self.same_function(frame));
+                // Lines of one function are one node; the heaviest line is named. A function that calls itself is one, too.
+                let function = functions[frame as usize];
+                if last.replace(function) == Some(function) {
+                    return;
+                }
+                let key = (at, function);
                 let next = *index.entry(key).or_insert_with(|| {
                     let new = nodes.len() as u32;
                     nodes.push(Node {
@@ -224,13 +229,97 @@ impl Stacks {
         Tree { nodes }
     }
 
-    /// Returns the first frame of the same function.
-    fn same_function(&self, id: u32) -> u32 {
-        let frame = &self.frames[id as usize];
-        let same = |other: &Frame| other.function == frame.function && other.module == frame.module;
-        self.frames.iter().position(same).map_or(id, |at| at as u32)
+    /// Returns the frames without the outermost ones, which start the program or the thread.
+    fn without_start<'a>(&self, frames: &'a [u32]) -> &'a [u32] {
+        let is_start = |id: &u32| {
+            let frame = &self.frames[*id as usize];
+            STARTS.iter().any(|name| frame.function.starts_with(name))
+        };
+        let last = frames.iter().rposition(|id| !is_start(id));
+        last.map_or(frames, |last| &frames[..=last])
+    }
+
+    /// Returns for each frame the first one of the same function.
+    fn functions(&self) -> Vec<u32> {
+        let mut first = HashMap::new();
+        let frames = self.frames.iter().enumerate();
+        frames
+            .map(|(at, frame)| *first.entry((&frame.function, &frame.module)).or_insert(at as u32))
+            .collect()
+    }
+
+    /// Returns the runtime that most of the kept memory goes through, if its functions have no names here.
+    pub fn runtime(&self) -> Option<Runtime> {
+        let total = self.total();
+        let runs = |stack: &&Stack, runtime: Runtime| {
+            stack.frames.iter().any(|id| {
+                let frame = &self.frames[*id as usize];
+                runtime
+                    .marks()
+                    .iter()
+                    .any(|mark| frame.function.starts_with(mark) || frame.module.starts_with(mark))
+            })
+        };
+        let names_generated = self.frames.iter().any(|frame| frame.kind == Kind::Generated);
+        let most = |runtime: &Runtime| {
+            let kept: u64 = self
+                .stacks
+                .iter()
+                .filter(|stack| runs(stack, *runtime))
+                .map(|stack| stack.weight.kept)
+                .sum();
+            kept * 2 > total.kept
+        };
+        let found = [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most);
+        found.filter(|_| !names_generated)
     }
 }
+
+/// A runtime that runs code without symbols of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    Java,
+    Node,
+    Python,
+}
+
+impl Runtime {
+    /// Beginnings of the names of its functions and libraries.
+    const fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::Java => &["libjvm.so"],
+            Self::Node => &["Builtins_JSEntry", "v8::internal::"],
+            Self::Python => &["_PyEval_EvalFrameDefault", "PyEval_EvalCode"],
+        }
+    }
+
+    /// Returns how its functions get names.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Java => {
+                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector"
+            }
+            Self::Node => {
+                "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector"
+            }
+            Self::Python => {
+                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions"
+            }
+        }
+    }
+}
+
+/// Functions that start a program or a thread.
+const STARTS: [&str; 8] = [
+    "_start",
+    "__libc_start",
+    "__libc_start_call_main",
+    "start_thread",
+    "__clone",
+    "clone3",
+    "std::rt::lang_start",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {

@@ -21,7 +21,7 @@ use crate::call_tree::{Frame, Stack, Stacks, Weight};
 use crate::model::Reading;
 use crate::proc::files;
 use crate::proc::maps::Area;
-use crate::proc::page_faults::{Event, Fault, FaultWatch};
+use crate::proc::page_faults::{Event, Fault, FaultWatch, monotonic};
 
 /// The most sampled pages that are remembered, of 40 bytes each.
 const MAX_PAGES: usize = 1 << 20;
@@ -127,8 +127,7 @@ impl Measurement {
 
     /// Adds the samples since the last call. Call it some hundred times a second: the kernel's buffers are small.
     pub fn poll(&mut self) {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+        let now = monotonic();
         let samples = &mut self.samples;
         self.watch.drain(now, |event| samples.add(event));
     }

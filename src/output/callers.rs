@@ -25,6 +25,8 @@ use crate::units::{self, counted};
 const SCHEMA: &str = "zmtop-callers/1";
 /// The deepest branch that is indented further.
 const MAX_INDENT: usize = 12;
+/// The most lines of a chain without branches.
+pub const CHAIN: usize = 12;
 
 /// What a report is about.
 pub struct CallersReport<'a> {
@@ -36,6 +38,8 @@ pub struct CallersReport<'a> {
     pub order: Order,
     /// Branches with a smaller share of the kept bytes are summed, from 0 to 1.
     pub least: f64,
+    /// The most lines of a chain without branches.
+    pub chain: usize,
     /// The growth of its PSS and swap in that time, if both ends could be read.
     pub growth: Option<i64>,
     pub style: OutputStyle,
@@ -47,12 +51,21 @@ pub struct Line {
     pub depth: usize,
     /// `None` for a line with the same weight as the one above.
     pub weight: Option<Weight>,
-    /// `None` for the sum of the branches that are not shown.
-    pub frame: Option<u32>,
+    pub what: What,
 }
 
-/// Returns the lines of a tree. A chain without branches is not indented.
-pub fn lines(tree: &Tree, least: f64) -> Vec<Line> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A function, by an index into [`Stacks::frames`].
+    Frame(u32),
+    /// So many callers of a chain that are not shown.
+    More(usize),
+    /// The sum of the branches that are not shown.
+    Others,
+}
+
+/// Returns the lines of a tree. A chain without branches is not indented, and has at most `chain` lines.
+pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
     let total = tree.nodes[0].weight;
     let by_kept = total.kept > 0;
     let size = |weight: Weight| if by_kept { weight.kept } else { weight.taken };
@@ -60,14 +73,28 @@ pub fn lines(tree: &Tree, least: f64) -> Vec<Line> {
     let mut lines = Vec::new();
     // What is still to do, the next one last.
     let mut todo = vec![(0_u32, 0_usize, true)];
+    let mut in_chain = 0;
     while let Some((at, depth, is_branch)) = todo.pop() {
         let node = &tree.nodes[at as usize];
-        if at != 0 {
+        in_chain = if is_branch { 0 } else { in_chain + 1 };
+        if at != 0 && in_chain < chain {
             lines.push(Line {
                 depth,
                 weight: is_branch.then_some(node.weight),
-                frame: Some(node.frame),
+                what: What::Frame(node.frame),
             });
+        } else if at != 0 {
+            match lines.last_mut() {
+                Some(Line {
+                    what: What::More(count),
+                    ..
+                }) => *count += 1,
+                _ => lines.push(Line {
+                    depth,
+                    weight: None,
+                    what: What::More(1),
+                }),
+            }
         }
         let is_large = |child: &&u32| size(tree.nodes[**child as usize].weight) >= floor.max(1);
         let shown: Vec<u32> = node.children.iter().filter(is_large).copied().collect();
@@ -90,7 +117,7 @@ pub fn lines(tree: &Tree, least: f64) -> Vec<Line> {
         lines.push(Line {
             depth: 0,
             weight: Some(rest),
-            frame: None,
+            what: What::Others,
         });
     }
     lines
@@ -151,7 +178,7 @@ impl CallersReport<'_> {
             (Order::Callees, false) => "→ ",
             (Order::Callees, true) => "-> ",
         };
-        for line in lines(&tree, self.least) {
+        for line in lines(&tree, self.least, self.chain) {
             let figures = line.weight.map_or_else(
                 || " ".repeat(22),
                 |weight| {
@@ -173,10 +200,11 @@ impl CallersReport<'_> {
             } else {
                 arrow
             };
-            let name = line.frame.map_or_else(
-                || "others".to_owned(),
-                |id| frame_text(&self.stacks.frames[id as usize]),
-            );
+            let name = match line.what {
+                What::Frame(id) => frame_text(&self.stacks.frames[id as usize]),
+                What::More(count) => format!("{count} more"),
+                What::Others => "others".to_owned(),
+            };
             let row = format!("{figures}  {indent}{arrow}{name}");
             match self.style.width {
                 Some(width) => writeln!(out, "{}", text::truncate(&row, width))?,
@@ -201,6 +229,9 @@ impl CallersReport<'_> {
                     self.bytes(unseen.unsigned_abs()),
                 ));
             }
+        }
+        if let Some(runtime) = self.stacks.runtime() {
+            notes.push(runtime.advice().replace("PID", &self.pid.to_string()));
         }
         if counts.faults > counts.samples * 11 / 10 {
             notes.push(format!("sampled: {} of the faults", units::count(counts.samples)));

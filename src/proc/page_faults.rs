@@ -4,6 +4,7 @@
 //! copy of its stack, from which the callers are found. Stacks may hold secrets: nothing here keeps or writes them.
 
 use std::collections::HashSet;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,9 +14,11 @@ use super::files;
 use super::perf::{self, Attributes, Record, Ring};
 use crate::model::{Missing, Reading};
 
-/// Pages of data of each ring, a power of two. 128 are as many as a user without privileges may have, and hold the samples of
-/// 10 ms at 3,000 a second.
-const PAGES: usize = 128;
+/// The bytes of all rings together, and of each. 512 KiB are as many as a user without privileges may have per processor. A
+/// sample takes as much as the copy of its stack.
+const ALL_RINGS: usize = 32 << 20;
+const LARGEST_RING: usize = 4 << 20;
+const SMALLEST_RING: usize = 512 << 10;
 /// The periods at which faults are sampled, the next one after another if too many arrive. Primes, because programs repeat
 /// themselves in round numbers.
 const PERIODS: [u64; 5] = [1, 7, 61, 509, 4093];
@@ -64,7 +67,7 @@ pub struct Fault<'a> {
     pub address: u64,
     /// The size of the page; `None` before Linux 5.11.
     pub page_size: Option<u64>,
-    /// The number of faults that this sample stands for.
+    /// The number of faults that this sample stands for. [`Format::parse`] leaves it at 1: no record says it.
     pub period: u64,
     /// True for a fault taken in the kernel, as by `read(2)` into a fresh buffer.
     pub in_kernel: bool,
@@ -181,7 +184,6 @@ impl Format {
         numbers.u32()?;
         let time = numbers.u64()?;
         let address = numbers.u64()?;
-        let period = numbers.u64()?;
         let chain = numbers.u64()?.checked_mul(8)?;
         let chain = numbers.bytes(chain)?;
         // PERF_SAMPLE_REGS_ABI_NONE, _32, _64: without the first, as many registers as were asked for follow.
@@ -208,7 +210,7 @@ impl Format {
             pid,
             address,
             page_size: page_size.filter(|size| *size != 0),
-            period: period.max(1),
+            period: 1,
             in_kernel: misc & perf::MISC_MODE != perf::MISC_USER,
             chain,
             registers,
@@ -229,7 +231,7 @@ pub struct FaultWatch {
     pids: Vec<u32>,
     /// A ring per processor, and the events that write into it.
     rings: Vec<Ring>,
-    events: Vec<std::os::fd::OwnedFd>,
+    events: Vec<OwnedFd>,
     /// True if faults in the kernel are sampled, too.
     pub sees_kernel: bool,
     pub threads: usize,
@@ -239,6 +241,8 @@ pub struct FaultWatch {
     pending: Vec<u8>,
     /// An index into [`PERIODS`].
     period: usize,
+    /// The period before the last change, and the time of that change.
+    earlier: (u64, Duration),
     /// The beginning of the current window, and the samples in it.
     window: (Duration, u64),
 }
@@ -262,6 +266,7 @@ impl FaultWatch {
             left_out: 0,
             pending: Vec::new(),
             period: 0,
+            earlier: (1, Duration::ZERO),
             window: (Duration::ZERO, 0),
         };
         watch.open_all()?;
@@ -329,7 +334,7 @@ impl FaultWatch {
                     ring.add(&event)?;
                     self.events.push(event);
                 }
-                None => self.rings.push(Ring::map(event, PAGES)?),
+                None => self.rings.push(map_ring(event, ALL_RINGS / self.cpus.len())?),
             }
         }
         Ok(())
@@ -347,13 +352,30 @@ impl FaultWatch {
             .filter_map(|record| Some((record, self.format.parse(record)?)))
             .collect();
         crate::order::sort_by_key(&mut events, |(_, (_, time))| *time);
-        for (record, (event, time)) in events {
+        // The samples of this time stand for the lost ones, too.
+        let mut lost = 0;
+        let mut sampled = 0;
+        for (_, (event, _)) in &events {
+            match event {
+                Event::Lost(count) => lost += count,
+                Event::Fault(_) => sampled += 1,
+                _ => {}
+            }
+        }
+        let share = (sampled + lost) as f64 / f64::max(sampled as f64, 1.0);
+        for (record, (mut event, time)) in events {
             if time <= now {
-                match event {
-                    Event::Fault(_) => samples += 1,
-                    Event::Lost(lost) => samples += lost,
-                    Event::Forked { parent, pid } if self.pids.contains(&parent) && self.pids.len() < MAX_PIDS => {
-                        self.pids.push(pid);
+                match &mut event {
+                    Event::Fault(fault) => {
+                        samples += 1;
+                        // The kernel says the period in a record only if it samples each event.
+                        let (earlier, until) = self.earlier;
+                        let period = if time < until { earlier } else { PERIODS[self.period] };
+                        fault.period = (period as f64 * share).round() as u64;
+                    }
+                    Event::Lost(lost) => samples += *lost,
+                    Event::Forked { parent, pid } if self.pids.contains(parent) && self.pids.len() < MAX_PIDS => {
+                        self.pids.push(*pid);
                     }
                     _ => {}
                 }
@@ -383,9 +405,30 @@ impl FaultWatch {
         };
         self.window = (now, 0);
         if period != self.period {
+            self.earlier = (PERIODS[self.period], monotonic());
             self.period = period;
             // The processes may have ended: then nothing is left to sample.
             let _ = self.open_all();
+        }
+    }
+}
+
+/// Returns the time on the clock of the events.
+pub fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
+/// Maps the largest ring that the user may have.
+fn map_ring(mut event: OwnedFd, bytes: usize) -> Result<Ring, Errno> {
+    let mut bytes = bytes.clamp(SMALLEST_RING, LARGEST_RING);
+    let page = rustix::param::page_size();
+    loop {
+        let pages = (bytes / page).max(1);
+        // A power of two.
+        match Ring::map(event, 1 << pages.ilog2()) {
+            Err((Errno::PERM | Errno::NOMEM, back)) if bytes > SMALLEST_RING => (event, bytes) = (back, bytes / 2),
+            other => break other.map_err(|(errno, _)| errno),
         }
     }
 }
@@ -399,7 +442,6 @@ fn attributes(stack: u32) -> Attributes {
             | perf::SAMPLE_TIME
             | perf::SAMPLE_ADDR
             | perf::SAMPLE_CALLCHAIN
-            | perf::SAMPLE_PERIOD
             | perf::SAMPLE_REGS_USER
             | perf::SAMPLE_STACK_USER
             | perf::SAMPLE_DATA_PAGE_SIZE,

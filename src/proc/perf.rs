@@ -43,7 +43,6 @@ pub const SAMPLE_TID: u64 = 1 << 1;
 pub const SAMPLE_TIME: u64 = 1 << 2;
 pub const SAMPLE_ADDR: u64 = 1 << 3;
 pub const SAMPLE_CALLCHAIN: u64 = 1 << 5;
-pub const SAMPLE_PERIOD: u64 = 1 << 8;
 pub const SAMPLE_RAW: u64 = 1 << 10;
 pub const SAMPLE_REGS_USER: u64 = 1 << 12;
 pub const SAMPLE_STACK_USER: u64 = 1 << 13;
@@ -132,15 +131,18 @@ impl Ring {
     /// Maps a ring of `pages`, a power of two.
     ///
     /// # Errors
-    /// `PERM` if a user has more than `perf_event_mlock_kb` of such memory.
-    pub fn map(event: OwnedFd, pages: usize) -> Result<Self, Errno> {
+    /// The event, and `PERM` if a user has more than `perf_event_mlock_kb` of such memory.
+    pub fn map(event: OwnedFd, pages: usize) -> Result<Self, (Errno, OwnedFd)> {
         let len = rustix::param::page_size() * (1 + pages);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         #[expect(unsafe_code, reason = "no library maps such a buffer")]
         // SAFETY: the kernel chooses the place of the mapping, which is this ring's alone.
-        let area = unsafe { rustix::mm::mmap(null_mut(), len, protection, MapFlags::SHARED, &event, 0) }?;
-        let area = NonNull::new(area.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Self { area, len, event })
+        let area = unsafe { rustix::mm::mmap(null_mut(), len, protection, MapFlags::SHARED, &event, 0) };
+        match area.map(|area| NonNull::new(area.cast())) {
+            Ok(Some(area)) => Ok(Self { area, len, event }),
+            Ok(None) => Err((Errno::NOMEM, event)),
+            Err(errno) => Err((errno, event)),
+        }
     }
 
     /// Makes another event of the same processor write into this ring.

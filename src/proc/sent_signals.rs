@@ -150,7 +150,7 @@ impl SignalRing {
             ..Attributes::default()
         };
         let event = perf::open(&attributes, tid, -1).map_err(files::reason)?;
-        let ring = perf::Ring::map(event, PAGES).map_err(files::reason)?;
+        let ring = perf::Ring::map(event, PAGES).map_err(|(errno, _)| files::reason(errno))?;
         Ok(Self { format, ring })
     }
 

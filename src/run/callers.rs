@@ -15,7 +15,7 @@ use crate::call_tree::Order;
 use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, watching_time};
 use crate::config::Env;
 use crate::model::{Missing, Reading};
-use crate::output::callers::CallersReport;
+use crate::output::callers::{CHAIN, CallersReport};
 use crate::proc::page_faults::MAX_STACK;
 use crate::proc::{files, smaps};
 use crate::stacks::{Measurement, Samples};
@@ -35,6 +35,9 @@ pub struct CallersArgs {
     /// Begin at the outermost functions, and descend to what they called
     #[arg(long)]
     pub callees: bool,
+    /// Print all callers of each path, not only the nearest
+    #[arg(long)]
+    pub whole: bool,
     /// Sum branches with less than this share of the kept memory, in percent
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub least: u8,
@@ -100,6 +103,7 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         stacks: &stacks,
         order: if args.callees { Order::Callees } else { Order::Callers },
         least: f64::from(args.least) / 100.0,
+        chain: if args.whole { usize::MAX } else { CHAIN },
         growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
         style: output_style(settings.ui.units, args.color.no_color, env),
     };
