@@ -67,7 +67,7 @@ pub struct Stacks {
 
 /// The functions that hand out, fill or copy memory for a caller, by the names that the C and C++ libraries, Rust, jemalloc,
 /// tcmalloc and mimalloc give them.
-const ALLOCATORS: [&str; 44] = [
+const ALLOCATORS: [&str; 54] = [
     "malloc",
     "calloc",
     "realloc",
@@ -105,6 +105,16 @@ const ALLOCATORS: [&str; 44] = [
     "memset",
     "memcpy",
     "memmove",
+    "read",
+    "__read",
+    "pread",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "fread",
+    "getline",
+    "getdelim",
     "mempcpy",
     "bzero",
     "strdup",
@@ -113,8 +123,10 @@ const ALLOCATORS: [&str; 44] = [
     "asprintf",
     "vasprintf",
 ];
-const ALLOCATOR_PREFIXES: [&str; 22] = [
+/// Beginnings of the names of such functions, and of the containers of C++ and Rust, which allocate for their users.
+const ALLOCATOR_PREFIXES: [&str; 31] = [
     "__libc_",
+    "_IO_",
     "__GI_",
     "__memset",
     "__memcpy",
@@ -133,10 +145,20 @@ const ALLOCATOR_PREFIXES: [&str; 22] = [
     "_mi_",
     "tc_",
     "tcmalloc::",
-    "alloc::alloc::",
     "operator new(",
     "operator new[](",
+    "std::",
+    "void std::",
+    "__gnu_cxx::",
+    "alloc::",
+    "core::",
+    "hashbrown::",
+    "<alloc::",
+    "<core::",
+    "<hashbrown::",
 ];
+/// Implementations of traits of Rust's containers.
+const ALLOCATOR_PARTS: [&str; 2] = [" as alloc::", " as core::"];
 /// Beginnings of the names of whole libraries: allocators, and the libraries of C and C++, whose inner functions have no names
 /// in most systems.
 const ALLOCATOR_MODULES: [&str; 10] = [
@@ -158,6 +180,7 @@ pub fn is_allocator(function: &str, module: &str) -> bool {
     let function = function.split('@').next().unwrap_or(function);
     ALLOCATORS.contains(&function)
         || ALLOCATOR_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
+        || ALLOCATOR_PARTS.iter().any(|part| function.contains(part))
         || ALLOCATOR_MODULES.iter().any(|name| module.starts_with(name))
 }
 

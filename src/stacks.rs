@@ -66,6 +66,9 @@ pub struct Samples {
     taken: Vec<Weight>,
     pages: HashMap<(u32, u64), Page>,
     pagemaps: HashMap<u32, Option<File>>,
+    /// The pages sampled since the last balance, and all faults at it, counted and by the samples.
+    recent: Vec<(u32, u64)>,
+    balanced: (u64, u64),
     counts: Counts,
 }
 
@@ -119,6 +122,8 @@ impl Measurement {
             taken: Vec::new(),
             pages: HashMap::new(),
             pagemaps: HashMap::new(),
+            recent: Vec::new(),
+            balanced: (0, 0),
             counts,
         };
         samples.space(pid);
@@ -134,6 +139,9 @@ impl Measurement {
 
     /// Looks up which of the sampled pages are still there. Of a process that has ended, the last state stays.
     pub fn check(&mut self) {
+        let counted = self.watch.count();
+        self.poll();
+        self.samples.balance(counted);
         self.samples.check();
     }
 
@@ -143,7 +151,6 @@ impl Measurement {
 
     /// Ends the sampling.
     pub fn finish(mut self) -> Samples {
-        self.poll();
         self.check();
         self.samples
     }
@@ -166,8 +173,11 @@ impl Samples {
                 };
                 if !self.spaces.contains_key(&new.pid) {
                     self.space(new.pid);
-                } else if let Some(space) = self.spaces.get_mut(&new.pid) {
-                    space.add(&mut self.files, &self.proc, &area);
+                } else if let Some(space) = self.spaces.get_mut(&new.pid)
+                    && !space.add(&mut self.files, &self.proc, &area)
+                {
+                    // The mapping may have been split since, and its file deleted.
+                    self.read_space(new.pid);
                 }
             }
             Event::Exec { pid } => {
@@ -185,16 +195,20 @@ impl Samples {
     /// Returns the code of a process. Reads its mappings if it is new.
     fn space(&mut self, pid: u32) -> &mut Space {
         if !self.spaces.contains_key(&pid) {
-            let mut space = Space::new(pid);
-            let maps = read_maps(&self.proc, pid);
-            for area in maps.split(|byte| *byte == b'\n').filter_map(Area::parse) {
-                if let Some(code) = CodeArea::of(&area) {
-                    space.add(&mut self.files, &self.proc, &code);
-                }
-            }
-            self.spaces.insert(pid, space);
+            self.read_space(pid);
         }
-        self.spaces.get_mut(&pid).expect("it was just inserted")
+        self.spaces.entry(pid).or_insert_with(|| Space::new(pid))
+    }
+
+    /// Adds the mappings that a process has now.
+    fn read_space(&mut self, pid: u32) {
+        let maps = read_maps(&self.proc, pid);
+        let space = self.spaces.entry(pid).or_insert_with(|| Space::new(pid));
+        for area in maps.split(|byte| *byte == b'\n').filter_map(Area::parse) {
+            if let Some(code) = CodeArea::of(&area) {
+                space.add(&mut self.files, &self.proc, &code);
+            }
+        }
     }
 
     fn add_fault(&mut self, fault: &Fault<'_>) {
@@ -241,6 +255,28 @@ impl Samples {
         }
         let is_kept = false;
         self.pages.insert(key, Page { path, weight, is_kept });
+        self.recent.push(key);
+    }
+
+    /// Lets the recent samples stand for the faults that were counted and not sampled: for which the kernel had no room, or by
+    /// the chance of a long period.
+    fn balance(&mut self, counted: u64) {
+        let before = std::mem::replace(&mut self.balanced, (counted, self.counts.faults));
+        let counted = counted.saturating_sub(before.0);
+        let missing = counted.saturating_sub(self.counts.faults - before.1);
+        let recent = std::mem::take(&mut self.recent);
+        if missing * 50 <= counted || recent.is_empty() {
+            return;
+        }
+        let share = missing as f64 * self.page_size as f64 / recent.len() as f64;
+        for key in recent {
+            if let Some(page) = self.pages.get_mut(&key) {
+                page.weight += share as u64;
+                self.taken[page.path as usize].taken += share as u64;
+            }
+        }
+        self.counts.faults += missing;
+        self.balanced.1 = self.counts.faults;
     }
 
     fn check(&mut self) {

@@ -331,6 +331,21 @@ impl CallersReport<'_> {
         Ok(())
     }
 
+    /// Writes a flame graph of the kept bytes that a browser shows.
+    pub fn write_svg(&self, out: impl Write) -> io::Result<()> {
+        let mut options = inferno::flamegraph::Options::default();
+        options.title = format!(
+            "Memory that {} (pid {}) took in {} and kept",
+            text::safe_prefix(self.command, 40),
+            self.pid,
+            units::span(self.time)
+        );
+        options.count_name = "bytes".to_owned();
+        options.colors = inferno::flamegraph::Palette::Basic(inferno::flamegraph::color::BasicPalette::Mem);
+        let lines = self.folded();
+        inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out).map_err(io::Error::other)
+    }
+
     /// Returns the lines of [`Self::write_folded`].
     pub fn folded(&self) -> Vec<String> {
         let command = text::safe(self.command).replace([';', ' '], "_");

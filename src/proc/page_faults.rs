@@ -17,38 +17,28 @@ use crate::model::{Missing, Reading};
 /// The bytes of all rings together, and of each. 512 KiB are as many as a user without privileges may have per processor. A
 /// sample takes as much as the copy of its stack.
 const ALL_RINGS: usize = 32 << 20;
-const LARGEST_RING: usize = 4 << 20;
+const LARGEST_RING: usize = 16 << 20;
 const SMALLEST_RING: usize = 512 << 10;
 /// The periods at which faults are sampled, the next one after another if too many arrive. Primes, because programs repeat
 /// themselves in round numbers.
 const PERIODS: [u64; 5] = [1, 7, 61, 509, 4093];
 /// The samples in [`WINDOW`] from which on the next longer period is used, and below which the next shorter one.
-const MOST_SAMPLES: u64 = 500;
-const FEWEST_SAMPLES: u64 = 20;
+const MOST_SAMPLES: u64 = 1000;
+const FEWEST_SAMPLES: u64 = 40;
 const WINDOW: Duration = Duration::from_millis(250);
 /// The most processes that are followed.
 const MAX_PIDS: usize = 1024;
 /// A record has at most 64 KiB, and its other parts need some of them.
 pub const MAX_STACK: u32 = 60 << 10;
 
-#[cfg(target_arch = "aarch64")]
-mod registers {
-    /// `PERF_REG_ARM64_X29`, `_LR`, `_SP` and `_PC`.
-    pub(super) const MASK: u64 = 0b1111 << 29;
-    pub(super) const FP: usize = 0;
-    pub(super) const LR: Option<usize> = Some(1);
-    pub(super) const SP: usize = 2;
-    pub(super) const IP: usize = 3;
-}
-#[cfg(not(target_arch = "aarch64"))]
-mod registers {
-    /// `PERF_REG_X86_BP`, `_SP` and `_IP`.
-    pub(super) const MASK: u64 = 0b111 << 6;
-    pub(super) const FP: usize = 0;
-    pub(super) const LR: Option<usize> = None;
-    pub(super) const SP: usize = 1;
-    pub(super) const IP: usize = 2;
-}
+/// The mask of the registers to sample, and their places among the values: `PERF_REG_ARM64_X29`, `_LR`, `_SP` and `_PC`, or
+/// `PERF_REG_X86_BP`, `_SP` and `_IP`.
+const IS_ARM: bool = cfg!(target_arch = "aarch64");
+const REGISTERS: u64 = if IS_ARM { 0b1111 << 29 } else { 0b111 << 6 };
+const FP: usize = 0;
+const LR: usize = 1;
+const SP: usize = if IS_ARM { 2 } else { 1 };
+const IP: usize = SP + 1;
 
 /// The registers that unwinding starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,17 +178,17 @@ impl Format {
         let chain = numbers.bytes(chain)?;
         // PERF_SAMPLE_REGS_ABI_NONE, _32, _64: without the first, as many registers as were asked for follow.
         let abi = numbers.u64()?;
-        let mut values = [0; registers::MASK.count_ones() as usize];
+        let mut values = [0; REGISTERS.count_ones() as usize];
         if abi != 0 {
             for value in &mut values {
                 *value = numbers.u64()?;
             }
         }
         let registers = (abi == 2).then(|| Registers {
-            ip: values[registers::IP],
-            sp: values[registers::SP],
-            fp: values[registers::FP],
-            lr: registers::LR.map_or(0, |at| values[at]),
+            ip: values[IP],
+            sp: values[SP],
+            fp: values[FP],
+            lr: if IS_ARM { values[LR] } else { 0 },
         });
         let size = numbers.u64()?;
         let copied = numbers.bytes(size)?;
@@ -239,6 +229,8 @@ pub struct FaultWatch {
     pub left_out: usize,
     /// Records that wait for older ones of other rings.
     pending: Vec<u8>,
+    /// The faults that events counted which are closed.
+    closed: u64,
     /// An index into [`PERIODS`].
     period: usize,
     /// The period before the last change, and the time of that change.
@@ -265,6 +257,7 @@ impl FaultWatch {
             threads: 0,
             left_out: 0,
             pending: Vec::new(),
+            closed: 0,
             period: 0,
             earlier: (1, Duration::ZERO),
             window: (Duration::ZERO, 0),
@@ -276,6 +269,7 @@ impl FaultWatch {
     /// Opens the events of all threads of the followed processes, in place of those that are open.
     fn open_all(&mut self) -> Reading<()> {
         self.attributes.sample_period = PERIODS[self.period];
+        self.closed = self.count();
         self.events.clear();
         for ring in self.rings.drain(..) {
             ring.drain(&mut self.pending);
@@ -340,6 +334,12 @@ impl FaultWatch {
         Ok(())
     }
 
+    /// Returns the number of faults, sampled, lost or neither.
+    pub fn count(&self) -> u64 {
+        let events = self.events.iter().chain(self.rings.iter().map(Ring::event));
+        self.closed + events.filter_map(|event| perf::count(event).ok()).sum::<u64>()
+    }
+
     /// Calls `each` with the events since the last call, in their order, up to `now` on the monotonic clock. Later events wait
     /// for the next call, because older ones of another processor may follow.
     pub fn drain(&mut self, now: Duration, mut each: impl FnMut(Event<'_>)) {
@@ -352,17 +352,6 @@ impl FaultWatch {
             .filter_map(|record| Some((record, self.format.parse(record)?)))
             .collect();
         crate::order::sort_by_key(&mut events, |(_, (_, time))| *time);
-        // The samples of this time stand for the lost ones, too.
-        let mut lost = 0;
-        let mut sampled = 0;
-        for (_, (event, _)) in &events {
-            match event {
-                Event::Lost(count) => lost += count,
-                Event::Fault(_) => sampled += 1,
-                _ => {}
-            }
-        }
-        let share = (sampled + lost) as f64 / f64::max(sampled as f64, 1.0);
         for (record, (mut event, time)) in events {
             if time <= now {
                 match &mut event {
@@ -371,7 +360,7 @@ impl FaultWatch {
                         // The kernel says the period in a record only if it samples each event.
                         let (earlier, until) = self.earlier;
                         let period = if time < until { earlier } else { PERIODS[self.period] };
-                        fault.period = (period as f64 * share).round() as u64;
+                        fault.period = period;
                     }
                     Event::Lost(lost) => samples += *lost,
                     Event::Forked { parent, pid } if self.pids.contains(parent) && self.pids.len() < MAX_PIDS => {
@@ -457,7 +446,7 @@ fn attributes(stack: u32) -> Attributes {
             | perf::USE_CLOCK,
         wakeup_watermark: u32::MAX >> 1,
         clock: libc::CLOCK_MONOTONIC,
-        sample_regs_user: registers::MASK,
+        sample_regs_user: REGISTERS,
         sample_stack_user: stack.min(MAX_STACK) & !7,
         ..Attributes::default()
     }

@@ -106,6 +106,17 @@ pub fn open(attributes: &Attributes, tid: u32, cpu: i32) -> Result<OwnedFd, Errn
     }
 }
 
+/// Returns the number of events so far, of which the samples are a part.
+pub fn count(event: &OwnedFd) -> Result<u64, Errno> {
+    let mut number = [0; 8];
+    let read = rustix::io::read(event, &mut number)?;
+    if read == number.len() {
+        Ok(u64::from_ne_bytes(number))
+    } else {
+        Err(Errno::IO)
+    }
+}
+
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -151,6 +162,11 @@ impl Ring {
         // SAFETY: the argument is a descriptor.
         let done = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) };
         if done < 0 { Err(last_error()) } else { Ok(()) }
+    }
+
+    /// Returns the event that the ring was made for.
+    pub fn event(&self) -> &OwnedFd {
+        &self.event
     }
 
     /// Appends the records since the last call to `bytes`.

@@ -14,11 +14,13 @@ use super::{Failure, output_style, sampler_options, settings, written};
 use crate::call_tree::Order;
 use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, watching_time};
 use crate::config::Env;
+use crate::config::state::create_recording;
 use crate::model::{Missing, Reading};
 use crate::output::callers::{CHAIN, CallersReport};
 use crate::proc::page_faults::MAX_STACK;
 use crate::proc::{files, smaps};
 use crate::stacks::{Measurement, Samples};
+use crate::text;
 use crate::units::span;
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,9 @@ pub struct CallersArgs {
     /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: CallersFormat,
+    /// Also write a flame graph of the kept memory to this new file, for a browser
+    #[arg(long, value_name = "FILE.svg")]
+    pub flamegraph: Option<PathBuf>,
     /// Bytes of the stack to copy with each sample, up to 60k. More for deep stacks
     #[arg(long, value_name = "SIZE", default_value = "16k")]
     pub stack: String,
@@ -89,6 +94,11 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let proc = Path::new("/proc");
     let command = std::fs::read(proc.join(pid.to_string()).join("comm")).unwrap_or_default();
     let before = footprint(proc, pid);
+    // The file is created first, so that no measurement is lost to a wrong name.
+    let graph = args.flamegraph.as_deref().map(|path| {
+        create_recording(path).map_err(|error| format!("{}: {error}", text::safe(path.as_os_str().as_bytes())))
+    });
+    let graph = graph.transpose()?;
     let measurement = Measurement::start(proc, pid, stack as u32).map_err(|why| refusal(pid, why))?;
     let start = Instant::now();
     let samples = watch(measurement, proc, pid, time)?;
@@ -107,6 +117,11 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
         style: output_style(settings.ui.units, args.color.no_color, env),
     };
+    if let Some(graph) = graph {
+        report
+            .write_svg(graph)
+            .map_err(|error| format!("the flame graph cannot be written: {error}"))?;
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
     let result = match args.format {
         CallersFormat::Table => report.write_text(&mut out),

@@ -72,7 +72,11 @@ impl CodeFile {
     fn read(file: File, path: PathBuf, root: PathBuf) -> Option<Self> {
         let cache = ReadCache::new(file.try_clone().ok()?);
         let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
-        let segments = elf.segments().map(|segment| {
+        // Two segments may share a page of the file: only those with code are of interest.
+        let is_code =
+            |flags| matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+        let segments = elf.segments().filter(|segment| is_code(segment.flags()));
+        let segments = segments.map(|segment| {
             let (offset, len) = segment.file_range();
             Segment {
                 offset: offset..offset.saturating_add(len),
@@ -243,17 +247,17 @@ impl Space {
         }
     }
 
-    /// Adds a mapping, in place of those that it overlaps.
-    pub(super) fn add(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) {
+    /// Adds a mapping, in place of those that it overlaps. Returns false if its file could not be read.
+    pub(super) fn add(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) -> bool {
         if self.mapped.iter().any(|mapped| mapped.range == area.range) {
-            return;
+            return true;
         }
         let Some(file) = files.open(proc, self.pid, area) else {
-            return;
+            return false;
         };
         let code = files.get(file);
         let Some(bias) = code.bias(area.range.start, area.offset) else {
-            return;
+            return false;
         };
         let overlaps = |range: &Range<u64>| range.start < area.range.end && area.range.start < range.end;
         for mapped in self.mapped.extract_if(.., |mapped| overlaps(&mapped.range)) {
@@ -267,6 +271,7 @@ impl Space {
             bias,
             file,
         });
+        true
     }
 
     /// Returns the place of an address. `is_return` marks the address after a call.
