@@ -1,9 +1,17 @@
 //! Call paths with the memory that each took and kept, and the trees made of them.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+use crate::units::{self, Units, counted};
 
 /// The kind of code that a frame belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The program's own file.
     Program,
@@ -18,7 +26,7 @@ pub enum Kind {
 }
 
 /// A function on the stack. Names are raw: others choose them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     pub function: Box<str>,
     /// The file name of the program or library.
@@ -30,7 +38,7 @@ pub struct Frame {
 }
 
 /// Bytes by their state at the end of the measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weight {
     /// Pages touched for the first time.
     pub taken: u64,
@@ -49,17 +57,19 @@ impl std::ops::AddAssign for Weight {
 }
 
 /// One call path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// Indices into [`Stacks::frames`], innermost first.
     pub frames: Vec<u32>,
+    #[serde(flatten)]
     pub weight: Weight,
     /// True if the outer callers are missing: the stack was deeper than its copy, or could not be unwound.
+    #[serde(rename = "cut")]
     pub is_cut: bool,
 }
 
-/// The result of a measurement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Call paths, and the functions on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stacks {
     pub frames: Vec<Frame>,
     pub stacks: Vec<Stack>,
@@ -366,4 +376,221 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     pub nodes: Vec<Node>,
+}
+
+/// The completeness of a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The faults, by their samples.
+    pub faults: u64,
+    pub samples: u64,
+    /// Records for which the kernel had no room.
+    pub lost: u64,
+    /// Samples whose outermost callers are missing.
+    pub cut: u64,
+    /// Samples without registers, as of a 32-bit program.
+    pub without_stack: u64,
+    /// Samples of pages of files, which are not counted.
+    pub of_files: u64,
+    /// Samples of pages or paths beyond the most that are remembered.
+    pub forgotten: u64,
+    pub threads: usize,
+    pub threads_left_out: usize,
+    pub sees_kernel: bool,
+}
+
+/// The schema's name of [`Measured`]. Fields are only ever added.
+pub const SCHEMA: &str = "zmtop-callers/1";
+
+/// The result of a measurement, as `zmtop callers --format json` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    pub schema: String,
+    pub pid: u32,
+    pub command: String,
+    pub time_s: f64,
+    /// The growth of its PSS and swap in that time, if both ends could be read.
+    pub growth: Option<i64>,
+    #[serde(flatten)]
+    pub counts: Counts,
+    #[serde(flatten)]
+    pub stacks: Stacks,
+}
+
+impl Measured {
+    /// Returns the sums in a line.
+    pub fn summary(&self, units: Units) -> String {
+        let total = self.stacks.total();
+        format!(
+            "{} (pid {}), {}: {}, {} taken, {} of it kept",
+            text::safe_prefix(self.command.as_bytes(), 40),
+            self.pid,
+            units::span(Duration::try_from_secs_f64(self.time_s).unwrap_or_default()),
+            counted(self.counts.faults, "page fault"),
+            units::bytes(total.taken, units),
+            units::bytes(total.kept, units),
+        )
+    }
+
+    /// Returns the limits of the result, as sentences without a full stop.
+    pub fn notes(&self, units: Units) -> Vec<String> {
+        let counts = self.counts;
+        let mut notes = Vec::new();
+        if let Some(growth) = self.growth {
+            let kept = self.stacks.total().kept;
+            let bytes = units::delta(growth, units);
+            notes.push(format!("PSS and swap changed by {bytes}"));
+            let unseen = growth.saturating_sub_unsigned(kept);
+            if unseen > 1 << 20 && unseen.unsigned_abs() * 5 > growth.unsigned_abs() {
+                notes.push(format!(
+                    "{} of the growth is not explained: pages that were mapped without a sampled fault, such as by khugepaged, or shared less than before",
+                    units::bytes(unseen.unsigned_abs(), units),
+                ));
+            }
+        }
+        if let Some(runtime) = self.stacks.runtime() {
+            notes.push(runtime.advice().replace("PID", &self.pid.to_string()));
+        }
+        if counts.faults > counts.samples * 11 / 10 {
+            notes.push(format!("sampled: {} of the faults", units::count(counts.samples)));
+        }
+        if !counts.sees_kernel {
+            notes.push(
+                "without faults in the kernel, as by read(2) into a fresh buffer: that needs CAP_PERFMON, or kernel.perf_event_paranoid of at most 1"
+                    .to_owned(),
+            );
+        }
+        if counts.lost > 0 {
+            notes.push(format!(
+                "{} lost: the machine was too busy",
+                counted(counts.lost, "sample")
+            ));
+        }
+        if counts.without_stack > 0 {
+            notes.push(format!(
+                "{} without a stack, as of a 32-bit program",
+                counted(counts.without_stack, "sample")
+            ));
+        }
+        if counts.cut * 20 > counts.samples {
+            let share = counts.cut * 100 / counts.samples.max(1);
+            notes.push(format!(
+                "{share} % of the stacks are cut: they were deeper than their copy, or could not be unwound"
+            ));
+        }
+        if counts.threads_left_out > 0 {
+            notes.push(format!(
+                "{} could not be followed",
+                counted(counts.threads_left_out as u64, "thread")
+            ));
+        }
+        if counts.forgotten > 0 {
+            notes.push(format!(
+                "{} beyond the most that are remembered",
+                counted(counts.forgotten, "sample")
+            ));
+        }
+        if counts.samples == 0 {
+            notes.push("no page was touched for the first time in that time".to_owned());
+        }
+        notes
+    }
+}
+
+/// The most lines of a chain without branches.
+pub const CHAIN: usize = 12;
+
+/// A line of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub depth: usize,
+    /// `None` for a line with the same weight as the one above.
+    pub weight: Option<Weight>,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A function, by an index into [`Stacks::frames`].
+    Frame(u32),
+    /// So many callers of a chain that are not shown.
+    More(usize),
+    /// The sum of the branches that are not shown.
+    Others,
+}
+
+/// Returns the lines of a tree. A chain without branches is not indented, and has at most `chain` lines.
+pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
+    let total = tree.nodes[0].weight;
+    let by_kept = total.kept > 0;
+    let size = |weight: Weight| if by_kept { weight.kept } else { weight.taken };
+    let floor = (size(total) as f64 * least).ceil() as u64;
+    let mut lines = Vec::new();
+    // What is still to do, the next one last.
+    let mut todo = vec![(0_u32, 0_usize, true)];
+    let mut in_chain = 0;
+    while let Some((at, depth, is_branch)) = todo.pop() {
+        let node = &tree.nodes[at as usize];
+        in_chain = if is_branch { 0 } else { in_chain + 1 };
+        if at != 0 && in_chain < chain {
+            lines.push(Line {
+                depth,
+                weight: is_branch.then_some(node.weight),
+                what: What::Frame(node.frame),
+            });
+        } else if at != 0 {
+            match lines.last_mut() {
+                Some(Line {
+                    what: What::More(count),
+                    ..
+                }) => *count += 1,
+                _ => lines.push(Line {
+                    depth,
+                    weight: None,
+                    what: What::More(1),
+                }),
+            }
+        }
+        let is_large = |child: &&u32| size(tree.nodes[**child as usize].weight) >= floor.max(1);
+        let shown: Vec<u32> = node.children.iter().filter(is_large).copied().collect();
+        let only = shown.len() == 1 && at != 0 && size(tree.nodes[shown[0] as usize].weight) == size(node.weight);
+        let below = if at == 0 || only { depth } else { depth + 1 };
+        todo.extend(shown.iter().rev().map(|child| (*child, below, !only)));
+    }
+    let mut shown = Weight::default();
+    for line in lines.iter().filter(|line| line.depth == 0) {
+        if let Some(weight) = line.weight {
+            shown += weight;
+        }
+    }
+    let rest = Weight {
+        taken: total.taken.saturating_sub(shown.taken),
+        kept: total.kept.saturating_sub(shown.kept),
+        samples: total.samples.saturating_sub(shown.samples),
+    };
+    if size(rest) > 0 {
+        lines.push(Line {
+            depth: 0,
+            weight: Some(rest),
+            what: What::Others,
+        });
+    }
+    lines
+}
+
+/// Returns the name of a frame with its module or its line, safe to print.
+pub fn frame_text(frame: &Frame) -> String {
+    let mut text = text::safe(frame.function.as_bytes()).into_owned();
+    match (&frame.source, frame.kind) {
+        (Some((file, line)), _) => {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            let _ = write!(text, " {}:{line}", text::safe(file.as_bytes()));
+        }
+        (None, Kind::Program | Kind::Kernel) => {}
+        (None, _) if frame.module.is_empty() => {}
+        (None, _) => {
+            let _ = write!(text, " ({})", text::safe(frame.module.as_bytes()));
+        }
+    }
+    text
 }

@@ -339,7 +339,6 @@
 pub mod account;
 pub mod act;
 pub mod alert;
-#[cfg(feature = "code")]
 pub mod call_tree;
 pub mod cli;
 pub mod columns;

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use modules::{CodeArea, Files, Place, Space};
+use symbols::Names;
 
-use crate::call_tree::{Frame, Stack, Stacks, Weight};
+use crate::call_tree::{Counts, Frame, Stack, Stacks, Weight};
 use crate::model::Reading;
 use crate::proc::files;
 use crate::proc::maps::Area;
@@ -55,11 +56,12 @@ pub struct Measurement {
 }
 
 /// The samples so far.
-pub struct Samples {
+struct Samples {
     proc: PathBuf,
     program: PathBuf,
     page_size: u64,
     files: Files,
+    names: Names,
     spaces: HashMap<u32, Space>,
     paths: HashMap<(Box<[Place]>, bool), u32>,
     /// The weight of each path. Kept bytes are in `pages`.
@@ -70,27 +72,6 @@ pub struct Samples {
     recent: Vec<(u32, u64)>,
     balanced: (u64, u64),
     counts: Counts,
-}
-
-/// The completeness of a measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// The faults, by their samples.
-    pub faults: u64,
-    pub samples: u64,
-    /// Records for which the kernel had no room.
-    pub lost: u64,
-    /// Samples whose outermost callers are missing.
-    pub cut: u64,
-    /// Samples without registers, as of a 32-bit program.
-    pub without_stack: u64,
-    /// Samples of pages of files, which are not counted.
-    pub of_files: u64,
-    /// Samples of pages or paths beyond the most that are remembered.
-    pub forgotten: u64,
-    pub threads: usize,
-    pub threads_left_out: usize,
-    pub sees_kernel: bool,
 }
 
 impl Measurement {
@@ -117,6 +98,7 @@ impl Measurement {
             program,
             page_size: rustix::param::page_size() as u64,
             files: Files::default(),
+            names: Names::default(),
             spaces: HashMap::new(),
             paths: HashMap::new(),
             taken: Vec::new(),
@@ -145,22 +127,18 @@ impl Measurement {
         self.samples.check();
     }
 
-    pub fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> Counts {
         self.samples.counts
     }
 
-    /// Ends the sampling.
-    pub fn finish(mut self) -> Samples {
-        self.check();
-        self.samples
+    /// Returns the paths with their functions, as of the last [`Self::check`]. Those that are not named within `limit` stay
+    /// addresses.
+    pub fn stacks(&mut self, limit: Duration) -> Stacks {
+        self.samples.stacks(limit)
     }
 }
 
 impl Samples {
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
     fn add(&mut self, event: Event<'_>) {
         match event {
             Event::Fault(fault) => self.add_fault(&fault),
@@ -317,8 +295,7 @@ impl Samples {
         }
     }
 
-    /// Returns the paths with their functions. Those that are not named within `limit` stay addresses.
-    pub fn stacks(&self, limit: Duration) -> Stacks {
+    fn stacks(&mut self, limit: Duration) -> Stacks {
         let mut weights = self.taken.clone();
         for page in self.pages.values().filter(|page| page.is_kept) {
             weights[page.path as usize].kept += page.weight;
@@ -334,19 +311,21 @@ impl Samples {
                 });
             }
         }
-        let names = symbols::resolve(&places, &self.files, &self.program, &self.proc, Instant::now() + limit);
+        let until = Instant::now() + limit;
+        self.names
+            .resolve(&places, &self.files, &self.program, &self.proc, until);
         let mut frames: Vec<Frame> = Vec::new();
         let mut ids: HashMap<Frame, u32> = HashMap::new();
-        let names: Vec<Vec<u32>> = names
-            .into_iter()
-            .map(|names| {
-                let id = |frame: Frame| {
+        let names: Vec<Vec<u32>> = places
+            .iter()
+            .map(|place| {
+                let id = |frame: &Frame| {
                     *ids.entry(frame.clone()).or_insert_with(|| {
-                        frames.push(frame);
+                        frames.push(frame.clone());
                         frames.len() as u32 - 1
                     })
                 };
-                names.into_iter().map(id).collect()
+                self.names.of(place).iter().map(id).collect()
             })
             .collect();
         let mut stacks: Vec<Stack> = self

@@ -1,6 +1,6 @@
 //! `zmtop callers`: the code that takes and keeps the memory of a process.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use tokio::signal::unix::SignalKind;
 use super::report::resolve;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
-use crate::call_tree::Order;
+use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
 use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, watching_time};
 use crate::config::Env;
 use crate::config::state::create_recording;
 use crate::model::{Missing, Reading};
-use crate::output::callers::{CHAIN, CallersReport};
+use crate::output::callers::CallersReport;
 use crate::proc::page_faults::MAX_STACK;
 use crate::proc::{files, smaps};
-use crate::stacks::{Measurement, Samples};
+use crate::stacks::Measurement;
 use crate::text;
-use crate::units::span;
+use crate::units::{counted, span};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
@@ -68,6 +68,8 @@ pub enum CallersFormat {
     Table,
     /// One object with all call paths
     Json,
+    /// An object every 2 s with all call paths so far
+    Ndjson,
     /// A line per call path with its kept bytes, for flame graph tools
     Folded,
 }
@@ -75,6 +77,8 @@ pub enum CallersFormat {
 /// Time between two reads of the kernel's buffers, and between two checks which pages are kept.
 const POLL: Duration = Duration::from_millis(10);
 const CHECK: Duration = Duration::from_secs(1);
+/// Time between two objects of `--format ndjson`.
+const REPORT: Duration = Duration::from_secs(2);
 /// Maximum time to find the names of functions.
 const NAMING: Duration = Duration::from_secs(20);
 
@@ -92,29 +96,23 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let options = sampler_options(&settings.sampler, None);
     let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];
     let proc = Path::new("/proc");
-    let command = std::fs::read(proc.join(pid.to_string()).join("comm")).unwrap_or_default();
-    let before = footprint(proc, pid);
     // The file is created first, so that no measurement is lost to a wrong name.
     let graph = args.flamegraph.as_deref().map(|path| {
         create_recording(path).map_err(|error| format!("{}: {error}", text::safe(path.as_os_str().as_bytes())))
     });
     let graph = graph.transpose()?;
-    let measurement = Measurement::start(proc, pid, stack as u32).map_err(|why| refusal(pid, why))?;
-    let start = Instant::now();
-    let samples = watch(measurement, proc, pid, time)?;
-    let time = start.elapsed();
-    let growth = before.ok().zip(footprint(proc, pid).ok());
-    let stacks = samples.stacks(NAMING);
+    let mut target = Target::start(proc, pid, stack as u32)?;
+    let mut out = io::BufWriter::new(io::stdout());
+    let repeated = (args.format == CallersFormat::Ndjson).then_some(&mut out);
+    if let Err(error) = watch(&mut target, time, repeated)? {
+        return Ok(written(Err(error)));
+    }
+    let measured = target.measured();
     let report = CallersReport {
-        pid,
-        command: command.trim_ascii_end(),
-        time,
-        counts: samples.counts(),
-        stacks: &stacks,
+        measured: &measured,
         order: if args.callees { Order::Callees } else { Order::Callers },
         least: f64::from(args.least) / 100.0,
         chain: if args.whole { usize::MAX } else { CHAIN },
-        growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
         style: output_style(settings.ui.units, args.color.no_color, env),
     };
     if let Some(graph) = graph {
@@ -122,19 +120,71 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
             .write_svg(graph)
             .map_err(|error| format!("the flame graph cannot be written: {error}"))?;
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
     let result = match args.format {
         CallersFormat::Table => report.write_text(&mut out),
-        CallersFormat::Json => report.write_json(&mut out),
+        CallersFormat::Json | CallersFormat::Ndjson => report.write_json(&mut out),
         CallersFormat::Folded => report.write_folded(&mut out),
     };
-    let result = result.and_then(|()| io::Write::flush(&mut out));
-    drop(out);
-    Ok(written(result))
+    Ok(written(result.and_then(|()| out.flush())))
 }
 
-fn footprint(proc: &Path, pid: u32) -> Reading<u64> {
-    let path = proc.join(pid.to_string()).join("smaps_rollup");
+/// The process under measurement.
+struct Target {
+    pid: u32,
+    dir: PathBuf,
+    command: String,
+    start: Instant,
+    /// Its PSS and swap at the start, and as read last.
+    before: Reading<u64>,
+    after: Reading<u64>,
+    measurement: Measurement,
+}
+
+impl Target {
+    fn start(proc: &Path, pid: u32, stack: u32) -> Result<Self, String> {
+        let dir = proc.join(pid.to_string());
+        let command = std::fs::read(dir.join("comm")).unwrap_or_default();
+        let before = footprint(&dir);
+        let measurement = Measurement::start(proc, pid, stack).map_err(|why| refusal(pid, why))?;
+        Ok(Self {
+            pid,
+            command: String::from_utf8_lossy(command.trim_ascii_end()).into(),
+            start: Instant::now(),
+            before,
+            after: before,
+            measurement,
+            dir,
+        })
+    }
+
+    /// Looks up what is kept; returns false once the process has ended.
+    fn check(&mut self) -> bool {
+        self.measurement.check();
+        let after = footprint(&self.dir);
+        let is_there = after != Err(Missing::Gone);
+        if is_there {
+            self.after = after;
+        }
+        is_there
+    }
+
+    fn measured(&mut self) -> Measured {
+        self.check();
+        let growth = self.before.ok().zip(self.after.ok());
+        Measured {
+            schema: SCHEMA.to_owned(),
+            pid: self.pid,
+            command: self.command.clone(),
+            time_s: self.start.elapsed().as_secs_f64(),
+            growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
+            stacks: self.measurement.stacks(NAMING),
+            counts: self.measurement.counts(),
+        }
+    }
+}
+
+fn footprint(dir: &Path) -> Reading<u64> {
+    let path = dir.join("smaps_rollup");
     let mut buf = [0; 4096];
     let bytes = files::slurp(path.as_os_str().as_bytes(), &mut buf).map_err(files::reason)?;
     let memory = smaps::rollup(bytes)?;
@@ -153,36 +203,50 @@ fn refusal(pid: u32, why: Missing) -> String {
     }
 }
 
-/// Samples until the time is over, the process has ended, or Ctrl-C.
-fn watch(mut measurement: Measurement, proc: &Path, pid: u32, time: Duration) -> Result<Samples, String> {
-    let dir = proc.join(pid.to_string());
-    on_runtime(async move {
+/// Samples until the time is over, the process has ended, or Ctrl-C. Writes the state so far to `out` from time to time; the
+/// inner error is one of writing.
+fn watch(target: &mut Target, time: Duration, mut out: Option<&mut impl Write>) -> Result<io::Result<()>, String> {
+    on_runtime(async {
         let mut interrupt = signals(SignalKind::interrupt())?;
-        let until = Instant::now() + time;
+        let until = target.start + time;
         let mut progress = Progress::new();
         let mut next_check = Instant::now() + CHECK;
+        let mut next_report = Instant::now() + REPORT;
         loop {
             tokio::select! {
                 biased;
                 _ = interrupt.recv() => break,
                 () = tokio::time::sleep(POLL) => {}
             }
-            measurement.poll();
+            target.measurement.poll();
             let now = Instant::now();
-            if now >= next_check {
-                measurement.check();
-                next_check = Instant::now() + CHECK.max(now.elapsed() * 20);
-                let left = span(until.saturating_duration_since(now));
-                let faults = measurement.counts().faults;
-                progress.show(|| format!("{faults} page faults, {left} left; Ctrl-C reports now"));
-                if !dir.exists() {
-                    break;
-                }
-            }
             if now >= until {
                 break;
             }
+            if now < next_check {
+                continue;
+            }
+            if !target.check() {
+                break;
+            }
+            // A large program takes long to check: it has at most a twentieth of the time.
+            next_check = Instant::now() + CHECK.max(now.elapsed() * 20);
+            let left = span(until.saturating_duration_since(now));
+            let faults = target.measurement.counts().faults;
+            progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
+            if let Some(out) = out.as_mut().filter(|_| now >= next_report) {
+                let measured = target.measured();
+                let line = serde_json::to_vec(&measured).unwrap_or_default();
+                if let Err(error) = out
+                    .write_all(&line)
+                    .and_then(|()| out.write_all(b"\n"))
+                    .and_then(|()| out.flush())
+                {
+                    return Ok(Err(error));
+                }
+                next_report = Instant::now() + REPORT.max(now.elapsed() * 5);
+            }
         }
-        Ok::<_, String>(measurement.finish())
+        Ok::<_, String>(Ok(()))
     })
 }

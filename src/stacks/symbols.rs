@@ -1,6 +1,7 @@
 //! Names of functions: of ELF files by their symbols and DWARF, of generated code by the map that a runtime writes, of the kernel
 //! by kallsyms.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -22,75 +23,67 @@ const MAX_MAP: u64 = 64 << 20;
 /// The longest name of a function that is kept.
 const MAX_NAME: usize = 512;
 
-/// The functions at a place, innermost first: more than one if calls were inlined.
-pub(super) type Names = Vec<Frame>;
+/// The functions at each place, innermost first: more than one if calls were inlined.
+#[derive(Default)]
+pub(super) struct Names {
+    known: HashMap<Place, Vec<Frame>>,
+    symbols: Symbols,
+}
 
-/// Finds the functions of all places. Those that are not found before `deadline` stay addresses.
-pub(super) fn resolve(
-    places: &[Place],
-    known_files: &Files,
-    program: &Path,
-    proc: &Path,
-    deadline: Instant,
-) -> Vec<Names> {
-    let mut symbols = Symbols::default();
-    let mut generated: HashMap<u32, GeneratedCode> = HashMap::new();
-    let kernel = kernel_functions(places, proc);
-    let named = places.iter().map(|place| match *place {
-        Place::File(id, address) => {
-            let file = known_files.get(id);
-            let module = file_name(&file.path);
-            let is_program = file.path == program;
-            let found = (Instant::now() < deadline).then(|| symbols.find(id, file, address));
-            let mut names = found.unwrap_or_default();
-            if names.is_empty() {
-                names.push(Frame {
-                    function: format!("{address:#x}").into(),
-                    module: module.clone(),
-                    source: None,
-                    inlined: false,
-                    kind: Kind::Unknown,
-                });
-            }
-            for frame in &mut names {
-                frame.module.clone_from(&module);
-                frame.kind = if is_allocator(&frame.function, &module) {
-                    Kind::Allocator
-                } else if frame.kind == Kind::Unknown {
-                    Kind::Unknown
-                } else if is_program {
-                    Kind::Program
-                } else {
-                    Kind::Library
-                };
-            }
-            names
-        }
-        Place::Address(pid, address) => {
-            let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
-            let function = code.find(address);
-            let kind = if function.is_some() {
-                Kind::Generated
-            } else {
-                Kind::Unknown
+impl Names {
+    /// Finds the functions of the places that are not known. Those that are not found before `deadline` stay addresses.
+    pub(super) fn resolve(&mut self, places: &[Place], code: &Files, program: &Path, proc: &Path, deadline: Instant) {
+        let new: Vec<Place> = places
+            .iter()
+            .filter(|place| !self.known.contains_key(place))
+            .copied()
+            .collect();
+        let kernel = kernel_functions(&new, proc);
+        let mut generated: HashMap<u32, GeneratedCode> = HashMap::new();
+        for place in new {
+            let names = match place {
+                Place::File(id, address) => {
+                    if Instant::now() >= deadline {
+                        continue;
+                    }
+                    self.symbols.in_file(id, code.get(id), program, address)
+                }
+                Place::Address(pid, address) => {
+                    let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
+                    // A runtime may write the name later.
+                    let Some(function) = code.find(address) else { continue };
+                    vec![frame(function, Kind::Generated)]
+                }
+                Place::Kernel(address) => {
+                    let name = kernel.get(&address).map_or("kernel", |name| name);
+                    vec![Frame {
+                        module: "kernel".into(),
+                        ..frame(name, Kind::Kernel)
+                    }]
+                }
             };
-            vec![Frame {
-                function: function.map_or_else(|| format!("{address:#x}").into(), Into::into),
-                module: "".into(),
-                source: None,
-                inlined: false,
-                kind,
-            }]
+            self.known.insert(place, names);
         }
-        Place::Kernel(address) => vec![Frame {
-            function: kernel.get(&address).map_or("kernel", |name| name).into(),
-            module: "kernel".into(),
-            source: None,
-            inlined: false,
-            kind: Kind::Kernel,
-        }],
-    });
-    named.collect()
+    }
+
+    /// Returns the functions at a place; its address if they are not known.
+    pub(super) fn of(&self, place: &Place) -> Cow<'_, [Frame]> {
+        let address = |address: u64| vec![frame(&format!("{address:#x}"), Kind::Unknown)].into();
+        match (self.known.get(place), place) {
+            (Some(names), _) => names.into(),
+            (None, Place::File(_, at) | Place::Address(_, at) | Place::Kernel(at)) => address(*at),
+        }
+    }
+}
+
+fn frame(function: &str, kind: Kind) -> Frame {
+    Frame {
+        function: function.chars().take(MAX_NAME).collect::<String>().into(),
+        module: "".into(),
+        source: None,
+        inlined: false,
+        kind,
+    }
 }
 
 fn file_name(path: &Path) -> Box<str> {
@@ -115,7 +108,30 @@ impl Default for Symbols {
 }
 
 impl Symbols {
-    fn find(&mut self, id: FileId, file: &CodeFile, address: u64) -> Names {
+    fn in_file(&mut self, id: FileId, file: &CodeFile, program: &Path, address: u64) -> Vec<Frame> {
+        let module = file_name(&file.path);
+        let usual = if file.path == program {
+            Kind::Program
+        } else {
+            Kind::Library
+        };
+        let mut names = self.find(id, file, address);
+        let is_named = !names.is_empty();
+        if !is_named {
+            names.push(frame(&format!("{address:#x}"), Kind::Unknown));
+        }
+        for frame in &mut names {
+            frame.kind = match is_allocator(&frame.function, &module) {
+                true => Kind::Allocator,
+                false if is_named => usual,
+                false => Kind::Unknown,
+            };
+            frame.module.clone_from(&module);
+        }
+        names
+    }
+
+    fn find(&mut self, id: FileId, file: &CodeFile, address: u64) -> Vec<Frame> {
         let (sources, _) = self.sources.entry(id).or_insert_with(|| {
             let debug = debug_file(file);
             let elf = |file: &File, debug_syms| {
@@ -141,16 +157,14 @@ impl Symbols {
         let Some(symbol) = found else {
             return Vec::new();
         };
-        let frame = |function: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
-            function: function.chars().take(MAX_NAME).collect::<String>().into(),
-            module: "".into(),
+        let named = |function: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
             source: code.and_then(|code| Some((code.file.to_string_lossy().into(), code.line?))),
             inlined,
-            kind: Kind::Library,
+            ..frame(function, Kind::Library)
         };
-        let outer = frame(&symbol.name, symbol.code_info.as_deref(), false);
+        let outer = named(&symbol.name, symbol.code_info.as_deref(), false);
         let inlined = symbol.inlined.iter().rev();
-        let mut names: Names = inlined.map(|f| frame(&f.name, f.code_info.as_ref(), true)).collect();
+        let mut names: Vec<_> = inlined.map(|f| named(&f.name, f.code_info.as_ref(), true)).collect();
         names.push(outer);
         names
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zmtop::call_tree::{Kind, Stacks};
-use zmtop::stacks::{Counts, Measurement};
+use zmtop::call_tree::{Counts, Kind, Stacks};
+use zmtop::stacks::Measurement;
 
 /// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
 /// `scratch`. It begins when it reads a line, and prints the bytes that each kept.
@@ -103,9 +103,13 @@ impl Program {
         let mut measurement = Measurement::start(Path::new("/proc"), self.pid(), 16 << 10).unwrap();
         self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         let line = poll_until_line(&mut measurement, &mut self.lines);
-        let samples = measurement.finish();
+        measurement.check();
         let numbers = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
-        (numbers, samples.stacks(Duration::from_secs(60)), samples.counts())
+        (
+            numbers,
+            measurement.stacks(Duration::from_secs(60)),
+            measurement.counts(),
+        )
     }
 }
 
@@ -432,8 +436,8 @@ fn of_a_program_that_ended_the_last_state_is_reported() {
     measurement.check();
     program.child.kill().unwrap();
     program.child.wait().unwrap();
-    let samples = measurement.finish();
+    measurement.check();
     let counted: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    let kept = of_function(&samples.stacks(Duration::from_secs(60)), "remember").0;
+    let kept = of_function(&measurement.stacks(Duration::from_secs(60)), "remember").0;
     assert_near(kept, counted[0], "a program that ended");
 }

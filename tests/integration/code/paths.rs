@@ -1,7 +1,6 @@
 //! Trees of call paths, as tables.
 
-use zmtop::call_tree::{Frame, Kind, Order, Runtime, Stack, Stacks, Weight, is_allocator};
-use zmtop::output::callers::{Line, What, lines};
+use zmtop::call_tree::{Frame, Kind, Line, Order, Runtime, Stack, Stacks, Weight, What, is_allocator, lines};
 
 /// Makes stacks from lines such as `malloc<remember<main 40 30`: functions, innermost first, taken and kept bytes.
 fn stacks(text: &str) -> Stacks {
