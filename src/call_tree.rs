@@ -497,6 +497,54 @@ impl Measured {
     }
 }
 
+/// A function in a flame graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// An index into [`Stacks::frames`]; `None` for all of it.
+    pub frame: Option<u32>,
+    pub weight: Weight,
+    pub depth: usize,
+    /// The index of its caller; its own for the first cell.
+    pub parent: usize,
+    /// Its place from left to right, as shares of the whole.
+    pub start: f64,
+    pub share: f64,
+}
+
+/// Returns the cells of a flame graph: each function before what it called, the largest first. Those with a smaller share than
+/// `least` are left out.
+pub fn flame(tree: &Tree, least: f64) -> Vec<Cell> {
+    let total = tree.nodes[0].weight;
+    let size = |weight: Weight| if total.kept > 0 { weight.kept } else { weight.taken };
+    let all = size(total).max(1) as f64;
+    let mut cells = Vec::new();
+    // What is still to do, the next one last: the node, its depth, its caller's cell, its start.
+    let mut todo = vec![(0_u32, 0_usize, 0_usize, 0.0)];
+    while let Some((at, depth, parent, start)) = todo.pop() {
+        let node = &tree.nodes[at as usize];
+        let cell = cells.len();
+        cells.push(Cell {
+            frame: (at != 0).then_some(node.frame),
+            weight: node.weight,
+            depth,
+            parent,
+            start,
+            share: size(node.weight) as f64 / all,
+        });
+        let mut next = start;
+        let first = todo.len();
+        for child in &node.children {
+            let share = size(tree.nodes[*child as usize].weight) as f64 / all;
+            if share >= least && share > 0.0 {
+                todo.push((*child, depth + 1, cell, next));
+            }
+            next += share;
+        }
+        todo[first..].reverse();
+    }
+    cells
+}
+
 /// The most lines of a chain without branches.
 pub const CHAIN: usize = 12;
 
@@ -507,6 +555,16 @@ pub struct Line {
     /// `None` for a line with the same weight as the one above.
     pub weight: Option<Weight>,
     pub what: What,
+}
+
+impl Line {
+    /// Returns its function, if it is one's.
+    pub const fn frame(&self) -> Option<u32> {
+        match self.what {
+            What::Frame(id) => Some(id),
+            What::More(_) | What::Others => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ pub mod decoder;
 mod feeds;
 mod keep;
 mod mappings;
+mod measurer;
 mod page_cache;
 mod reload;
 pub mod replay;
@@ -33,6 +34,7 @@ pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
+use self::measurer::Measurer;
 pub(super) use self::reload::Reload;
 use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
@@ -196,6 +198,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         is_fleet,
         mappings,
         tracer,
+        measurer: Measurer::default(),
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
         notifiers,
@@ -271,6 +274,7 @@ struct Screen {
     is_fleet: bool,
     mappings: Mappings,
     tracer: Tracer,
+    measurer: Measurer,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
@@ -466,6 +470,7 @@ impl Screen {
             }
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
+            Effect::Measure(of) => self.measurer.turn_to(of, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.mappings.look(looks, &self.send),
             Effect::Replay(ReplayCommand::Leave) => {
