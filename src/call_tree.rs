@@ -25,6 +25,13 @@ pub enum Kind {
     Unknown,
 }
 
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Source {
+    pub file: Box<str>,
+    pub line: u32,
+}
+
 /// A function on the stack. Names are raw: others choose them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
@@ -32,7 +39,7 @@ pub struct Frame {
     /// The file name of the program or library.
     pub module: Box<str>,
     /// The source file and the line of the call, or of the first access.
-    pub source: Option<(Box<str>, u32)>,
+    pub source: Option<Source>,
     pub inlined: bool,
     pub kind: Kind,
 }
@@ -400,7 +407,7 @@ pub struct Counts {
 }
 
 /// The schema's name of [`Measured`]. Fields are only ever added.
-pub const SCHEMA: &str = "zmtop-callers/1";
+pub const SCHEMA: &str = "zmtop-call-paths/1";
 
 /// The result of a measurement, as `zmtop callers --format json` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -640,7 +647,7 @@ pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
 pub fn frame_text(frame: &Frame) -> String {
     let mut text = text::safe(frame.function.as_bytes()).into_owned();
     match (&frame.source, frame.kind) {
-        (Some((file, line)), _) => {
+        (Some(Source { file, line }), _) => {
             let file = file.rsplit('/').next().unwrap_or(file);
             let _ = write!(text, " {}:{line}", text::safe(file.as_bytes()));
         }

@@ -198,15 +198,11 @@ impl Samples {
             // The handler of the fault is the innermost part: its callers are of interest.
             places.extend(kernel.iter().map(|address| Place::Kernel(*address)));
         }
-        let is_cut = match fault.registers {
-            Some(registers) => {
-                let space = self.space(fault.pid);
-                space.unwind(registers, fault.stack, &user, &mut places)
-            }
-            None => {
-                self.counts.without_stack += 1;
-                true
-            }
+        let is_cut = if let Some(registers) = fault.registers {
+            self.space(fault.pid).unwind(registers, fault.stack, &user, &mut places)
+        } else {
+            self.counts.without_stack += 1;
+            true
         };
         self.counts.cut += u64::from(is_cut);
         let next = self.paths.len() as u32;

@@ -13,8 +13,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::call_tree::{Measured, Order, Stack, What, frame_text, lines};
+use inferno::flamegraph::Palette;
+use inferno::flamegraph::color::BasicPalette;
+
+use crate::call_tree::{Measured, Order, SCHEMA, Stack, What, frame_text, lines};
 use crate::output::OutputStyle;
+use crate::schema::{
+    Field, Schema, bytes, count, delta, id, list, object, one_of, seconds, switch, text as text_shape,
+};
 use crate::text;
 use crate::units;
 
@@ -29,6 +35,89 @@ pub struct CallersReport<'a> {
     /// The most lines of a chain without branches.
     pub chain: usize,
     pub style: OutputStyle,
+}
+
+pub fn schema() -> Schema {
+    let field = Field::new;
+    let source = object(vec![
+        field("file", "As the compiler names it.", text_shape()),
+        field("line", "Of the call, or of the access.", id()),
+    ]);
+    let kinds = ["program", "library", "allocator", "generated", "kernel", "unknown"];
+    let frame = object(vec![
+        field("function", "Its name; its address if that is not known.", text_shape()),
+        field(
+            "module",
+            "The file name of the program or library; empty for code without a file.",
+            text_shape(),
+        ),
+        field("source", "Its line.", source.null("not known")),
+        field("inlined", "It is a call that the compiler inlined.", switch()),
+        field("kind", "The code that it belongs to.", one_of(kinds)),
+    ]);
+    let weight = || {
+        [
+            field("taken", "Memory that was touched for the first time.", bytes()),
+            field(
+                "kept",
+                "The part of it that is resident or in swap at the end.",
+                bytes(),
+            ),
+            field("samples", "The samples behind it.", count()),
+        ]
+    };
+    let mut stack = vec![field(
+        "frames",
+        "Its functions, innermost first: indices into the list of functions.",
+        list(id()),
+    )];
+    stack.extend(weight());
+    stack.push(field("cut", "The outermost callers are missing.", switch()));
+    let counts = [
+        ("faults", "Page faults, by their samples."),
+        ("samples", "Sampled page faults."),
+        (
+            "lost",
+            "Samples for which the kernel had no room; the others stand for them.",
+        ),
+        ("cut", "Samples whose outermost callers are missing."),
+        ("without_stack", "Samples without registers, as of a 32-bit program."),
+        ("of_files", "Samples of pages of files, which are not counted."),
+        (
+            "forgotten",
+            "Samples of pages or paths beyond the most that are remembered.",
+        ),
+        ("threads", "Threads that were followed."),
+        ("threads_left_out", "Threads that could not be followed."),
+    ];
+    let mut fields = vec![
+        field("schema", "The name of this schema.", text_shape()),
+        field("pid", "The process.", id()),
+        field("command", "Its name.", text_shape()),
+        field("time_s", "The time of the measurement so far.", seconds()),
+        field(
+            "growth",
+            "The growth of its PSS and swap in that time.",
+            delta().null("one of both could not be read"),
+        ),
+    ];
+    fields.extend(counts.map(|(name, help)| field(name, help, count())));
+    fields.push(field(
+        "sees_kernel",
+        "Page faults in the kernel were sampled, too.",
+        switch(),
+    ));
+    fields.push(field("frames", "The functions of all paths.", list(frame)));
+    fields.push(field(
+        "stacks",
+        "The call paths, by what they keep.",
+        list(object(stack)),
+    ));
+    Schema {
+        name: SCHEMA,
+        help: "The code that takes and keeps the memory of a process. Written by `zmtop callers`.",
+        fields,
+    }
 }
 
 impl CallersReport<'_> {
@@ -113,15 +202,16 @@ impl CallersReport<'_> {
 
     /// Writes a flame graph of the kept bytes that a browser shows.
     pub fn write_svg(&self, out: impl Write) -> io::Result<()> {
+        let time = Duration::try_from_secs_f64(self.measured.time_s).unwrap_or_default();
+        let name = text::safe_prefix(self.measured.command.as_bytes(), 40);
         let mut options = inferno::flamegraph::Options::default();
         options.title = format!(
-            "Memory that {} (pid {}) took in {} and kept",
-            text::safe_prefix(self.measured.command.as_bytes(), 40),
+            "Memory that {name} (pid {}) took in {} and keeps",
             self.measured.pid,
-            units::span(Duration::try_from_secs_f64(self.measured.time_s).unwrap_or_default())
+            units::span(time)
         );
-        options.count_name = "bytes".to_owned();
-        options.colors = inferno::flamegraph::Palette::Basic(inferno::flamegraph::color::BasicPalette::Mem);
+        "bytes".clone_into(&mut options.count_name);
+        options.colors = Palette::Basic(BasicPalette::Mem);
         let lines = self.folded();
         inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out).map_err(io::Error::other)
     }

@@ -144,8 +144,9 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let notifiers = Notifiers::new(readonly, send.clone());
     notifiers.replace(config.settings.alerts.clone());
     if let Err(error) = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended)) {
-        let what = format!("changes of the config are not seen: {error}");
-        config.warnings.push(what);
+        config
+            .warnings
+            .push(format!("changes of the config are not seen: {error}"));
     }
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);

@@ -202,7 +202,7 @@ impl<'a> CodeArea<'a> {
     /// Returns the area if it holds code of a file.
     pub(super) fn of(area: &Area<'a>) -> Option<Self> {
         let is_code = area.permissions[2] == b'x' && area.name.first() == Some(&b'/');
-        is_code.then(|| Self {
+        is_code.then_some(Self {
             range: area.range.0..area.range.1,
             offset: area.offset,
             inode: Some(area.inode),

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -14,7 +15,7 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 
 use super::modules::{CodeFile, FileId, Files, Place};
-use crate::call_tree::{Frame, Kind, is_allocator};
+use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
 
@@ -84,6 +85,13 @@ fn frame(function: &str, kind: Kind) -> Frame {
         inlined: false,
         kind,
     }
+}
+
+fn line_of(code: &CodeInfo<'_>) -> Option<SourceLine> {
+    Some(SourceLine {
+        file: code.file.to_string_lossy().into(),
+        line: code.line?,
+    })
 }
 
 fn file_name(path: &Path) -> Box<str> {
@@ -158,7 +166,7 @@ impl Symbols {
             return Vec::new();
         };
         let named = |function: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
-            source: code.and_then(|code| Some((code.file.to_string_lossy().into(), code.line?))),
+            source: code.and_then(line_of),
             inlined,
             ..frame(function, Kind::Library)
         };
@@ -173,8 +181,11 @@ impl Symbols {
 /// Opens the separate file with the symbols of a stripped one, by its build id, in the root of the process and in zmtop's.
 fn debug_file(file: &CodeFile) -> Option<File> {
     let (first, rest) = file.build_id.as_ref()?.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let name = format!("usr/lib/debug/.build-id/{first:02x}/{rest}.debug");
+    let mut name = format!("usr/lib/debug/.build-id/{first:02x}/");
+    for byte in rest {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.push_str(".debug");
     let open = |root: &Path| {
         let opened = files::open(root.join(&name).as_os_str().as_encoded_bytes()).ok()?;
         let opened = File::from(opened);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zmtop::call_tree::{Counts, Kind, Stacks};
+use zmtop::call_tree::{Counts, Kind, Source, Stacks};
 use zmtop::stacks::Measurement;
 
 /// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
@@ -223,7 +223,7 @@ fn lines_and_inlined_calls_are_named() {
         .find(|frame| &*frame.function == "remember")
         .unwrap();
     assert!(frame.inlined && frame.kind == Kind::Program);
-    let (file, line) = frame.source.clone().unwrap();
+    let Source { file, line } = frame.source.clone().unwrap();
     assert!(
         file.ends_with("program.c") && (11..=13).contains(&line),
         "{file}:{line}"

@@ -105,7 +105,8 @@ fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &m
         let place = Rect {
             x: area.x + 1 + from,
             y: area.y + 1 + y as u16,
-            width: to - from,
+            // A gap separates neighbours.
+            width: (to - from).saturating_sub(1).max(1),
             height: 1,
         };
         let name = match cell.frame {
@@ -115,7 +116,12 @@ fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &m
         // Neighbours differ in their style.
         let style = if index % 2 == 0 { theme.popup } else { theme.key };
         let style = style.add_modifier(Modifier::REVERSED);
-        let name = text::fit(&name, usize::from(place.width), text::Align::Left);
+        let width = usize::from(place.width);
+        let name = if width < 4 {
+            " ".repeat(width)
+        } else {
+            text::fit(&name, width, text::Align::Left)
+        };
         draw_line(buf, place, &name, style);
         if index == cursor {
             buf.set_style(
