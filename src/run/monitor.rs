@@ -110,15 +110,18 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
-fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
-    sampler::make_room();
-    let is_fleet = setup.fleet.is_some();
+fn small_runtime(is_fleet: bool) -> io::Result<Runtime> {
     let mut runtime = runtime();
     if is_fleet {
         process::part_heap();
     }
-    let runtime = runtime.thread_stack_size(512 << 10).build();
-    let runtime = runtime.context("cannot start the runtime")?;
+    runtime.thread_stack_size(512 << 10).build()
+}
+
+fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
+    sampler::make_room();
+    let is_fleet = setup.fleet.is_some();
+    let runtime = small_runtime(is_fleet).context("cannot start the runtime")?;
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
@@ -283,7 +286,7 @@ struct Screen {
     notifiers: Notifiers,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
-    /// What the black box needs.
+    /// The needs of the black box.
     recorded: Needs,
     /// The recording that is shown. The engine of this machine goes on behind it.
     replay: Option<Replay>,
