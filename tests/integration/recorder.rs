@@ -245,6 +245,7 @@ fn a_copy_has_all_snapshots_and_events() {
         let mut made = at(second);
         // The lines of snapshots have milliseconds, events nanoseconds.
         made.time += Duration::from_nanos(123_456_789);
+        made.boot_id = Ok(if second < 2 { "one" } else { "another" }.into());
         let is_end = second % 3 == 0;
         record(&mut writer, made, if is_end { &[IncidentKind::Kill] } else { &[] });
     }

@@ -50,22 +50,19 @@ fn export(path: &Path) -> (Vec<Value>, Vec<String>) {
     (documents.collect(), faults)
 }
 
-/// Checks that `got` has all of `wanted`. Fields that came later are no difference.
-#[track_caller]
-fn assert_has(got: &Value, wanted: &Value, place: &str) {
+/// Returns the place and the values of the first part of `wanted` that `got` does not have. Fields that came later are no
+/// difference.
+fn lost(got: &Value, wanted: &Value) -> Option<String> {
     match (got, wanted) {
-        (Value::Object(got), Value::Object(wanted)) => {
-            for (key, wanted) in wanted {
-                assert_has(got.get(key).unwrap_or(&Value::Null), wanted, &format!("{place}.{key}"));
-            }
+        (Value::Object(got), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
+            let lost = lost(got.get(key).unwrap_or(&Value::Null), wanted)?;
+            Some(format!(".{key}{lost}"))
+        }),
+        (Value::Array(got), Value::Array(wanted)) if got.len() == wanted.len() => {
+            let mut both = got.iter().zip(wanted).enumerate();
+            both.find_map(|(at, (got, wanted))| Some(format!("[{at}]{}", lost(got, wanted)?)))
         }
-        (Value::Array(got), Value::Array(wanted)) => {
-            assert_eq!(got.len(), wanted.len(), "{place}");
-            for (at, (got, wanted)) in got.iter().zip(wanted).enumerate() {
-                assert_has(got, wanted, &format!("{place}[{at}]"));
-            }
-        }
-        _ => assert_eq!(got, wanted, "{place}"),
+        _ => (got != wanted).then(|| format!(": {wanted} became {got}")),
     }
 }
 
@@ -90,7 +87,7 @@ fn recordings_of_every_version_stay_readable() {
             .into_iter()
             .map(Result::unwrap)
             .collect();
-        assert_has(&documents.into(), &wanted.into(), name);
+        assert_eq!(lost(&documents.into(), &wanted.into()), None, "{name}");
     }
     assert!(missing.is_empty(), "read what was written, and commit it: {missing:?}");
 }
