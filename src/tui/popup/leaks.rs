@@ -212,7 +212,7 @@ fn nothing(app: &App) -> String {
     }
 }
 
-/// Returns the largest file of a file system in memory and who has it open, or how to find it.
+/// Returns the largest file of a file system in memory and the processes that have it open, or how to find it.
 fn largest_file(app: &App, mount: &[u8]) -> String {
     let Some(file) = app.data.cache.largest_in(mount) else {
         return "Enter lists its files, and who has them open".into();

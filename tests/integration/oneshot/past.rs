@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, Needs, Unit};
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::run::past::{MAX_GAP, Past};
 use zmtop::trend::Verdict;
@@ -107,7 +107,7 @@ fn kept(seconds: u64) -> Kept {
     for second in (0..=seconds).step_by(2) {
         history.push(&at(second));
     }
-    let bytes = pack(&history.keep(&at(seconds), HERE).unwrap());
+    let bytes = history.keep(&at(seconds), HERE).unwrap();
     Kept::read(&bytes, HERE).unwrap().unwrap()
 }
 
