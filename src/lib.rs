@@ -335,6 +335,11 @@
 //! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` plays one scene on
 //! each kernel and shows its course, and with `-r` the recorded scene is judged again, by changed rules. It needs Debian's
 //! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler, and takes about ten minutes without arguments.
+//!
+//! `.ci/crashes` ends such machines badly while zmtop records: power cuts, kernel panics, kills because memory was short, a reboot. It
+//! then judges what the recording holds after the next start, and what `zmtop why` says. It takes as long, and needs e2fsprogs, too.
+//!
+//! `tests/fixtures/recordings` has recordings of each version of the format, which stay readable for ever.
 
 pub mod account;
 pub mod act;
