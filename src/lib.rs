@@ -55,6 +55,7 @@
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
+//!      call_tree             call paths and the memory that each took and kept
 //! L3   filter history        the filter language; the history of every row, marks, suspects
 //!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
@@ -62,6 +63,7 @@
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
+//!      stacks                the code that takes the memory of a process
 //! L8   config                settings, keymap, themes
 //! L9   tui output serve      the screen; printed reports; metrics
 //!      recorder              recordings of this machine
@@ -342,6 +344,7 @@
 pub mod account;
 pub mod act;
 pub mod alert;
+pub mod call_tree;
 pub mod cli;
 pub mod columns;
 pub mod config;
@@ -368,6 +371,8 @@ pub mod schema;
 #[cfg(feature = "network")]
 pub mod serve;
 pub mod source;
+#[cfg(feature = "code")]
+pub mod stacks;
 pub mod text;
 pub mod trend;
 pub mod tui;
