@@ -97,7 +97,6 @@ pub(super) struct Latest {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Evaluation {
     /// `None` for a series that never changed, as most did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latest: Option<Box<Latest>>,
     /// A series that never changed was observed for long enough to be steady.
     pub(super) is_steady: bool,

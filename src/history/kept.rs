@@ -12,10 +12,10 @@
 //!
 //! # Format
 //! The history is kept beside the recordings of the black box and in their container, as a
-//! [group](crate::record::GroupWriter) of its own kind: `zstd -dc` exports its lines. The lines are JSON objects that serde
-//! derives from the types of this module: the [head](Head), then a row each. They are not an interface: with any change of
-//! them, [`SCHEMA`] changes, and other versions are not read. [`MAX_BYTES`] bounds them before compression: growing and large
-//! rows come first, then those that fit.
+//! [group](crate::record::GroupWriter) of its own kind. After a line with the [`SCHEMA`], it has what serde and postcard make of
+//! the types of this module: the [head](Head), then a row each. JSON would take ten times as long before the first screen. They
+//! are not an interface: with any change of them, [`SCHEMA`] changes, and other versions are not read. [`MAX_BYTES`] bounds
+//! them before compression: growing and large rows come first, then those that fit.
 //!
 //! It is a file of its own since it is replaced as a whole, while a recording is only appended to: the history of a day, saved
 //! every five minutes, would be larger than the recording of the day. So it needs no lock: the last writer wins, and any of
@@ -41,11 +41,11 @@ use crate::history::time_series::TimeSeries;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
-/// Must change with every change of the lines.
-const SCHEMA: &str = "zmtop-history/10";
+/// Must change with every change of the types that are saved.
+const SCHEMA: &str = "zmtop-history/11\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
-pub const MAX_BYTES: usize = 6 << 20;
+pub const MAX_BYTES: usize = 2 << 20;
 /// Maximum number of file systems in memory that are saved. Those used most come first.
 const MAX_MOUNTS: usize = 100;
 
@@ -77,10 +77,9 @@ pub struct Kept {
     groups: HashMap<GroupDigest, GroupPast>,
 }
 
-/// The first line.
+/// The first item.
 #[derive(Debug, Deserialize, Serialize)]
 struct Head<'a> {
-    schema: String,
     boot_id: String,
     namespaces: String,
     /// The time of the last snapshot.
@@ -90,7 +89,7 @@ struct Head<'a> {
     kills: Vec<Kill>,
 }
 
-/// Any other line.
+/// Any other item.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
@@ -144,23 +143,21 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Appends a line.
-fn write(out: &mut Vec<u8>, line: &impl Serialize) -> Option<()> {
-    serde_json::to_writer(&mut *out, line).ok()?;
-    out.push(b'\n');
+/// Appends an item.
+fn write(out: &mut Vec<u8>, item: &impl Serialize) -> Option<()> {
+    *out = postcard::to_extend(item, std::mem::take(out)).ok()?;
     Some(())
 }
 
 impl History {
-    /// Returns the history as lines. `namespaces` identifies those in which its pids and clocks are valid.
+    /// Returns the history as bytes. `namespaces` identifies those in which its pids and clocks are valid.
     /// `None` before the first snapshot, and if the boot or the processes are unknown.
     pub fn keep(&self, snapshot: &Snapshot, namespaces: &str) -> Option<Vec<u8>> {
         let (Ok(boot_id), Ok(_)) = (&snapshot.boot_id, &snapshot.processes) else {
             return None;
         };
-        let mut out = Vec::new();
+        let mut out = SCHEMA.as_bytes().to_vec();
         let head = Head {
-            schema: SCHEMA.into(),
             boot_id: boot_id.to_string(),
             namespaces: namespaces.into(),
             at: self.last.as_ref()?.monotonic,
@@ -246,23 +243,21 @@ impl Kept {
     ///
     /// # Errors
     /// It is not a whole history of this version. Nothing of it is used then.
-    pub fn read(lines: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
-        #[derive(Deserialize)]
-        struct Version {
-            schema: String,
-        }
-        let mut lines = lines.split_inclusive(|byte| *byte == b'\n');
-        let head = lines.next().unwrap_or_default();
-        let version: Version = serde_json::from_slice(head).map_err(|_| Unusable::Damaged)?;
-        if version.schema != SCHEMA {
-            return Err(Unusable::Version);
-        }
-        let kept = Self::parse(head, lines).ok_or(Unusable::Damaged)?;
+    pub fn read(bytes: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
+        let Some(items) = bytes.strip_prefix(SCHEMA.as_bytes()) else {
+            let (name, _) = SCHEMA.split_at(SCHEMA.len() - 3);
+            return Err(if bytes.starts_with(name.as_bytes()) {
+                Unusable::Version
+            } else {
+                Unusable::Damaged
+            });
+        };
+        let kept = Self::parse(items).ok_or(Unusable::Damaged)?;
         Ok(Some(kept).filter(|kept| kept.namespaces == namespaces))
     }
 
-    fn parse<'l>(head: &[u8], lines: impl Iterator<Item = &'l [u8]>) -> Option<Self> {
-        let head: Head<'_> = serde_json::from_slice(head).ok()?;
+    fn parse(items: &[u8]) -> Option<Self> {
+        let (head, mut items) = postcard::take_from_bytes::<Head<'_>>(items).ok()?;
         let mut kept = Self {
             boot_id: head.boot_id,
             namespaces: head.namespaces,
@@ -282,8 +277,10 @@ impl Kept {
         }
         let resumed = |row: Cow<'_, RowHistory>| row.into_owned().resumed(at);
         let counts = |counts: Cow<'_, MemberCounts>| Some(counts.into_owned()).filter(|counts| counts.0.ends_by(at));
-        for line in lines {
-            match serde_json::from_slice(line).ok()? {
+        while !items.is_empty() {
+            let (item, rest) = postcard::take_from_bytes(items).ok()?;
+            items = rest;
+            match item {
                 Line::Part(id, row) => kept.parts.push((id, resumed(row)?)),
                 Line::Mount(path, row) => {
                     kept.mounts.insert(path.into(), resumed(row)?);

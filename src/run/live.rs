@@ -145,6 +145,12 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     if let Err(error) = args.scope.apply(&mut options) {
         return usage(&error).into();
     }
+    // Before any other file is created in the state folder.
+    let opening = match args.pick {
+        true => Opening::Pick,
+        false if state::is_first_start(env) => Opening::First,
+        false => Opening::Usual,
+    };
     // The history of one cgroup is not the machine's.
     let keeps = config.settings.history.keep && options.cgroup.is_none();
     let mut history_file = None;
@@ -155,11 +161,6 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
         }
     }
-    let opening = match args.pick {
-        true => Opening::Pick,
-        false if state::is_first_start(env) => Opening::First,
-        false => Opening::Usual,
-    };
     let mut outlets = Outlets::default();
     if is_live && options.cgroup.is_none() && options.roots().is_own() {
         match black_box::start(&config.settings.record, env) {

@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use zmtop::record::{Incident, Record};
+use zmtop::record::Record;
 use zmtop::source::{Recording, Source};
 
 /// The recordings, with a part of each fault that is reported.
@@ -44,8 +44,8 @@ fn export(path: &Path) -> (Vec<Value>, Vec<String>) {
             Err(fault) => faults.push(fault.to_string()),
         }
     }
-    let incidents: &[Incident] = &Recording::open(path).unwrap().incidents().to_vec();
-    documents.push(serde_json::to_string(incidents).unwrap());
+    let recording = Recording::open(path).unwrap();
+    documents.push(serde_json::to_string(recording.incidents()).unwrap());
     let documents = documents.iter().map(|text| serde_json::from_str(text).unwrap());
     (documents.collect(), faults)
 }
@@ -77,7 +77,8 @@ fn recordings_of_every_version_stay_readable() {
         }
         let exported = folder().join(format!("{name}.ndjson.zst"));
         if !exported.exists() {
-            let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
+            let lines: Vec<_> = documents.iter().map(Value::to_string).collect();
+            let lines = lines.join("\n");
             fs::write(&exported, zstd::encode_all(lines.as_bytes(), 19).unwrap()).unwrap();
             missing.push(exported);
             continue;

@@ -318,7 +318,7 @@ fn no_damage_is_harmful() {
     assert_eq!(unpack_history(&bomb, MAX_BYTES), Err(NoHeader::Damaged));
     let read = |lines: &[u8]| Kept::read(lines, HERE).map(|kept| kept.is_some());
     assert_eq!(read(b"hello\n"), Err(Unusable::Damaged));
-    assert_eq!(read(b"{\"schema\":\"zmtop-history/9\"}\n"), Err(Unusable::Version));
+    assert_eq!(read(b"zmtop-history/9\n"), Err(Unusable::Version));
     // Numbers that nobody wrote: whatever is taken in, history goes on with it.
     let mut taken = 0;
     for at_byte in (0..200).chain((200..raw.len()).step_by(step)) {

@@ -144,7 +144,7 @@ fn whatever_lies_there_is_harmless() {
         (
             "another version",
             |at| {
-                let lines = b"{\"schema\":\"zmtop-history/1\"}\n";
+                let lines = b"zmtop-history/1\n";
                 fs::write(at, zmtop::record::pack_history(lines).unwrap()).unwrap();
             },
             "another version",
