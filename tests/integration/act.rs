@@ -13,6 +13,8 @@ use zmtop::act::{ActError, Pinned, Tunable};
 use zmtop::model::Identity;
 use zmtop::proc::files::Roots;
 
+use crate::support::PATIENCE;
+
 /// A child that is killed and reaped at the end.
 struct Own(Child);
 
@@ -58,11 +60,11 @@ fn pin(id: Identity) -> Result<Pinned, ActError> {
     Pinned::new(&Roots::new(None), id)
 }
 
-/// Waits until something holds, for ten seconds at the most.
+/// Waits until something holds.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "{what}");
+        assert!(begun.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -10,6 +10,7 @@ use zmtop::engine::{Engine, State};
 use zmtop::history::History;
 use zmtop::model::{Exit, Exits, Snapshot};
 
+use crate::support::PATIENCE;
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// A process of that second that ended, with its peak in MiB.
@@ -73,9 +74,6 @@ fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
     assert_eq!((next.exits.ended, next.exits.started), (Ok(3), Ok(6)));
     drop(engine);
 }
-
-/// How long the engine may take: only a guard against hanging.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the snapshot of one second, in which process 7 holds so many MiB.
 fn second(at: u64, mib: u64) -> Arc<Snapshot> {

@@ -13,12 +13,8 @@ mod stuck;
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::support::pty::Pty;
-
-/// Time after which an end, a start or an answer is a hang.
-const HANG: Duration = Duration::from_secs(5);
 
 /// A process of the test's own that sleeps, to be seen. Ended when dropped.
 struct Sleeper(Child);
@@ -54,15 +50,11 @@ fn status(pid: i32, key: &str) -> u64 {
         .unwrap()
 }
 
-/// Presses `q`; how long the program took to end, which it must do as if nothing had been hard.
+/// Presses `q`: the program must end as if nothing had been hard.
 #[track_caller]
-fn quit(pty: &mut Pty) -> Duration {
-    let start = Instant::now();
+fn quit(pty: &mut Pty) {
     pty.send("q");
     assert_eq!(pty.exit_code(), 0, "{}", pty.text());
-    let took = start.elapsed();
-    assert!(took < HANG, "gone only after {took:?}");
-    took
 }
 
 /// Sees a process that was started come and, once ended, go: the refreshes go on. Leaves a filter behind.

@@ -22,7 +22,7 @@ use std::fs;
 
 use child::{Child, SHAPE};
 use zmtop::model::{Memory, Missing, ProcessSample, Snapshot};
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
@@ -109,7 +109,7 @@ fn figures_are_the_sums_over_smaps() {
     // Two that map the same file, so that each has half of it.
     let (first, _second) = (Child::start(NAME, &file), Child::start(NAME, &file));
     agree(first.pid());
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     let r = row(&snapshot, first.pid());
     assert_eq!(r.stat.state, b'T');
     let m = r.memory().unwrap();
@@ -166,7 +166,7 @@ fn a_tree_without_rollups_gives_the_same_totals() {
 #[test]
 fn a_zombie_is_listed_as_one() {
     let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     let walk = |scanner: &mut Scanner| row(&block_on(scanner.full()), child.id()).walk;
     let mut last = walk(&mut scanner);
     for _ in 0..500 {
@@ -192,7 +192,7 @@ fn an_exec_is_seen() {
         .unwrap();
     let mut child = Child::from(child);
     let pid = child.pid();
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     let seen = |scanner: &mut Scanner, comm: &[u8]| {
         for _ in 0..500 {
             let snapshot = block_on(scanner.full());

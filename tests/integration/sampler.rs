@@ -25,7 +25,7 @@ mod users;
 mod whole;
 
 use zmtop::model::{Identity, ProcessSample, Snapshot};
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use crate::support::block_on;
 
@@ -43,7 +43,7 @@ fn pids(snapshot: &Snapshot) -> Vec<u32> {
 
 #[test]
 fn sees_itself() {
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     let snapshot = block_on(scanner.full());
     let own = row(&snapshot, std::process::id());
     let memory = own.memory().unwrap();
@@ -74,7 +74,7 @@ fn sees_itself() {
 
 #[test]
 fn kernel_threads_are_never_walked() {
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     for row in snapshot.rows().iter().filter(|p| p.stat.is_kernel_thread()) {
         assert_eq!(row.walk, Err(zmtop::model::Missing::KernelThread));
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
-use crate::support::{cannot, long};
+use crate::support::{PATIENCE, cannot, long};
 use serde_json::Value;
 
 use zmtop::model::Missing;
@@ -213,7 +213,7 @@ fn names_that_are_not_there_grow_the_cache_of_dentries_and_the_account() {
     };
     // The kernel keeps in its cache which names a file system on a disk does not have, until their directory is removed.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let Some((active, size, account, each)) = figures() else {
+    let Some((active, _, _, each)) = figures() else {
         return cannot("only root may read slabinfo, and some kernels have no cache of that name");
     };
     let name = |n: u64| directory.path().join(format!("{n}")).exists();
@@ -225,8 +225,9 @@ fn names_that_are_not_there_grow_the_cache_of_dentries_and_the_account() {
         return cannot("the file system of the target directory does not keep names that are not there");
     }
     assert!(grown.0 >= active + most, "{active} {grown:?}");
-    assert!(grown.1 >= size + most * each, "{size} {grown:?}");
-    assert!(grown.2 >= account + most * each, "{account} {grown:?}");
+    // Pages that had room for names before need not grow.
+    assert!(grown.1 >= grown.0 * each, "{grown:?}");
+    assert!(grown.2 >= grown.0 * each, "{grown:?}");
     drop(directory);
     // They are freed a little later.
     let began = Instant::now();
@@ -235,7 +236,7 @@ fn names_that_are_not_there_grow_the_cache_of_dentries_and_the_account() {
         if after.0 + most <= grown.0 {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "{grown:?} {after:?}");
+        assert!(began.elapsed() < PATIENCE, "{grown:?} {after:?}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

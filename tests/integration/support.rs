@@ -12,6 +12,23 @@ pub(crate) mod tree;
 mod tree_process;
 pub(crate) mod world;
 
+/// How long anything may take before a test gives up: only a guard against hanging, also where builds run beside the tests.
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// The processor time of this thread: a bound on it holds however loaded the machine is.
+pub(crate) fn thread_time() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.try_into().unwrap()
+}
+
+/// The sampler's options for this machine, with a deadline that no read misses because others keep the processors busy.
+pub(crate) fn machine_options() -> zmtop::sampler::Options {
+    zmtop::sampler::Options {
+        deadline: PATIENCE,
+        ..zmtop::sampler::Options::new(None)
+    }
+}
+
 /// Runs a future on a runtime of its own.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()

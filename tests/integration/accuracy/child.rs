@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::PATIENCE;
+
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
 
@@ -97,7 +99,7 @@ impl Child {
         let stat = format!("/proc/{}/stat", self.pid());
         let began = Instant::now();
         while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
-            assert!(began.elapsed() < Duration::from_secs(30), "it does not end");
+            assert!(began.elapsed() < PATIENCE, "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -6,6 +6,8 @@ use std::process::{self, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::support::PATIENCE;
+
 use rustix::process::Signal;
 use zmtop::act::{ActError, Command, ProcessAction, Reply, RequestId, Tunable, Worker};
 use zmtop::model::Identity;
@@ -25,7 +27,7 @@ pub(super) fn worker(timeout: Duration) -> (Worker, Receiver<Reply>) {
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
 pub(super) fn next(replies: &Receiver<Reply>) -> Reply {
-    replies.recv_timeout(Duration::from_secs(20)).unwrap()
+    replies.recv_timeout(PATIENCE).unwrap()
 }
 
 /// Pins processes; returns each one's error.
@@ -58,7 +60,8 @@ fn a_signal_is_sent_and_its_outcome_is_reported() {
 
 #[test]
 fn a_process_that_ignores_a_signal_is_reported() {
-    let (worker, replies) = worker(Duration::from_millis(300));
+    // Long enough for the other to end, however loaded the machine is.
+    let (worker, replies) = worker(Duration::from_secs(3));
     let mut deaf = process::Command::new("sh")
         .args(["-c", "trap '' TERM; echo; exec sleep 60"])
         .stdin(Stdio::null())

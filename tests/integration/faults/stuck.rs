@@ -10,10 +10,9 @@ use zmtop::group::Coverage;
 use zmtop::model::{Missing, ProcessSample, Snapshot};
 use zmtop::sampler::{Options, Scanner, mappings, spawn};
 
+use crate::support::PATIENCE as HANG;
 use crate::support::tree::ProcTree;
 
-/// Far more than anything here takes: a hang, not a measure.
-const HANG: Duration = Duration::from_secs(20);
 const KB: u64 = 1024;
 
 fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::HANG;
-use crate::support::pty::ZMTOP;
+use crate::support::pty::{PATIENCE, ZMTOP};
 
 /// The program's end with that config: in time, with exit code 2; what it said.
 #[track_caller]
@@ -23,7 +22,7 @@ fn refused(config: &Path) -> String {
         .unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > HANG {
+        if start.elapsed() > PATIENCE {
             let _ = child.kill();
             let _ = child.wait();
             panic!("still reading {}", config.display());

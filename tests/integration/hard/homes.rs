@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Signal;
 
 use super::{quit, root, skip};
-use crate::support::pty::{Pty, ZMTOP, have, signal};
+use crate::support::pty::{ESC, Pty, ZMTOP, have, signal};
 
 const README: &str = include_str!("../../../README.md");
 const NOBODY: u32 = 65534;
@@ -106,7 +106,7 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
         screen.contains(" Alerts ") && screen.contains("cannot read ") && screen.contains("nothing is kept")
     });
     // Nothing is written over what could not be read.
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the list is closed", |screen| !screen.contains(" Alerts "));
     pty.send("W");
     pty.wait_for("saved: none");
@@ -198,7 +198,7 @@ fn two_starts(script: &str, home: &str) -> [String; 2] {
         pty.wait("the list says it", |s| {
             s.contains(" Alerts ") && s.contains("nothing is kept")
         });
-        pty.send("\x1b");
+        pty.send(ESC);
         pty.wait("the list is closed", |s| !s.contains(" Alerts "));
         pty.send("W");
         pty.wait_for("saved: none");

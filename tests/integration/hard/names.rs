@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{HANG, Sleeper, quit};
-use crate::support::pty::Pty;
+use super::{Sleeper, quit};
+use crate::support::pty::{ESC, PATIENCE, Pty};
 
 /// Looks like the end of a comm in `stat`.
 const COMM: &str = "a\nb) R 1 (x";
@@ -32,7 +32,7 @@ fn are_listed_and_not_obeyed() {
     let named = || std::fs::read(format!("/proc/{pid}/comm")).unwrap() == [COMM.as_bytes(), b"\n"].concat();
     let start = Instant::now();
     while !named() {
-        assert!(start.elapsed() < HANG, "the name is not set");
+        assert!(start.elapsed() < PATIENCE, "the name is not set");
         std::thread::sleep(Duration::from_millis(1));
     }
 
@@ -55,7 +55,7 @@ fn are_listed_and_not_obeyed() {
     assert!(shows_figures, "its parts are not taken for those of stat: {row}");
 
     // Searched for, in the tree, in both tables, tagged, and without the filter.
-    for keys in ["t", " ", "v", "v", "?", "\x1b", "\\", "/", "zq\x1b", "s", "\x1b"] {
+    for keys in ["t", " ", "v", "v", "?", ESC, "\\", "/", "zq", ESC, "s", ESC] {
         pty.send(keys);
         std::thread::sleep(Duration::from_millis(150));
     }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Sleeper, quit, status};
-use crate::support::pty::{PATIENCE, Pty, ZMTOP};
+use crate::support::pty::{ESC, PATIENCE, Pty, ZMTOP, is_stuck_in_write};
 
 #[test]
 fn stalled_for_three_seconds() {
@@ -25,11 +25,11 @@ fn stalled_for_three_seconds() {
         {
             pty.send("\x0c");
             std::thread::sleep(Duration::from_millis(30));
-            if stuck.is_none() && in_write(pty.pid()) {
+            if stuck.is_none() && is_stuck_in_write(pty.pid()) {
                 stuck = Some(Instant::now());
             }
         }
-        let stuck = stuck.is_some() && in_write(pty.pid());
+        let stuck = stuck.is_some() && is_stuck_in_write(pty.pid());
         assert!(stuck, "the output does not stall here");
         let grown = status(pty.pid(), "VmRSS").saturating_sub(before);
         assert!(grown < 8 << 10, "{grown} KiB more while stalled");
@@ -44,14 +44,6 @@ fn stalled_for_three_seconds() {
     quit(&mut pty);
 }
 
-/// Returns true if the main thread waits for the terminal to take its output.
-fn in_write(pid: i32) -> bool {
-    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
-    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
-    // 1 is write on x86-64, 64 on the generic table.
-    waits.contains("tty_write") || waits == "wait_woken" || call.starts_with("1 0x") || call.starts_with("64 0x")
-}
-
 #[test]
 fn no_color() {
     let colours = |env: &[(&str, &str)]| {
@@ -61,11 +53,10 @@ fn no_color() {
             pty.send(keys);
             std::thread::sleep(Duration::from_millis(60));
         }
-        // What follows Esc at once would be read as one key with it.
         for (keys, opened) in [("?", " Help"), ("s", " Sort by "), ("/\x15(", "is not closed")] {
             pty.send(keys);
             pty.wait_for(opened);
-            pty.send("\x1b");
+            pty.send(ESC);
             pty.wait("it is closed", |text| !text.contains(opened));
         }
         quit(&mut pty);

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::PATIENCE;
+
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous};
 use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
 
@@ -51,7 +53,7 @@ impl Child {
         let child = Self(child);
         let began = Instant::now();
         while child.state() != 'T' {
-            assert!(began.elapsed() < Duration::from_secs(30), "the child never stops");
+            assert!(began.elapsed() < PATIENCE, "the child never stops");
             std::thread::sleep(Duration::from_millis(5));
         }
         child

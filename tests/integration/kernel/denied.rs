@@ -50,7 +50,7 @@ fn another_users_memory() {
         }
         return;
     }
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     block_on(scanner.full());
     // What may not be walked is known by then.
     let snapshot = block_on(scanner.full());

@@ -15,7 +15,7 @@ use super::cgroup::{Cgroup, make, make_outer};
 use super::child::Child;
 use super::row;
 use crate::support::pty::have;
-use crate::support::{block_on, cannot, long};
+use crate::support::{PATIENCE, block_on, cannot, long};
 
 /// Snapshots within which a change is on the screen: of rows in focus, and of others.
 const BOUNDS: [usize; 2] = [3, 10];
@@ -223,7 +223,7 @@ fn the_clock_of_a_process_stands_still_while_it_does() {
     };
     let began = Instant::now();
     while !is_still() {
-        assert!(began.elapsed() < Duration::from_secs(30));
+        assert!(began.elapsed() < PATIENCE);
     }
     // A zmtop that looks at it does not wind it.
     let snapshot: ProcessSample = row(&block_on(Scanner::new(&Options::new(None)).full()), child.pid()).clone();

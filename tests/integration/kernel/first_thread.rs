@@ -11,11 +11,11 @@ use zmtop::columns::Needs;
 use zmtop::group::Totals;
 use zmtop::model::{Identity, Missing, ProcessSample};
 use zmtop::proc::files::Roots;
-use zmtop::sampler::{Options, Scanner, mappings, one_shot};
+use zmtop::sampler::{Scanner, mappings, one_shot};
 
 use super::child::Child;
 use super::row;
-use crate::support::block_on;
+use crate::support::{PATIENCE, block_on};
 
 /// Set in the process that is to hold the memory.
 const HOLDER: &str = "ZMTOP_TEST_HOLDER";
@@ -83,7 +83,7 @@ impl Holder {
     fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
         while !holds() {
-            assert!(began.elapsed() < Duration::from_secs(30), "{what}: {}", self.pid());
+            assert!(began.elapsed() < PATIENCE, "{what}: {}", self.pid());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -146,7 +146,7 @@ fn the_first_thread_ends_while_it_is_watched() {
     const NAME: &str = "kernel::first_thread::the_first_thread_ends_while_it_is_watched";
     be_the_holder();
     let holder = Holder::start(NAME);
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     let before = row(&block_on(scanner.full()), holder.pid()).clone();
     assert_whole(&before, NAME);
     holder.end(holder.pid());
@@ -173,7 +173,7 @@ fn one_that_has_ended_before_is_read_whole() {
     be_the_holder();
     let holder = Holder::start(NAME);
     holder.end(holder.pid());
-    let options = Options::new(None);
+    let options = crate::support::machine_options();
     assert_whole(row(&block_on(Scanner::new(&options).full()), holder.pid()), NAME);
     let snapshot = one_shot::scan(&options, Needs::MEMORY.and(Needs::COMMAND_LINE).and(Needs::USER)).unwrap();
     let r = row(&snapshot, holder.pid());

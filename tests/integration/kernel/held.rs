@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use zmtop::model::{Held, HeldKind, HeldObject, Missing, Reading, Snapshot};
-use zmtop::sampler::{Needs, Options, Scanner};
+use zmtop::sampler::{Needs, Scanner};
 
 use crate::support::{block_on, cannot};
 
@@ -75,7 +75,7 @@ fn held(snapshot: &Snapshot, pid: u32) -> Reading<&Held> {
 }
 
 fn scan() -> std::sync::Arc<Snapshot> {
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     scanner.set_needs(Needs::HELD);
     block_on(scanner.full())
 }
@@ -133,7 +133,7 @@ fn a_memfd_and_a_removed_file_belong_to_who_holds_them() {
 #[test]
 fn a_growing_memfd_is_seen_while_the_descriptors_stay() {
     let mut python = Python::start();
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     scanner.set_needs(Needs::HELD);
     let pid = python.pid();
     python.run("fds = [os.open('/dev/null', os.O_RDONLY) for _ in range(2000)]");

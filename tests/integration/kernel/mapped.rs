@@ -4,13 +4,13 @@ use zmtop::columns::COLUMNS;
 use zmtop::columns::Row;
 use zmtop::filter::Filter;
 use zmtop::query::unread_mappings;
-use zmtop::sampler::{Needs, Options, Scanner};
+use zmtop::sampler::{Needs, Scanner};
 
 use crate::support::block_on;
 
 #[test]
 fn processes_are_found_by_what_they_map() {
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     scanner.set_needs(Needs::MAPPED);
     let snapshot = block_on(scanner.full());
     let own = std::env::current_exe().unwrap();

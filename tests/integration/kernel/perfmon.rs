@@ -9,7 +9,7 @@ use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
 use super::row;
-use crate::support::{block_on, cannot, skip};
+use crate::support::{PATIENCE, block_on, cannot, skip};
 
 /// Names the process to look at and the file that lets it go on, in the process that has the capability.
 const WATCH: &str = "ZMTOP_TEST_PERFMON";
@@ -85,6 +85,6 @@ fn watch_an_exec(pid: u32, go: &Path) {
             return;
         }
         assert!(r.exec < 2, "{r:?}");
-        assert!(began.elapsed() < Duration::from_secs(30), "the exec is not seen: {r:?}");
+        assert!(began.elapsed() < PATIENCE, "the exec is not seen: {r:?}");
     }
 }

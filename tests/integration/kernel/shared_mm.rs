@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use zmtop::group::Totals;
 use zmtop::model::{Identity, ProcessSample};
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use super::child::Child;
 use super::row;
-use crate::support::{block_on, cannot};
+use crate::support::{PATIENCE, block_on, cannot};
 
 const NAME: &str = "kernel::shared_mm::one_address_space_counts_once";
 /// Set in the process that makes the others.
@@ -87,14 +87,14 @@ fn one_address_space_counts_once() {
     }
     let maker = start(ALL);
     let began = Instant::now();
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     while row(&block_on(scanner.full()), maker.pid()).stat.state != b'T' {
-        assert!(began.elapsed() < Duration::from_secs(30), "the maker never stops");
+        assert!(began.elapsed() < PATIENCE, "the maker never stops");
         std::thread::sleep(Duration::from_millis(5));
     }
     // By one that saw them come, and one that sees them all at once.
     let snapshot = block_on(scanner.full());
-    let fresh = block_on(Scanner::new(&Options::new(None)).full());
+    let fresh = block_on(Scanner::new(&crate::support::machine_options()).full());
     let pids: Vec<u32> = {
         let one = space(row(&fresh, maker.pid()));
         fresh

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use super::child::{self, Child, SHAPE};
 use super::{agree, row};
@@ -98,7 +98,7 @@ fn swapped_out_memory_is_all_there() {
     let dir = tempfile::tempdir().unwrap();
     let child = Child::start_with(NAME, &dir.path().join("shared"), PAGE_OUT);
     agree(child.pid());
-    let snapshot = block_on(Scanner::new(&Options::new(None)).full());
+    let snapshot = block_on(Scanner::new(&crate::support::machine_options()).full());
     let m = row(&snapshot, child.pid()).memory().unwrap();
     // The kernel may leave some pages where they are, but not most.
     let (private, shared) = (SHAPE.private as u64 / 2, SHAPE.shared as u64 / 2);

@@ -2,14 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zmtop::cli::{self, Exit};
 use zmtop::columns::{layout, mapping};
 use zmtop::run::maps::MapsArgs;
 
 use super::{area, at};
-use crate::support::pty::{Pty, ZMTOP};
+use crate::support::pty::{PATIENCE, Pty, ZMTOP};
 use crate::support::tree::ProcTree;
 
 /// The exit code, and what was said on stdout and on stderr.
@@ -153,7 +153,7 @@ fn a_read_that_never_returns_ends_with_the_deadline() {
     tree.write("home/.config/zmtop/config.toml", "[sampler]\ndeadline = \"300ms\"\n");
     let began = Instant::now();
     let (code, out, err) = maps(&tree, "7 8");
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(began.elapsed() < PATIENCE);
     assert_eq!((code, err.as_str()), (Some(3), "zmtop: 7: timed out\n"));
     assert!(out.contains("=cmd()"));
 }

@@ -7,11 +7,9 @@ use zmtop::model::{Identity, Missing, ProcessSample};
 use zmtop::sampler::{Options, Scanner, mappings};
 
 use super::{KB, at};
+use crate::support::PATIENCE as HANG;
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
-
-/// Far more than anything here takes: a hang, not a measure.
-const HANG: Duration = Duration::from_secs(20);
 
 fn identity(pid: u32) -> Identity {
     Identity {

@@ -1,6 +1,6 @@
 //! The files that only the account reads.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::KB;
 use crate::support::block_on;
@@ -146,12 +146,10 @@ fn a_file_that_never_answers_costs_its_own_figures_only() {
     let tree = ProcTree::new();
     mkfifoat(CWD, tree.root().join("zoneinfo"), Mode::RUSR | Mode::WUSR).unwrap();
     let options = Options {
-        deadline: Duration::from_millis(300),
+        deadline: Duration::from_secs(1),
         ..tree.options()
     };
-    let began = Instant::now();
     let found = inputs(&options);
-    assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(found.zones, Err(Missing::TimedOut));
     assert!(found.pressure.is_ok());
 }

@@ -7,12 +7,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use zmtop::sampler::{Options, Scanner};
+use zmtop::sampler::Scanner;
 
 use crate::kernel::child::{self, Child};
 use crate::kernel::swap::{PAGE_OUT, swap_file};
 use crate::support::pty::ZMTOP;
-use crate::support::{block_on, cannot, long, skip};
+use crate::support::{PATIENCE, block_on, cannot, long, skip};
 
 const MIB: i64 = 1 << 20;
 
@@ -61,7 +61,7 @@ fn the_parts_of_this_machine_are_all_but_two_hundredths_of_it() {
         if rest.abs() * 50 <= total {
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "{account:#}");
+        assert!(began.elapsed() < PATIENCE, "{account:#}");
         std::thread::sleep(Duration::from_secs(1));
     }
 }
@@ -230,7 +230,7 @@ fn a_kill_for_lack_of_memory_is_seen_with_its_victim() {
     for file in ["memory.swappiness", "memory.swap.max"] {
         let _ = fs::write(cgroup.0.join(file), "0");
     }
-    let mut scanner = Scanner::new(&Options::new(None));
+    let mut scanner = Scanner::new(&crate::support::machine_options());
     block_on(scanner.full());
     // A shell joins the cgroup, and becomes a program that takes more than it may.
     let procs = cgroup.0.join("cgroup.procs");
@@ -254,7 +254,7 @@ fn a_kill_for_lack_of_memory_is_seen_with_its_victim() {
         if snapshot.system.oom_kill.is_err() || snapshot.oom_kills.iter().any(|kill| kill.victim.is_err()) {
             return cannot("the kernel's log cannot be read here");
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", snapshot.oom_kills);
+        assert!(began.elapsed() < PATIENCE, "{:?}", snapshot.oom_kills);
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::accuracy::child::{self, Child};
-use crate::support::pty::ZMTOP;
+use crate::support::pty::{PATIENCE, ZMTOP};
 use crate::support::tree::ProcTree;
 
 const NAME: &str = "oneshot::prove::it_says_what_is_not_touched";
@@ -113,7 +113,7 @@ fn wait_until_cleared(pid: u32) {
         if sum("Referenced:") < 16 << 10 && sum("Rss:") > 32 << 10 {
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing is cleared");
+        assert!(began.elapsed() < PATIENCE, "nothing is cleared");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -127,7 +127,7 @@ fn wait_until_int_is_caught(pid: u32) {
         if u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0 {
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "SIGINT is never caught");
+        assert!(began.elapsed() < PATIENCE, "SIGINT is never caught");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::pty::{Pty, ZMTOP, have};
+use crate::support::pty::{ESC, Pty, ZMTOP, have};
 
 const F9: &str = "\x1b[20~";
 
@@ -77,7 +77,7 @@ fn a_signal_ends_the_process_that_was_chosen() {
     let mut pty = monitor(&[], child.pid());
     pty.send(F9);
     pty.wait_for("Send a signal");
-    pty.wait_for("started 0");
+    pty.wait_for(" ago ");
     pty.send("\r\r\r");
     pty.wait_for(&format!("send SIGTERM to {name}?"));
     assert!(child.runs());
@@ -257,7 +257,7 @@ fn what_is_anothers_is_denied() {
     pty.wait_for("Set the niceness");
     pty.send("\r");
     pty.wait_for(&format!("nice of {name} stays: permission denied"));
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set the niceness"));
     pty.send("o");
     pty.wait_for("Set oom_score_adj");
@@ -266,7 +266,7 @@ fn what_is_anothers_is_denied() {
         s.contains("stays: permission denied") && s.contains("Set oom_score_adj")
     });
     assert!(child.runs());
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set oom_score_adj"));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);

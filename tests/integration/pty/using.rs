@@ -1,6 +1,6 @@
 //! Using it.
 
-use crate::support::pty::{PATIENCE, Pty, ZMTOP};
+use crate::support::pty::{ESC, PATIENCE, Pty, ZMTOP};
 
 #[test]
 fn it_shows_a_real_process_filters_and_quits() {
@@ -43,10 +43,10 @@ fn keys_open_and_close_what_they_should() {
     let mut pty = Pty::zmtop((120, 40), &[]);
     pty.wait_for_table();
     for (opens, shows, closes) in [
-        ("?", "This help", "\x1b"),
-        ("s", " Sort by ", "\x1b"),
-        ("C", " Columns ", "\x1b"),
-        ("u", "everyone", "\x1b"),
+        ("?", "This help", ESC),
+        ("s", " Sort by ", ESC),
+        ("C", " Columns ", ESC),
+        ("u", "everyone", ESC),
     ] {
         pty.send(opens);
         pty.wait_for(shows);
@@ -63,7 +63,7 @@ fn keys_open_and_close_what_they_should() {
         pty.send(keys);
         pty.wait_for(shows);
     }
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the filter closed", |s| !s.contains(" Filter "));
     pty.send("\x1b[21~"); // F10
     assert_eq!(pty.exit_code(), 0, "{}", pty.text());
@@ -126,7 +126,7 @@ fn tab_groups_enter_opens_and_m_reads_mappings() {
     pty.wait("their mappings", |s| {
         s.contains("MAPPING") && s.contains("mappings 0") && s.contains("[stack]") && s.contains("bin/")
     });
-    pty.send("\x1b");
+    pty.send(ESC);
     pty.wait("the members again", |s| s.contains("COMMAND") && s.contains("PID"));
     pty.send("\x7f");
     pty.wait("the groups again", |s| s.contains("by command") && !s.contains("PID"));
@@ -242,7 +242,11 @@ fn w_saves_and_the_next_start_has_it() {
         pty.send("web\r");
         pty.wait_for("views/web.toml");
         pty.send("MV");
-        pty.wait_for("processes by swap");
+        // The list is shown as it was until the files are read again.
+        pty.wait("the saved view", |s| {
+            s.lines()
+                .any(|l| l.contains(" web ") && l.contains("processes by swap"))
+        });
         pty.send("web\r");
         pty.wait_for("view web");
         pty.wait_for("▼SWAP");

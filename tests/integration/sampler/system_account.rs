@@ -1,14 +1,12 @@
 //! The inputs of the account of the system, and kills for lack of memory, as a scanner publishes them.
 
-use std::time::Duration;
-
 use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
 use zmtop::model::kill::KillCause;
 use zmtop::model::kill::OomKill;
 use zmtop::model::{Missing, Snapshot};
-use zmtop::sampler::{Needs, Options, Scanner};
+use zmtop::sampler::{Needs, Scanner};
 
 const ZONES: &str = "Node 0, zone Normal\n present 10\n managed 9\n count: 1\n";
 
@@ -64,10 +62,7 @@ fn a_list_of_mounts_that_never_comes_is_said_so() {
     let tree = tree();
     std::fs::create_dir_all(tree.root().join("self")).unwrap();
     mkfifoat(CWD, tree.root().join("self/mountinfo"), Mode::RUSR | Mode::WUSR).unwrap();
-    let mut scanner = Scanner::new(&Options {
-        deadline: Duration::from_millis(300),
-        ..tree.options()
-    });
+    let mut scanner = Scanner::new(&tree.options());
     scanner.set_needs(Needs::ACCOUNT);
     let snapshot = block_on(scanner.full());
     assert_eq!(snapshot.accounting.mounts, Err(Missing::TimedOut));

@@ -7,10 +7,8 @@ use tokio::time::timeout;
 use zmtop::model::Snapshot;
 use zmtop::sampler::{Handle, Needs, Options, Wanted, spawn};
 
+use crate::support::PATIENCE as HANG;
 use crate::support::tree::ProcTree;
-
-/// Far more than anything here takes: a hang, not a measure.
-const HANG: Duration = Duration::from_secs(20);
 
 async fn next(handle: &mut Handle) -> Arc<Snapshot> {
     timeout(HANG, handle.snapshots.changed()).await.unwrap().unwrap();

@@ -9,7 +9,7 @@ use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
 
 /// Time after which a test gives up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) use crate::support::PATIENCE;
 
 /// A running `zmtop serve`; ended when dropped.
 pub(super) struct Server {

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// How long anything may take before the test gives up: only a guard against hanging, also where builds run beside the tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use super::PATIENCE;
 
 /// How much of what is written is kept as it came.
 const MAX_RAW: usize = 16 << 20;
+
+/// The key Esc as kitty and xterm number it. A lone ESC and the next key are one key where a loaded machine joins them.
+pub(crate) const ESC: &str = "\x1b[27u";
 
 /// The program under test.
 pub(crate) const ZMTOP: &str = env!("CARGO_BIN_EXE_zmtop");
@@ -230,14 +232,28 @@ impl Drop for Pty {
     }
 }
 
+/// Returns true if the main thread of a process waits for a terminal to accept its output, and goes on waiting: a write may
+/// also wait for a moment for something else.
+pub(crate) fn is_stuck_in_write(pid: i32) -> bool {
+    (0..5).all(|look| {
+        if look > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+        let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+        // 1 is write on x86-64, 64 on the generic table.
+        waits.contains("tty_write") || waits == "wait_woken" || call.starts_with("1 0x") || call.starts_with("64 0x")
+    })
+}
+
 /// Sends a signal to a process that a test started.
 pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Waits until a process is gone (or a zombie that its parent has not reaped); how long that took.
+/// Waits until a process is gone (or a zombie that its parent has not reaped).
 #[track_caller]
-pub(crate) fn wait_gone(pid: i32) -> Duration {
+pub(crate) fn wait_gone(pid: i32) {
     let start = Instant::now();
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -247,7 +263,7 @@ pub(crate) fn wait_gone(pid: i32) -> Duration {
                 .next()
                 .is_some_and(|rest| rest.trim_start().starts_with('Z'))
         {
-            return start.elapsed();
+            return;
         }
         assert!(start.elapsed() < PATIENCE, "process {pid} does not end");
         std::thread::sleep(Duration::from_millis(10));

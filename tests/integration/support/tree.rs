@@ -91,12 +91,12 @@ impl ProcTree {
         self.dir.path().join(name)
     }
 
-    /// The sampler's options for this tree: two threads and a short deadline.
+    /// The sampler's options for this tree: two threads, and the deadline of the program: a loaded machine makes a read late.
     pub(crate) fn options(&self) -> Options {
         Options {
             threads: 2,
             interval: Duration::from_millis(500),
-            deadline: Duration::from_millis(200),
+            deadline: Duration::from_secs(1),
             // Files are rewritten here without a sign in stat: everything is walked every time.
             policy: Policy::UNLIMITED,
             ..Options::new(Some(&self.root()))

@@ -10,11 +10,9 @@ use zmtop::history::History;
 use zmtop::model::{Fleet, FleetHost, FleetRow, FleetStatus, Missing, Snapshot, ToldVerdict};
 use zmtop::tui::Event;
 
+use crate::support::PATIENCE;
 use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 use crate::support::session::Session;
-
-/// How long the engine may take: only a guard against hanging.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the snapshot of a round: more groups than are taken in at a time, of which some end and most change.
 fn round(nth: u64) -> Arc<Snapshot> {
