@@ -20,7 +20,7 @@ use crate::tui::navigation::on_scan_done;
 use crate::tui::prompt::Prompt;
 use crate::tui::replay::{self, ReplayCommand};
 use crate::tui::rows::{plan, rebuild, refresh};
-use crate::tui::{act, fleet, page, panel, reload, timeline, view};
+use crate::tui::{act, fleet, page, panel, popup, reload, timeline, view};
 
 /// Number of snapshots after which the greeting of the first start is removed.
 const GREETED: u64 = 20;
@@ -97,6 +97,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     effects.extend(panel::request(app));
     effects.extend(page::request_trace(app));
     effects.extend(act::request_looks(app));
+    effects.extend(popup::leaks::request_files(app));
     let plan = app.fleet.as_ref().and_then(|_| plan(app));
     app.engine.plan = plan.filter(ListPlan::is_of_snapshots);
     effects
