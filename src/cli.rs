@@ -179,7 +179,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
     Ok(words)
 }
 
-/// What other monitors call it, and what it is here.
+/// The name in other monitors, and the name here.
 const WAYS: [(&str, &str); 8] = [
     (
         "--json",

@@ -1,4 +1,4 @@
-//! What each unit, container, pod and cgroup needed in the recorded time, beside its limit, and the limit to set.
+//! The need of each unit, container, pod and cgroup in the recorded time, its limit, and the limit to set.
 //!
 //! [`Limits`] is pushed snapshots in order and returns a [`Finding`] for each cgroup. It reads nothing itself and keeps no
 //! values: a [histogram](Histogram) and a series at several resolutions for each cgroup.
@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::account::headroom::{is_within, with_ancestors};
 use crate::group::GroupBy;
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::cgroup::Count;
@@ -51,7 +52,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 named! {
-    /// What the need was computed from.
+    /// The source of the need.
     pub enum Basis {
         /// The kernel's figures of the cgroup.
         Cgroup = "cgroup",
@@ -61,7 +62,7 @@ named! {
 }
 
 named! {
-    /// Whether the proposed limit can be relied on. The first that applies.
+    /// The certainty of the proposed limit. The first that applies.
     pub enum Certainty {
         /// Some of its processes could not be read, so it needs more than is known. There is no line.
         Partial = "partial",
@@ -148,7 +149,7 @@ struct Sample {
     interval: Duration,
 }
 
-/// How often something happened, by a counter of the kernel that begins anew with the cgroup.
+/// The number of events, by a counter of the kernel that begins anew with the cgroup.
 #[derive(Clone, Copy, Debug)]
 struct Events {
     last: Option<u64>,
@@ -216,7 +217,7 @@ struct Followed {
     judged_at: Duration,
 }
 
-/// What is known of one cgroup in one snapshot.
+/// The figures of one cgroup in one snapshot.
 struct Seen<'a> {
     figures: Option<&'a CgroupFigures>,
     footprint: u64,
@@ -509,7 +510,7 @@ fn between(before: Option<Sample>, now: &Sample) -> u64 {
     before.need.max(now.need).saturating_add(excess)
 }
 
-/// What was found of one unit, container, pod or cgroup. In bytes unless stated otherwise.
+/// The findings on one unit, container, pod or cgroup. In bytes unless stated otherwise.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub by: GroupBy,
@@ -670,7 +671,7 @@ fn seen(snapshot: &Snapshot) -> BTreeMap<Arc<[u8]>, Seen<'_>> {
         }
     }
     for (path, (footprint, is_partial)) in own {
-        for at in above(path) {
+        for at in with_ancestors(path) {
             let seen = match all.get_mut(at) {
                 Some(seen) => seen,
                 None => all.entry(at.into()).or_insert_with(|| Seen::of(None)),
@@ -711,19 +712,6 @@ fn footprint_of(row: &ProcessSample) -> Reading<u64> {
     Ok(memory.pss.saturating_add(memory.swap_pss.unwrap_or(memory.swap)))
 }
 
-/// Returns a path and those of the cgroups above it, without the root.
-fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::successors(Some(path), |path| {
-        let at = path.iter().rposition(|b| *b == b'/')?;
-        (at > 0).then(|| &path[..at])
-    })
-}
-
-/// Returns true if a path is the cgroup `root` or below it.
-fn is_within(path: &[u8], root: &[u8]) -> bool {
-    above(path).any(|at| at == root)
-}
-
 /// Returns the limits of a cgroup, and whose they are.
 fn limit_of(path: &Arc<[u8]>, snapshot: &Snapshot) -> Option<Limit> {
     let figures = snapshot.cgroups.get(path)?;
@@ -734,7 +722,7 @@ fn limit_of(path: &Arc<[u8]>, snapshot: &Snapshot) -> Option<Limit> {
     };
     Some(Limit {
         bytes: figures.limit,
-        of: above(path).skip(1).take_while(is_same).last().map(Into::into),
+        of: with_ancestors(path).skip(1).take_while(is_same).last().map(Into::into),
         high: figures.high,
     })
 }
@@ -757,7 +745,7 @@ fn names(rows: &[ProcessSample]) -> Names {
         };
         names.insert(root.to_vec(), (GroupBy::Container, container.name().into()));
         let pod = container.pod();
-        if let (Some(pod), Some(above)) = (pod, above(root).nth(1)) {
+        if let (Some(pod), Some(above)) = (pod, with_ancestors(root).nth(1)) {
             names.insert(above.to_vec(), (GroupBy::Pod, (&*pod).into()));
         }
     }

@@ -134,6 +134,24 @@ pub struct Status {
     pub fault: Option<String>,
 }
 
+/// Reports when recording begins to fail, or to work again.
+#[derive(Debug, Default)]
+pub struct FaultNews(Option<String>);
+
+impl FaultNews {
+    /// Returns a message if that has changed since the last call.
+    pub fn of(&mut self, status: &Status) -> Option<String> {
+        if status.fault == self.0 {
+            return None;
+        }
+        self.0.clone_from(&status.fault);
+        Some(match &self.0 {
+            Some(fault) => format!("not recorded: {fault}"),
+            None => format!("recording again; {} snapshots were lost", status.lost),
+        })
+    }
+}
+
 /// A recording under way. Dropping it ends the recording and waits for the disk, at most two seconds.
 #[derive(Debug)]
 pub struct Recorder {
@@ -444,7 +462,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Pins the files of the minutes before `at`, and later those of the minutes after. Before a boot, those are the minutes
+    /// Pins the files of the minutes before `at`, and later the files of the minutes after. Before a boot, those are the minutes
     /// before the end of the last one.
     fn pin(&mut self, at: SystemTime, is_boot: bool) {
         let Place::Folder(folder, _) = &self.options.place else {

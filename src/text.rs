@@ -318,6 +318,16 @@ pub fn without_directories(command: &str, width: usize) -> String {
     words.join(" ")
 }
 
+/// Returns foreign bytes, safe to print, in at most `width` columns.
+pub fn cut(bytes: &[u8], width: usize) -> String {
+    truncate(&safe_prefix(bytes, width), width)
+}
+
+/// Returns a command line, safe to print, in at most `width` columns; rather without directories than without its end.
+pub fn cut_command(command: &[u8], width: usize) -> String {
+    truncate(&without_directories(&safe_prefix(command, 4 * width), width), width)
+}
+
 /// Returns `text` without its first `columns` terminal columns, for horizontal scrolling. Half of a wide character
 /// becomes a blank.
 pub fn skip(text: &str, columns: usize) -> Cow<'_, str> {

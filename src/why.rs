@@ -57,7 +57,7 @@ const CALM: Duration = Duration::from_secs(30);
 const SHORT: f64 = 0.05;
 /// An event is near the chosen time within this.
 const NEAR: Duration = Duration::from_secs(600);
-/// The longest life of a process that is told as one that came and went.
+/// The longest life of a process that is listed as one that came and went.
 const BRIEF: Duration = Duration::from_secs(60);
 /// The lowest peak of such a process, in bytes, and at least a fiftieth of the RAM.
 const LEAST_BRIEF: u64 = 64 << 20;
@@ -261,7 +261,7 @@ impl Why {
         for kill in new {
             let key = key_of(&kill.event);
             self.last_kill = Some(key.clone());
-            // Before the recording, only the kernel's log tells of it.
+            // Before the recording, it is known only from the kernel's log.
             let is_old = kill.at + TOGETHER < self.begun.0;
             match &mut self.open {
                 Some(open) if open.kind == EventKind::Kill && kill.at.saturating_sub(open.last_sign) <= TOGETHER => {

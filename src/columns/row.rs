@@ -10,7 +10,7 @@ use crate::history::{Population, RowHistory, SeriesView};
 use crate::model::{Memory, Missing, ProcessSample, Reading, Snapshot};
 use crate::trend::Judgement;
 
-/// How many processes of a group have lost their parent, and how many it gains per hour; 0 if their number does not grow.
+/// The number of processes of a group that have lost their parent, and the number that it gains per hour; 0 if their number does not grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PopulationFigures {
     pub orphans: u32,

@@ -19,7 +19,7 @@ use super::{Env, file};
 
 /// An empty file which records that zmtop was started before.
 const STARTED: &str = "started";
-/// The file that holds the history.
+/// The file that holds the history, in the folder of the black box.
 const HISTORY: &str = "history";
 /// The folder of the black box.
 const BLACKBOX: &str = "blackbox";
@@ -74,7 +74,7 @@ fn make_empty(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The environment names no place for it. The text says why, safe to print.
 pub fn history_path(env: &Env) -> Result<PathBuf, String> {
-    Ok(folder(env)?.join(HISTORY))
+    Ok(blackbox_path(env)?.join(HISTORY))
 }
 
 /// Returns the path of the directory that holds the black box, which need not exist.
@@ -95,14 +95,14 @@ pub fn history_file(env: &Env) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Checks whether a file can be kept at that path, and creates the directories above it. Root is refused a path that
-/// another user controls: root would not read the file back, and its data is not for others.
+/// Checks whether a file can be kept at that path, and creates the directories above it. As for recordings, a path that
+/// another user controls is refused.
 ///
 /// # Errors
 /// The file cannot be kept there.
 pub fn check(path: &Path) -> io::Result<()> {
     let place = trust::follow(path, Purpose::Replace)?;
-    if let Some(doubt) = place.doubt.filter(|_| geteuid().is_root()) {
+    if let Some(doubt) = place.doubt {
         return Err(io::Error::other(doubt));
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;

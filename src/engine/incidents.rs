@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::State;
 use crate::alert::{AlertEvent, Transition};
 use crate::group::RowKey;
-use crate::history::dangers::{Danger, Limit};
-use crate::history::stalls::{Stall, StallKind};
-use crate::model::{Identity, Snapshot};
+use crate::history::dangers::Limit;
+use crate::model::Snapshot;
 use crate::record::{Incident, IncidentKind};
 use crate::text;
 use crate::units::{self, Units};
@@ -51,19 +50,18 @@ impl Incidents {
             // What was kept of earlier runs is no news.
             if !self.kills.contains(at) && now.saturating_sub(*at) < LULL {
                 let told = kill.text(NAME, Units::Auto);
-                add(
-                    IncidentKind::Kill,
-                    format!("{} by {}: {}", told.victim, told.by, told.why()),
-                );
+                add(IncidentKind::Kill, format!("{}: {}", told.who(), told.why()));
             }
         }
         self.kills = kills.into_iter().map(|(at, _)| at).collect();
         let dangers = state.history.dangers().iter().map(|danger| {
-            let text = danger_text(danger, snapshot);
+            let text = danger.text(snapshot, Units::Auto);
             (Lasting::Danger(danger.limit.clone()), IncidentKind::Danger, text)
         });
         let stalls = state.history.stalls().iter().map(|stall| {
-            let text = stall_text(stall, snapshot);
+            let text = stall
+                .text(snapshot, |id| snapshot.name_of_process(id), NAME, Units::Auto)
+                .line();
             (Lasting::Stall(stall.cgroup.clone()), IncidentKind::Stall, text)
         });
         let leaks = state.leaks().map(|suspect| {
@@ -88,56 +86,10 @@ impl Incidents {
     }
 }
 
-fn danger_text(danger: &Danger, snapshot: &Snapshot) -> String {
-    let what = match &danger.limit {
-        Limit::Machine => "memory is full".to_owned(),
-        Limit::Cgroup(path) => format!("{} reaches its limit", cgroup(path, snapshot)),
-        Limit::CgroupHigh(path) => format!("{} reaches memory.high", cgroup(path, snapshot)),
-        Limit::AddressSpace(id) => format!("{} reaches RLIMIT_AS", process(*id, snapshot)),
-    };
-    let taker = danger.taker.as_ref().map_or_else(
-        || "by no single process".to_owned(),
-        |(key, pace)| format!("{} +{}", name(key, snapshot), units::pace(*pace)),
-    );
-    format!(
-        "{what} in {} at this pace: {taker}",
-        units::span(danger.forecast.time())
-    )
-}
-
-fn stall_text(stall: &Stall, snapshot: &Snapshot) -> String {
-    let place = stall.cgroup.as_ref();
-    let place = place.map_or_else(|| "the machine".into(), |path| cgroup(path, snapshot));
-    let reason = match stall.kind {
-        StallKind::Thrash => "",
-        StallKind::Throttled => " at memory.high",
-    };
-    let waiter = stall.waiter.map(|(id, _)| format!(": {}", process(id, snapshot)));
-    let share = stall.share * 100.0;
-    format!(
-        "{place} waits for memory {share:.0}% of the time{reason}{}",
-        waiter.unwrap_or_default()
-    )
-}
-
 fn name(key: &RowKey, snapshot: &Snapshot) -> String {
     match key {
-        RowKey::Process(id) => process(*id, snapshot),
+        RowKey::Process(id) => snapshot.name_of_process(*id),
         RowKey::Part(key) => text::safe(&key.name()).into_owned(),
         RowKey::Group(key) => text::safe_prefix(key.label(), NAME).into_owned(),
-    }
-}
-
-fn process(id: Identity, snapshot: &Snapshot) -> String {
-    let name = snapshot
-        .row(id)
-        .map(|row| text::safe_prefix(&row.facts.comm, NAME).into_owned());
-    format!("{} {}", id.pid, name.unwrap_or_default()).trim_end().to_owned()
-}
-
-fn cgroup(path: &[u8], snapshot: &Snapshot) -> String {
-    match snapshot.container_of_cgroup(path) {
-        Some(name) => format!("container {}", text::safe_prefix(&name, NAME)),
-        None => text::safe_prefix(path, 2 * NAME).into_owned(),
     }
 }

@@ -17,11 +17,16 @@ use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{is_below, most_of};
 use crate::history::{History, RowHistory};
+use crate::model::CgroupFigures;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
+use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
+use crate::units::{self, Units};
 
+/// Columns of a name in a text.
+const NAME_WIDTH: usize = 120;
 /// Minimum share of the pace that the reported taker must have.
 const MIN_SHARE: f64 = 0.25;
 /// Bounds of the time over which the growth of a taker is measured.
@@ -64,6 +69,57 @@ pub struct Danger {
     pub taker: Option<(RowKey, f64)>,
     /// The raw name of the file system or the slab cache that grows most in the part that takes most.
     pub place: Option<Arc<[u8]>>,
+}
+
+impl Danger {
+    /// Returns which limit is reached, and when: `/web reaches its limit of 120M in 20 s`; and a note: ` (memory.high)`. Safe to
+    /// print, with a name of at most `width` columns.
+    pub fn limit_text(&self, snapshot: &Snapshot, width: usize, units: Units) -> (String, &'static str) {
+        let time = units::about(self.forecast.time());
+        let of_cgroup = |path: &Arc<[u8]>, limit: &str| {
+            let ceiling = snapshot.cgroups.get(path).and_then(CgroupFigures::ceiling);
+            let size = ceiling.map_or(String::new(), |(bytes, _)| {
+                format!(" of {}", units::bytes(bytes, units))
+            });
+            format!(
+                "{} reaches its {limit}{size} in {time}",
+                snapshot.name_of_cgroup(path, width)
+            )
+        };
+        match &self.limit {
+            Limit::Machine => (format!("memory is full in {time}"), ""),
+            Limit::AddressSpace(id) => (format!("address space of {} is full in {time}", id.pid), " (RLIMIT_AS)"),
+            Limit::Cgroup(path) => (of_cgroup(path, "limit"), ""),
+            Limit::CgroupHigh(path) => (of_cgroup(path, "soft limit"), " (memory.high)"),
+        }
+    }
+
+    /// Returns how much memory is left, and how fast that falls: `80.0M left, falling by 4.0M/s`.
+    pub fn left_text(&self, units: Units) -> String {
+        let left = units::bytes(self.forecast.left, units);
+        format!("{left} left, falling by {}", units::pace(self.forecast.pace))
+    }
+
+    /// Returns all of it on one line, safe to print.
+    pub fn text(&self, snapshot: &Snapshot, units: Units) -> String {
+        let (limit, note) = self.limit_text(snapshot, NAME_WIDTH, units);
+        let taker = match &self.taker {
+            None => "by no single process".to_owned(),
+            Some((key, pace)) => {
+                let name = match key {
+                    RowKey::Process(id) => snapshot.name_of_process(*id),
+                    RowKey::Part(key) => text::safe(&key.name()).into_owned(),
+                    RowKey::Group(key) => text::safe_prefix(key.label(), NAME_WIDTH).into_owned(),
+                };
+                let place = self.place.as_ref();
+                let place = place.map_or(String::new(), |place| {
+                    format!(", {}", text::safe_prefix(place, NAME_WIDTH))
+                });
+                format!("{name}{place} +{}", units::pace(*pace))
+            }
+        };
+        format!("{limit} at this pace{note}: {taker} ({})", self.left_text(units))
+    }
 }
 
 /// The memory left below a limit.

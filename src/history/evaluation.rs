@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::growth::{GrowthStart, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
@@ -78,29 +80,35 @@ static STEADY: Judgement = Judgement {
 };
 
 /// The last judgement of a series that changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Latest {
     pub(super) judgement: Judgement,
     /// Empty unless it grows.
     pub(super) log: GrowthLog,
     /// The figures at the last judgement before it grew, or at this one.
+    #[serde(skip)]
     pub(super) start: Option<GrowthStart>,
     /// Its last growth; `None` if it has none, or none that is recent.
+    #[serde(skip)]
     pub(super) last_growth: Option<Box<LastGrowth>>,
 }
 
 /// The last judgement of a series, and when the next is due.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Evaluation {
     /// `None` for a series that never changed, as most did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latest: Option<Box<Latest>>,
     /// A series that never changed was observed for long enough to be steady.
     pub(super) is_steady: bool,
     /// The second at which it is due; 0 before it was first scheduled, or [`NEVER`].
+    #[serde(skip)]
     pub(super) due: u32,
     /// The series changed since the last evaluation.
+    #[serde(skip)]
     pub(super) changed: bool,
     /// The row is not pushed until it changes or is due. Here, as it needs no more memory here.
+    #[serde(skip)]
     pub(super) is_resting: bool,
 }
 
@@ -253,11 +261,12 @@ impl EvaluationScheduler {
 const MARKS: usize = 48;
 
 /// The work and the requested memory of a row since it was first found to grow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct GrowthLog {
     /// Seconds of processor time.
     pub(super) work: f32,
     /// The time since when all work is counted.
+    #[serde(skip)]
     pub(super) known_since: Duration,
     /// Oldest first.
     pub(super) marks: Vec<Mark>,
@@ -325,7 +334,7 @@ pub(super) const MEMBER: u64 = 1 << 20;
 const AROUND: Duration = Duration::from_secs(60);
 
 /// The number of members of a group with known memory, over time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct MemberCounts(pub(super) TimeSeries);
 
 impl MemberCounts {

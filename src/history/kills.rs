@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::account::headroom::is_within;
-use crate::group::RowKey;
+use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::History;
 use crate::history::most::{is_below, most_of};
 use crate::history::process::ProcessHistory;
@@ -21,14 +23,14 @@ use crate::model::{CgroupFigures, Missing, Reading};
 use crate::text;
 use crate::units::{self, Units};
 
-/// A kill is shown for this long, unless it is acknowledged.
+/// A kill is described for this long. Until it is acknowledged, the first line of the screen mentions it.
 pub const SHOWN: Duration = Duration::from_secs(600);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
 /// Maximum number of ended processes that are remembered until the log of a kill is read, and for how long.
 const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
-/// Who kills, if it is not a daemon.
+/// The name of the killer, if it is not a daemon.
 const KERNEL: &str = "the kernel";
 /// Time after a kill, and before it, in which counters and ended processes may be its own, if the log does not tell it.
 const OPEN: Duration = Duration::from_secs(3);
@@ -40,7 +42,8 @@ const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_sec
 const MIN_GROWTH: f64 = 0.02;
 
 /// A kill, with what the snapshots before it tell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(from = "KeptKill", into = "KeptKill")]
 pub struct Kill {
     pub event: OomKill,
     /// When it was detected, on the monotonic clock.
@@ -84,7 +87,7 @@ pub struct Grower {
 }
 
 /// The description of a kill in a line of text, part by part. Safe to print.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KillText {
     /// `the kernel`, or the name of a daemon.
     pub by: String,
@@ -105,6 +108,11 @@ pub struct KillText {
 }
 
 impl KillText {
+    /// Returns the victim, and the killer: `9137 importer by the kernel`.
+    pub fn who(&self) -> String {
+        format!("{} by {}", self.victim, self.by)
+    }
+
     /// Returns all parts from the reason on.
     pub fn why(&self) -> String {
         [
@@ -117,11 +125,6 @@ impl KillText {
         ]
         .concat()
     }
-}
-
-/// Returns a name, safe to print, in at most `width` columns.
-fn cut(name: &[u8], width: usize) -> String {
-    text::truncate(&text::safe_prefix(name, 4 * width), width)
 }
 
 /// Returns the path of a cgroup, safe to print, in at most `width` columns.
@@ -150,11 +153,9 @@ fn text_of_daemon(
         by: text::safe(daemon.name.as_bytes()).into_owned(),
         victim: format!("{} {name}", victim.pid),
         reason: "memory was short".into(),
-        limit: String::new(),
         had: if held > 0 { had } else { String::new() },
         group: group.unwrap_or_default(),
-        grower: String::new(),
-        growth: String::new(),
+        ..KillText::default()
     }
 }
 
@@ -174,15 +175,21 @@ fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String
     };
     let group = victim.group.as_ref();
     let group = group.map(|group| format!(", killed with all of {}", path(group)));
+    // Its file pages may be charged to another cgroup.
+    let is_more = victim.limit.as_ref().and_then(|limit| limit.size) < Some(victim.rss);
+    let of_it = if victim.limit.is_some() && is_more {
+        ""
+    } else {
+        " of it"
+    };
     KillText {
         by: KERNEL.into(),
         victim: format!("{} {name}", victim.pid),
         reason,
         limit,
-        had: format!(", and it had {} of it", units::bytes(victim.rss, units)),
+        had: format!(", and it had {}{of_it}", units::bytes(victim.rss, units)),
         group: group.unwrap_or_default(),
-        grower: String::new(),
-        growth: String::new(),
+        ..KillText::default()
     }
 }
 
@@ -190,7 +197,7 @@ fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String
 pub fn text_of(event: &OomKill, width: usize, units: Units) -> KillText {
     match &event.victim {
         Ok(victim) => {
-            let (name, path) = (cut(&victim.comm, width), |path: &[u8]| cut_path(path, width));
+            let (name, path) = (text::cut(&victim.comm, width), |path: &[u8]| cut_path(path, width));
             match &event.daemon {
                 Some(daemon) => text_of_daemon(daemon, victim, &name, victim.rss, path, units),
                 None => text_of_victim(victim, &name, path, units),
@@ -205,11 +212,7 @@ pub fn text_of(event: &OomKill, width: usize, units: Units) -> KillText {
                 by: KERNEL.into(),
                 victim: "a process".into(),
                 reason,
-                limit: String::new(),
-                had: String::new(),
-                group: String::new(),
-                grower: String::new(),
-                growth: String::new(),
+                ..KillText::default()
             }
         }
     }
@@ -231,15 +234,13 @@ impl Kill {
     /// Tells it, with names and paths in at most `width` columns. If those are few, the victim has no command line.
     pub fn text(&self, width: usize, units: Units) -> KillText {
         let name = |known: &KnownVictim| {
-            if width < COMMAND_WIDTH {
-                return cut(&known.facts.comm, width);
+            if width < COMMAND_WIDTH || known.facts.cmdline == Err(Missing::NotRecorded) {
+                return text::cut(&known.facts.comm, width);
             }
-            let command = known.facts.short_command();
-            let command = text::safe_prefix(&command, 4 * width);
-            text::truncate(&text::without_directories(&command, width), width)
+            text::cut_command(&known.facts.short_command(), width)
         };
         let path = |path: &[u8]| match self.known.as_ref().and_then(|known| known.container_of_cgroup(path)) {
-            Some(name) => cut(&name, width),
+            Some(name) => text::cut(&name, width),
             None => cut_path(path, width),
         };
         let mut told = match (&self.victim(), &self.known) {
@@ -264,7 +265,7 @@ impl Kill {
         };
         if let Some(grower) = &self.grower {
             let pid = grower.key.process().map_or(String::new(), |id| format!("{} ", id.pid));
-            let name = cut(&grower.name, width);
+            let name = text::cut(&grower.name, width);
             let all = if pid.is_empty() { " (all its processes)" } else { "" };
             told.grower = format!("; {pid}{name}{all} had grown most");
             let (bytes, over) = (units::bytes(grower.bytes, units), units::span(grower.over));
@@ -306,12 +307,63 @@ struct EndedProcess {
     bytes: usize,
 }
 
-/// A saved kill. The log has the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeptKill {
-    pub(super) at: Duration,
-    pub(super) record: Option<u64>,
-    pub(super) is_seen: bool,
+/// A kill as it is saved: of the processes, only their names.
+#[derive(Deserialize, Serialize)]
+struct KeptKill {
+    at: Duration,
+    event: OomKill,
+    /// The victim, its name and its footprint.
+    known: Option<(Identity, Vec<u8>, u64)>,
+    cgroup: Option<Vec<u8>>,
+    /// If it was a process, its identity; its name and its growth.
+    grower: Option<(Option<Identity>, Vec<u8>, u64, Duration)>,
+    is_seen: bool,
+}
+
+impl From<Kill> for KeptKill {
+    fn from(kill: Kill) -> Self {
+        let known = kill
+            .known
+            .map(|known| (known.id, known.facts.comm.to_vec(), known.footprint));
+        let grower = kill
+            .grower
+            .map(|grower| (grower.key.process(), grower.name.to_vec(), grower.bytes, grower.over));
+        Self {
+            at: kill.at,
+            event: kill.event,
+            known,
+            cgroup: kill.cgroup.map(|cgroup| cgroup.to_vec()),
+            grower,
+            is_seen: kill.is_seen,
+        }
+    }
+}
+
+impl From<KeptKill> for Kill {
+    fn from(kept: KeptKill) -> Self {
+        let program = |name: &[u8]| GroupKey {
+            by: GroupBy::Command,
+            name: Some(name.into()),
+        };
+        Self {
+            at: kept.at,
+            event: kept.event,
+            known: kept.known.map(|(id, comm, footprint)| KnownVictim {
+                id,
+                facts: Arc::new(Facts::unread(&comm, Missing::NotRecorded)),
+                footprint,
+            }),
+            cgroup: kept.cgroup.map(Into::into),
+            grower: kept.grower.map(|(id, name, bytes, over)| Grower {
+                key: id.map_or_else(|| RowKey::Group(program(&name)), RowKey::Process),
+                name: name.into(),
+                bytes,
+                over,
+            }),
+            is_seen: kept.is_seen,
+            is_open: false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -321,8 +373,6 @@ pub(super) struct KillWatch {
     /// The kills in the last snapshot.
     last: Option<Arc<[OomKill]>>,
     ended: Vec<EndedProcess>,
-    /// Saved kills that the log has not shown again.
-    kept: Vec<KeptKill>,
     /// The figures of cgroups at two earlier moments, the older first.
     before: [(Duration, Figures); 2],
 }
@@ -384,38 +434,20 @@ impl KillWatch {
         if self.kills.len() == MAX_KILLS {
             self.kills.pop_front();
         }
-        self.kills.push_back(kill);
+        // After a restart, the log may have earlier ones.
+        let at = self.kills.partition_point(|other| other.at <= kill.at);
+        self.kills.insert(at, kill);
     }
 
-    /// Returns the kills to save.
-    pub(super) fn keep(&self) -> impl ExactSizeIterator<Item = KeptKill> {
-        // Those by daemons are in no log from which they could be continued.
-        let logged = self.kills.iter().filter(|kill| kill.event.daemon.is_none());
-        let kept = logged.map(|kill| KeptKill {
-            at: kill.at,
-            record: kill.event.record,
-            is_seen: kill.is_seen,
-        });
-        kept.collect::<Vec<_>>().into_iter()
+    /// Returns all, the newest last.
+    pub(super) fn kills(&self) -> impl ExactSizeIterator<Item = &Kill> + DoubleEndedIterator {
+        self.kills.iter()
     }
 
-    /// Continues saved kills. Those that are not in the log are known only by their time.
-    pub(super) fn resume(&mut self, kept: Vec<KeptKill>, snapshot: &Snapshot) {
-        let (logged, unknown): (Vec<_>, Vec<_>) = kept.into_iter().partition(|kill| kill.record.is_some());
-        self.kept = logged;
-        for kill in unknown {
-            let ago = snapshot.monotonic.saturating_sub(kill.at);
-            let event = OomKill {
-                time: snapshot.time.checked_sub(ago).unwrap_or(snapshot.time),
-                monotonic_ms: Ok(kill.at.as_millis() as u64),
-                record: None,
-                daemon: None,
-                victim: Err(Missing::Gone),
-            };
-            self.push(Kill {
-                is_seen: kill.is_seen,
-                ..Kill::new(&event, snapshot.monotonic)
-            });
+    /// Continues saved kills.
+    pub(super) fn resume(&mut self, kept: Vec<Kill>) {
+        for kill in kept {
+            self.push(kill);
         }
     }
 
@@ -433,7 +465,7 @@ impl KillWatch {
         }
     }
 
-    /// Returns how many kills each cgroup has counted since the older figures, without those of the cgroups below it.
+    /// Returns how many kills each cgroup has counted since the older figures, without the kills of the cgroups below it.
     fn counted_kills(&self, now: &Figures) -> Vec<(Arc<[u8]>, u64)> {
         let before = &self.before[0].1;
         let count = |figures: &CgroupFigures| figures.oom_kills.map_or(0, |count| count.0);
@@ -491,7 +523,7 @@ fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64
 impl History {
     /// Returns the last kills, the newest first.
     pub fn kills(&self) -> impl ExactSizeIterator<Item = &Kill> {
-        self.kill_watch.kills.iter().rev()
+        self.kill_watch.kills().rev()
     }
 
     /// Returns the kills of the last `time`, the newest first.
@@ -525,11 +557,16 @@ impl History {
         Some((largest, others, self.shown_kills().count() - 1 - others))
     }
 
-    /// Acknowledges all kills; returns how many were to be shown.
+    /// Returns the unacknowledged kills, newest first.
+    pub fn unseen_kills(&self) -> impl Iterator<Item = &Kill> {
+        self.kills().filter(|kill| !kill.is_seen)
+    }
+
+    /// Acknowledges all kills; returns how many were not.
     pub fn acknowledge_kills(&mut self) -> usize {
-        let shown = self.shown_kills().count();
+        let unseen = self.unseen_kills().count();
         self.kill_watch.kills.iter_mut().for_each(|kill| kill.is_seen = true);
-        shown
+        unseen
     }
 
     /// Finds the cgroups and the victims of kills that the log does not tell. A cgroup counts its kills; the processes that ended
@@ -577,12 +614,15 @@ impl History {
     fn add_kills(&mut self, snapshot: &Snapshot) {
         self.kill_watch.forget_ended(snapshot.monotonic);
         for event in self.kill_watch.new_kills(snapshot) {
+            // After a restart, the log shows again what was saved.
+            let mut known = self.kill_watch.kills.iter_mut();
+            if event.record.is_some() && known.any(|kill| kill.event.record == event.record) {
+                continue;
+            }
             let mut kill = Kill::new(&event, snapshot.monotonic);
-            let kept = &mut self.kill_watch.kept;
-            let same = kept.iter().position(|kept| kept.record == event.record);
-            if let Some(kept) = same.map(|at| kept.swap_remove(at)) {
-                (kill.at, kill.is_seen) = (kept.at, kept.is_seen);
-            } else if let Ok(victim) = &event.victim
+            // A kill long before the start is no news.
+            kill.is_seen = self.suspends.elapsed(kill.at, snapshot.monotonic) >= SHOWN;
+            if let Ok(victim) = &event.victim
                 && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR
             {
                 let own_growth;

@@ -7,7 +7,7 @@ use crate::group::{GroupBy, GroupKey, RowKey};
 use crate::history::{History, RowHistory};
 use crate::model::Reading;
 
-/// How many times as much as one process a program must have to be named instead.
+/// A program is named instead of one process if it has this many times as much.
 const PROGRAM_FACTOR: f64 = 1.5;
 
 /// Returns true if a process in that cgroup is below the cgroup `above`; always if that is `None`, for the machine.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::groups::digest_of_name;
 use crate::history::groups::{Contribution, Membership};
 use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
@@ -186,7 +188,7 @@ const MIN_CLIMB: u64 = 4 << 20;
 const OWN: u64 = 64 << 20;
 
 /// The live set of a Java virtual machine: what collections leave of its heap. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(super) struct LiveSet {
     /// The count of old collections at the last push.
     pub(super) collections: Option<u64>,
@@ -202,6 +204,11 @@ pub(super) struct LiveSet {
 }
 
 impl LiveSet {
+    /// Returns true if it is one that was saved at that time.
+    pub(super) fn is_before(&self, at: Duration) -> bool {
+        self.began <= at && self.lowest <= self.highest
+    }
+
     /// Adds the counters; returns true if the live set becomes known.
     fn push(&mut self, now: Duration, heap: &JvmHeap) -> bool {
         let was_known = self.alive.is_some();

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::group::Change;
 use crate::history::evaluation::{
     Evaluation, EvaluationScheduler, GrowthLog, HEAD_START, INTERVAL, LONG_INTERVAL, LONG_KNOWN, Latest, MemberCounts,
@@ -20,7 +22,7 @@ use crate::trend::parameters::WARM_UP;
 use crate::trend::{Judgement, MIN_OBSERVED, Metric, Verdict};
 
 /// The memory figures of a row, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct MemorySample {
     pub pss: u64,
     pub swap: u64,
@@ -40,7 +42,7 @@ pub struct MemorySample {
 }
 
 /// A size of up to 4 TiB, rounded down, to keep rows small. It has a niche, so that an optional sample needs no more room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Kibibytes(NonZeroU32);
 
 impl Kibibytes {
@@ -285,9 +287,10 @@ enum Room {
 /// A row that never changed needs no further memory: the change windows and the past of the series are allocated with the
 /// first change. If memory is short, a row may be without a past: it has its newest figures and changes, but no growth and
 /// no verdict.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RowHistory {
     /// The values of PSS and swap within the window, if they differ.
+    #[serde(skip)]
     windows: Option<Box<[ChangeWindow; 2]>>,
     /// The last known figures, and their time.
     pub(super) known: Option<MemorySample>,
@@ -299,20 +302,54 @@ pub struct RowHistory {
     /// Its figures are from [counters](MemorySample::counted), as its memory may not be read.
     pub(super) is_counted: bool,
     /// The changes and rates, unless they are one of [`COMMON`], as most are.
+    #[serde(skip)]
     change: Option<Box<Change>>,
     /// The index in [`COMMON`].
+    #[serde(skip)]
     common: u8,
     pub(super) evaluation: Evaluation,
     /// The second of the last tick; 32 bits to save memory.
+    #[serde(skip)]
     now: Cell<u32>,
     /// In milliseconds.
+    #[serde(skip)]
     interval: Cell<u32>,
+    #[serde(skip)]
     room: Room,
     /// The footprint when it lost its past, in MiB.
+    #[serde(skip)]
     cut_at: u32,
 }
 
 impl RowHistory {
+    /// Continues a row that was saved at `at`; `None` if a time in it is later.
+    pub(super) fn resumed(mut self, at: Duration) -> Option<Self> {
+        // A time may be the end of the bucket in which it was saved.
+        let (longest, _) = TimeSeries::resolution(TimeSeries::RESOLUTIONS - 1);
+        let is_past = |time: Duration| time <= at + longest;
+        let mut are_past = is_past(self.known_at.get()) && self.footprint.ends_by(at) && self.held.ends_by(at);
+        if let Some(latest) = &mut self.evaluation.latest {
+            let Judgement {
+                flat_since,
+                since,
+                standing,
+                ..
+            } = latest.judgement;
+            are_past &= flat_since.into_iter().chain(since).chain([standing.at]).all(is_past);
+            let marks = &latest.log.marks;
+            are_past &= marks.is_sorted_by_key(|mark| mark.at) && marks.last().is_none_or(|mark| is_past(mark.at));
+            // The work in between is unknown.
+            latest.log.known_since = at + Duration::from_nanos(1);
+        }
+        self.evaluation.changed = true;
+        are_past.then_some(self)
+    }
+
+    /// Returns about the least number of bytes that it needs when it is saved.
+    pub(super) fn least_saved_bytes(&self) -> usize {
+        self.footprint.least_saved_bytes() + self.held.least_saved_bytes()
+    }
+
     /// Drops the values within the window, whose length changed.
     pub(super) fn clear_window(&mut self) {
         self.windows = None;

@@ -15,6 +15,7 @@ use crate::history::{History, RowHistory};
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 use crate::order;
+use crate::units::{self, Units};
 
 /// The time over which waiting is measured.
 const SPAN: Duration = Duration::from_secs(5);
@@ -58,6 +59,69 @@ pub struct Stall {
     pub waiter: Option<(Identity, f64)>,
     /// The process that takes most memory meanwhile, and its growth in bytes a second.
     pub taker: Option<(Identity, f64)>,
+}
+
+/// The description of a stall, part by part. Safe to print.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StallText {
+    /// `58% of the time all tasks wait for memory`; empty for the throttled.
+    pub waiting: String,
+    /// `: 812 indexer`, or of the throttled `31 reporter waits 68% of the time`.
+    pub waiter: String,
+    /// ` reads back 40.0M/s`, or `: /batch is at its soft limit of 50.0M`.
+    pub reason: String,
+    /// ` (memory.high)`, or nothing.
+    pub note: &'static str,
+}
+
+impl Stall {
+    /// Describes it, with the name of a cgroup in at most `width` columns. `name` returns the pid and the name of a process.
+    pub fn text(
+        &self,
+        snapshot: &Snapshot,
+        name: impl Fn(Identity) -> String,
+        width: usize,
+        units: Units,
+    ) -> StallText {
+        let share = format!("{:.0}% of the time", self.share * 100.0);
+        let waiter = self
+            .waiter
+            .map(|(id, bytes)| (name(id), units::bytes(bytes as u64, units)));
+        let cgroup = self.cgroup.as_ref().map(|path| snapshot.name_of_cgroup(path, width));
+        match self.kind {
+            StallKind::Thrash => {
+                let all = cgroup.map_or_else(String::new, |name| format!(" of {name}"));
+                let (waiter, reason) = waiter.map_or_else(Default::default, |(name, bytes)| {
+                    (format!(": {name}"), format!(" reads back {bytes}/s"))
+                });
+                StallText {
+                    waiting: format!("{share} all tasks{all} wait for memory"),
+                    waiter,
+                    reason,
+                    note: "",
+                }
+            }
+            StallKind::Throttled => {
+                let name = waiter.map_or_else(|| "some task".into(), |(name, _)| name);
+                let figures = self.cgroup.as_ref().and_then(|path| snapshot.cgroups.get(path));
+                let high = figures.and_then(|figures| figures.high.ok().flatten());
+                let high = high.map_or(String::new(), |high| format!(" of {}", units::bytes(high, units)));
+                StallText {
+                    waiting: String::new(),
+                    waiter: format!("{name} waits {share}"),
+                    reason: format!(": {} is at its soft limit{high}", cgroup.unwrap_or_default()),
+                    note: " (memory.high)",
+                }
+            }
+        }
+    }
+}
+
+impl StallText {
+    /// Returns all of it on one line.
+    pub fn line(&self) -> String {
+        [&*self.waiting, &*self.waiter, &*self.reason, self.note].concat()
+    }
 }
 
 /// The counters of one moment: time, time that some and all tasks have waited, major faults.
@@ -222,7 +286,7 @@ impl History {
         };
         stalls.retain(|stall| !is_explained(stall));
         order::sort_by(&mut stalls, |a, b| b.share.total_cmp(&a.share));
-        // Those of several cgroups that follow each other are one.
+        // Stalls of several cgroups that follow each other are one.
         if let Some(stall) = stalls.first().filter(|_| self.stall_watch.stalls.is_empty()) {
             let begun = &mut self.stall_watch.begun;
             if begun.len() == MAX_BEGUN {

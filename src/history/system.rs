@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::row::Tick;
 use crate::history::time_series::TimeSeries;
 use crate::history::view::SeriesView;
@@ -115,7 +117,7 @@ const MIN_LENGTH: f64 = 1.0;
 pub(super) const MAX_KEPT: usize = 500;
 
 /// The suspends of the machine, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Suspends {
     /// The highest difference of uptime and monotonic clock so far, in seconds. A late read makes it too low, never too
     /// high.
@@ -181,18 +183,5 @@ impl Suspends {
     /// [`Self::elapsed`].
     pub fn moment(&self, to: Duration, elapsed: Duration) -> Duration {
         to.saturating_sub(self.awake(to, elapsed))
-    }
-
-    /// Returns the fields to save.
-    pub(super) fn kept(&self) -> Option<(f64, impl ExactSizeIterator<Item = (Duration, Duration)>)> {
-        Some((self.offset?, self.found.iter().copied()))
-    }
-
-    /// Creates it from saved fields.
-    pub(super) fn of(offset: f64, found: Vec<(Duration, Duration)>) -> Self {
-        Self {
-            offset: Some(offset),
-            found: found.into(),
-        }
     }
 }

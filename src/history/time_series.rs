@@ -4,27 +4,30 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::trend::Point;
 
 /// A bucket, or a run of buckets with one value. Values are in KiB, as in the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+struct Run {
     /// The number of its first bucket since the clock's zero.
-    pub(super) first: u32,
+    first: u32,
     /// The number of buckets; more than 1 only if the value is constant.
-    pub(super) len: u32,
-    pub(super) min: u32,
-    pub(super) last: u32,
-    pub(super) max: u32,
+    len: u32,
+    min: u32,
+    last: u32,
+    max: u32,
 }
 
 impl Run {
-    pub(super) const fn newest(&self) -> u32 {
+    const fn newest(&self) -> u32 {
         self.first + self.len - 1
     }
 
     /// Returns the second at which it ends. Buckets are `step` seconds long.
-    pub(super) fn end(&self, step: u32) -> u64 {
+    fn end(&self, step: u32) -> u64 {
         (u64::from(self.first) + u64::from(self.len)) * u64::from(step)
     }
 
@@ -39,7 +42,7 @@ impl Run {
     }
 
     /// Buckets are `step` seconds long.
-    pub(super) fn point(&self, step: u32) -> Point {
+    fn point(&self, step: u32) -> Point {
         let bytes = |kib: u32| u64::from(kib) * 1024;
         Point {
             from: Duration::from_secs(u64::from(self.first) * u64::from(step)),
@@ -55,14 +58,14 @@ impl Run {
 
 /// The newest value, and the seconds of the clock from and to which it stayed. It is in no bucket yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CurrentValue {
-    pub(super) kib: u32,
-    pub(super) from: u32,
-    pub(super) to: u32,
+struct CurrentValue {
+    kib: u32,
+    from: u32,
+    to: u32,
 }
 
 /// Appends a value to the newest run, if any; returns up to three runs that replace it.
-pub(super) fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Option<Run>; 3] {
+fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Option<Run>; 3] {
     let kib = value.kib;
     let (from, to) = (value.from / step, value.to / step);
     let Some(mut run) = newest else {
@@ -94,7 +97,7 @@ pub(super) fn append(newest: Option<Run>, value: CurrentValue, step: u32) -> [Op
 }
 
 /// Appends a run of a later series, which begins in the newest bucket or later.
-pub(super) fn join(ring: &mut VecDeque<Run>, later: Run) {
+fn join(ring: &mut VecDeque<Run>, later: Run) {
     let Some(newest) = ring.back().copied().filter(|newest| newest.newest() >= later.first) else {
         ring.push_back(later);
         return;
@@ -218,19 +221,19 @@ impl Retention {
 #[derive(Clone, Debug, Default)]
 pub struct TimeSeries {
     /// The newest value. A cell, as time passes in a series that is not pushed to.
-    pub(super) current: Cell<Option<CurrentValue>>,
+    current: Cell<Option<CurrentValue>>,
     /// The second of the first value.
-    pub(super) first: u32,
+    first: u32,
     /// The value has been unknown since.
-    pub(super) has_gap: bool,
+    has_gap: bool,
     /// Allocated with the first change.
-    pub(super) past: Option<Box<Past>>,
+    past: Option<Box<Past>>,
 }
 
 /// The buckets of each resolution, without the newest value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Past {
-    pub(super) rings: [VecDeque<Run>; RESOLUTIONS.len()],
+struct Past {
+    rings: [VecDeque<Run>; RESOLUTIONS.len()],
     retention: Retention,
     /// In bytes.
     bytes: u32,
@@ -337,6 +340,17 @@ impl TimeSeries {
         self.current
             .get()
             .map(|current| (Duration::from_secs(current.to.into()), u64::from(current.kib) * 1024))
+    }
+
+    /// Returns true if it has no later value than that.
+    pub(super) fn ends_by(&self, at: Duration) -> bool {
+        self.newest().is_none_or(|(time, _)| time <= at)
+    }
+
+    /// Returns about the least number of bytes that it needs when it is saved.
+    pub(super) fn least_saved_bytes(&self) -> usize {
+        let rings = self.past.as_ref().map(|past| past.rings.iter().map(VecDeque::len));
+        rings.map_or(4, |lengths| lengths.sum::<usize>() * "0,1,0,0,0,".len())
     }
 
     /// Returns the time of the first value that is still stored.
@@ -492,8 +506,88 @@ impl Past {
         self.count();
     }
 
-    pub(super) fn count(&mut self) {
+    fn count(&mut self) {
         let runs: usize = self.rings.iter().map(VecDeque::capacity).sum();
         self.bytes = (size_of::<Self>() + runs * size_of::<Run>()) as u32;
     }
+}
+
+/// The newest value in KiB, and the seconds from and to which it stayed; the second of the first value; and five numbers for
+/// each run of each resolution. `None` if no value is known.
+type Saved = Option<(u32, u32, u32, u32, Option<[Vec<i64>; RESOLUTIONS.len()]>)>;
+
+impl Serialize for TimeSeries {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let rings = || self.past.as_ref().map(|past| past.rings.each_ref().map(to_numbers));
+        let saved: Saved = (self.current.get()).map(|value| (value.kib, value.from, value.to, self.first, rings()));
+        saved.serialize(to)
+    }
+}
+
+/// Adds a gap after the last value.
+impl<'de> Deserialize<'de> for TimeSeries {
+    fn deserialize<D: Deserializer<'de>>(saved: D) -> Result<Self, D::Error> {
+        let mut series = Self {
+            has_gap: true,
+            ..Self::default()
+        };
+        let Some((kib, from, to, first, saved)) = Saved::deserialize(saved)? else {
+            return Ok(series);
+        };
+        let wrong = || D::Error::custom("the times of a series are wrong");
+        if first > from || from > to {
+            return Err(wrong());
+        }
+        series.first = first;
+        series.current.set(Some(CurrentValue { kib, from, to }));
+        if let Some(saved) = saved {
+            let mut past = Box::<Past>::default();
+            for ((ring, numbers), resolution) in past.rings.iter_mut().zip(&saved).zip(RESOLUTIONS) {
+                *ring = from_numbers(numbers, resolution, from).ok_or_else(wrong)?;
+            }
+            past.count();
+            series.past = Some(past);
+        }
+        Ok(series)
+    }
+}
+
+/// Returns each run as its difference from the one before it.
+fn to_numbers(ring: &VecDeque<Run>) -> Vec<i64> {
+    let mut numbers = Vec::with_capacity(ring.len() * 5);
+    let (mut next, mut before) = (0, 0);
+    for run in ring {
+        let min = i64::from(run.min) - i64::from(before);
+        let [skipped, len, last, max] =
+            [run.first - next, run.len, run.last - run.min, run.max - run.last].map(i64::from);
+        numbers.extend([skipped, len, min, last, max]);
+        (next, before) = (run.first + run.len, run.last);
+    }
+    numbers
+}
+
+/// Returns the runs of one resolution; `None` if they are not in order, too many, or begin after the second `until`.
+fn from_numbers(numbers: &[i64], resolution: Resolution, until: u32) -> Option<VecDeque<Run>> {
+    let (runs, []) = numbers.as_chunks::<5>() else {
+        return None;
+    };
+    let mut ring = VecDeque::with_capacity(runs.len());
+    let (mut next, mut before) = (0_u32, 0_u32);
+    for numbers in runs {
+        let [skipped, len, last, max] = [numbers[0], numbers[1], numbers[3], numbers[4]].map(|n| u32::try_from(n).ok());
+        let run_first = next.checked_add(skipped?)?;
+        let min = i64::from(before).checked_add(numbers[2])?.try_into().ok()?;
+        let run = Run {
+            first: run_first,
+            len: len.filter(|len| *len > 0)?,
+            min,
+            last: u32::checked_add(min, last?)?,
+            max: u32::checked_add(min, last?)?.checked_add(max?)?,
+        };
+        next = run.first.checked_add(run.len)?;
+        before = run.last;
+        ring.push_back(run);
+    }
+    let is_past = ring.back().is_none_or(|run| run.newest() <= until / resolution.step);
+    (is_past && runs.len() <= resolution.buckets as usize + 1).then_some(ring)
 }

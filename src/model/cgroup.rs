@@ -35,10 +35,10 @@ macro_rules! cgroup_figures {
             /// Processes in it or below it that were killed because a limit was reached, or the machine's memory was full. In
             /// v1 without descendants. Read with `reclaimable`. `oom_kill` of `memory.events`.
             oom_kills: Count,
-            /// Times its tasks were slowed down and made to reclaim, because its soft limit or that of one below it was exceeded.
+            /// Times its tasks were slowed down and made to reclaim, because its soft limit, or one below it, was exceeded.
             /// Read with `reclaimable`; none in v1. `high` of `memory.events`.
             throttled: Count,
-            /// Times its memory, or that of one below it, was about to exceed its limit. In v1 without descendants. Read with
+            /// Times its memory, or the memory of one below it, was about to exceed its limit. In v1 without descendants. Read with
             /// `reclaimable`. `max` of `memory.events`; `memory.failcnt` in v1.
             limit_hits: Count,
             /// Time for which at least one of its tasks waited for memory. Read with `reclaimable`; none in v1.

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::reading::Reading;
 use crate::text::named;
 
 /// A kill for lack of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OomKill {
     /// When zmtop detected it by the wall clock, at most some ticks later. Of a kill before zmtop started, when it was.
     pub time: SystemTime,
@@ -21,7 +23,7 @@ pub struct OomKill {
 }
 
 /// A daemon killed the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DaemonKill {
     /// The name of the daemon; foreign text in a recording.
     pub name: Box<str>,
@@ -79,7 +81,7 @@ impl OomKill {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OomVictim {
     /// The pid in the initial pid namespace.
     pub pid: u32,
@@ -112,7 +114,7 @@ impl OomVictim {
 }
 
 /// The parts of an RSS in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RssParts {
     pub anon: u64,
     pub file: u64,
@@ -120,7 +122,7 @@ pub struct RssParts {
 }
 
 /// A cgroup's limit that was reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OomLimit {
     /// The path of the cgroup, raw.
     pub cgroup: Box<[u8]>,
@@ -131,6 +133,7 @@ pub struct OomLimit {
 
 named! {
     /// The memory that the allocation which led to a kill could use: `enum oom_constraint` of `include/linux/oom.h`.
+    #[derive(Deserialize, Serialize)]
     pub enum Constraint {
         /// All of the machine's.
         None = "none",

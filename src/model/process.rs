@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::container::Container;
 use crate::model::held::{Held, SharedHeld};
 use crate::model::memory::Memory;
@@ -11,7 +13,7 @@ use crate::model::reading::{Missing, Reading};
 use crate::text::named;
 
 /// The identity of a process: a reused pid has another start time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Identity {
     /// The id of the process, which is the id of its first thread.
     pub pid: u32,

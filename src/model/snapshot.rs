@@ -13,6 +13,7 @@ use crate::model::mapping::MappedObject;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
+use crate::text;
 
 /// The cost of zmtop itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +125,20 @@ impl Snapshot {
             let container = row.facts.container.as_deref()?;
             container.name_of_cgroup(row.facts.cgroup.as_deref().ok()?, path)
         })
+    }
+
+    /// Returns the name of the container or pod whose cgroup that is, or else its path, in at most `width` columns. Safe to print.
+    pub fn name_of_cgroup(&self, path: &[u8], width: usize) -> String {
+        match self.container_of_cgroup(path) {
+            Some(name) => text::cut(&name, width),
+            None => text::truncate_start(&text::safe(path), width),
+        }
+    }
+
+    /// Returns the pid and the name of a process. Safe to print.
+    pub fn name_of_process(&self, id: Identity) -> String {
+        let name = self.row(id).map(|row| text::safe(&row.facts.comm));
+        format!("{} {}", id.pid, name.unwrap_or_default()).trim_end().to_owned()
     }
 
     /// Returns the figures of a fleet's row by its index.

@@ -98,7 +98,7 @@ described_object! {
         "slope_bytes_per_s": pace().null("not known yet, or its number of processes grows") => {
             Some(suspect.judgement.slope).filter(|_| !suspect.is_population())
         },
-        /// How many processes it gains.
+        /// The number of processes that it gains.
         "slope_processes_per_s": pace().null("no growing number of processes") => {
             Some(suspect.judgement.slope).filter(|_| suspect.is_population())
         },
@@ -106,7 +106,7 @@ described_object! {
         "confidence": share().null("not known yet") => suspect.judgement.confidence,
         /// When its growth began.
         "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
-        /// How long since then nobody watched, as zmtop did not run.
+        /// The part of that time in which zmtop did not run.
         "unwatched_s": seconds() => suspect.judgement.unwatched.map_or(0.0, |gaps| gaps.total.as_secs_f64()),
         /// The time until a limit is reached at this pace.
         "eta_s": seconds().null("no limit is in the way") => suspect.eta,
@@ -160,6 +160,8 @@ const SCHEMA: &str = "zmtop-leaks/1";
 
 /// Columns of a mapping's name that are written.
 const MAX_MAPPING: usize = 60;
+/// Columns of the name of a process or a cgroup.
+const NAME_WIDTH: usize = 120;
 
 impl<'a> LeaksReport<'a> {
     /// Returns the mapping of a suspect that grew most, if mappings were read.
@@ -186,83 +188,22 @@ impl<'a> LeaksReport<'a> {
         }
     }
 
-    /// Writes a line for each kill.
-    fn write_kills(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a line for each kill, for each place whose tasks wait for memory, and for each limit that is reached soon.
+    fn write_events(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (snapshot, units) = (self.snapshot, self.style.units);
         for kill in &self.kills {
-            let told = kill.text(120, self.style.units);
-            let ago = self.suspends.elapsed(kill.at, self.snapshot.monotonic);
-            writeln!(
-                out,
-                "KILLED: {} by {}, {} ago: {}",
-                told.victim,
-                told.by,
-                units::span(ago),
-                told.why()
-            )?;
+            let told = kill.text(NAME_WIDTH, units);
+            let ago = units::span(self.suspends.elapsed(kill.at, snapshot.monotonic));
+            writeln!(out, "KILLED: {}, {ago} ago: {}", told.who(), told.why())?;
         }
-        Ok(())
-    }
-
-    /// Writes a line for each limit that is reached soon.
-    fn write_dangers(&self, out: &mut dyn Write) -> io::Result<()> {
-        for danger in self.dangers {
-            let forecast = &danger.forecast;
-            let what = match &danger.limit {
-                Limit::Machine => "memory".into(),
-                Limit::Cgroup(path) => self.cgroup(path),
-                Limit::CgroupHigh(path) => format!("{} up to memory.high", self.cgroup(path)),
-                Limit::AddressSpace(id) => format!("the address space of {} (RLIMIT_AS)", id.pid),
-            };
-            let taker = match &danger.taker {
-                None => "by no single process".into(),
-                Some((key, pace)) => {
-                    let name = text::safe_prefix(&self.name_of(key), 120).into_owned();
-                    let pid = key.process().map_or(String::new(), |id| format!("{} ", id.pid));
-                    let place = danger.place.as_ref();
-                    let place = place.map_or(String::new(), |place| format!(", {}", text::safe_prefix(place, 120)));
-                    format!("{pid}{name}{place} +{}", units::pace(*pace))
-                }
-            };
-            writeln!(
-                out,
-                "DANGER: {what} is full in {} at this pace ({} left, falling by {}): {taker}",
-                units::span(forecast.time()),
-                units::bytes(forecast.left, self.style.units),
-                units::pace(forecast.pace),
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Writes a line for the machine and for each cgroup whose tasks wait for memory.
-    fn write_stalls(&self, out: &mut dyn Write) -> io::Result<()> {
         for stall in self.stalls {
-            let place = stall.cgroup.as_ref();
-            let place = place.map_or_else(|| "the machine".into(), |path| self.cgroup(path));
-            let waiter = stall.waiter.map_or_else(String::new, |(id, bytes)| {
-                let name = text::safe_prefix(&self.name_of(&RowKey::Process(id)), 120).into_owned();
-                let bytes = units::bytes(bytes as u64, self.style.units);
-                format!(": {} {name}, which reads back {bytes}/s", id.pid)
-            });
-            let reason = match stall.kind {
-                StallKind::Thrash => "",
-                StallKind::Throttled => " at memory.high",
-            };
-            let share = stall.share * 100.0;
-            writeln!(
-                out,
-                "STALLED: {place} waits for memory {share:.0}% of the time{reason}{waiter}"
-            )?;
+            let text = stall.text(snapshot, |id| snapshot.name_of_process(id), NAME_WIDTH, units);
+            writeln!(out, "STALLED: {}", text.line())?;
+        }
+        for danger in self.dangers {
+            writeln!(out, "DANGER: {}", danger.text(snapshot, units))?;
         }
         Ok(())
-    }
-
-    /// Returns the name of the container or pod whose cgroup that is, or else its path.
-    fn cgroup(&self, path: &[u8]) -> String {
-        match self.snapshot.container_of_cgroup(path) {
-            Some(name) => format!("container {}", text::safe_prefix(&name, 120)),
-            None => format!("cgroup {}", text::safe(path)),
-        }
     }
 
     /// Returns the raw name of a process or a program.
@@ -501,9 +442,7 @@ pub fn schema() -> Schema {
 impl Report for LeaksReport<'_> {
     /// Writes a table, or one line that nothing grows.
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.write_kills(out)?;
-        self.write_stalls(out)?;
-        self.write_dangers(out)?;
+        self.write_events(out)?;
         if self.suspects.is_empty() && self.stopped.is_empty() {
             let coverage = Coverage::of(self.snapshot);
             let hidden = match coverage.hidden {

@@ -60,7 +60,7 @@ pub fn columns_of_one_snapshot() -> impl Iterator<Item = ColumnId> {
 }
 
 /// Returns the columns of rows that are data, unless some are asked for: all that a single snapshot has without reading more.
-/// Those that name a row come first.
+/// Columns that name a row come first.
 pub fn columns_of_data() -> Vec<ColumnId> {
     let costs_more = |id: &ColumnId| id.get().needs.within(Needs::ON_DEMAND) != Needs::NOTHING;
     with_names(columns_of_one_snapshot().filter(|id| !costs_more(id)).collect())

@@ -45,7 +45,7 @@ const SCHEMA: &str = "zmtop-why/1";
 const WIDTH: usize = 80;
 const NAME: usize = 40;
 const COMMAND: usize = 41;
-/// The time before the moment that is told of the machine.
+/// The time before the moment for which the machine is described.
 const HOUR: Duration = Duration::from_secs(3600);
 /// Maximum number of other events, and of further victims, in the text.
 const OTHERS: usize = 4;
@@ -93,7 +93,7 @@ impl WhyReport<'_> {
             container.name_of_cgroup(facts.cgroup.as_deref().ok()?, path)
         });
         match name {
-            Some(name) => format!("container {}", cut(&name, NAME)),
+            Some(name) => format!("container {}", text::cut(&name, NAME)),
             None => text::truncate_start(&text::safe(path), NAME),
         }
     }
@@ -212,7 +212,7 @@ impl WhyReport<'_> {
             told.push(format!("Also killed: {}{more}.", names.join(", ")));
         }
         if e.is_before_recording() {
-            told.push("That was before the recording began. Only the kernel's log tells of it.".into());
+            told.push("That was before the recording began. It is known only from the kernel's log.".into());
         }
         told
     }
@@ -242,7 +242,7 @@ impl WhyReport<'_> {
         }];
         if let Some((id, name, bytes)) = &waiting.waiter {
             let rate = self.bytes(*bytes as u64);
-            let name = cut(name, NAME);
+            let name = text::cut(name, NAME);
             told.push(if *bytes > 0.0 {
                 format!(
                     "{name} (pid {}) waited most: it read {rate}/s of its memory back in.",
@@ -262,7 +262,7 @@ impl WhyReport<'_> {
     fn victim(&self, kill: &Kill) -> String {
         match (&kill.known, &kill.event.victim) {
             (Some(known), _) => process(&known.facts, known.id.pid),
-            (None, Ok(victim)) => format!("{} (pid {})", cut(&victim.comm, NAME), victim.pid),
+            (None, Ok(victim)) => format!("{} (pid {})", text::cut(&victim.comm, NAME), victim.pid),
             (None, Err(_)) => kill.text(NAME, self.style.units).victim,
         }
     }
@@ -484,17 +484,16 @@ impl WhyReport<'_> {
     fn brief(&self) -> Vec<String> {
         let exits = self.explanation.brief.iter();
         let told = exits.map(|exit| {
-            let parent = exit
-                .parent
-                .as_ref()
-                .map_or_else(String::new, |parent| format!(", a child of {}", cut(parent, NAME)));
+            let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
+                format!(", a child of {}", text::cut(parent, NAME))
+            });
             let end = match exit.signal {
                 Some(signal) => format!("a signal ({signal}) ended it"),
                 None => "it ended".into(),
             };
             format!(
                 "{} (pid {}{parent}) rose to {}; {end} at {}, after {}.",
-                cut(&exit.comm, NAME),
+                text::cut(&exit.comm, NAME),
                 exit.pid,
                 self.bytes(exit.peak),
                 self.time(exit.time),
@@ -525,8 +524,7 @@ impl WhyReport<'_> {
                 .grown
                 .map_or_else(|| "-".into(), |grown| units::delta(grown, self.style.units));
             let row = [holder.id.pid.to_string(), self.bytes(holder.bytes), grown];
-            let command = text::safe_prefix(&holder.facts.short_command(), 4 * COMMAND).into_owned();
-            let command = text::truncate(&text::without_directories(&command, COMMAND), COMMAND);
+            let command = text::cut_command(&holder.facts.short_command(), COMMAND);
             let killed = if holder.is_victim { "  (killed)" } else { "" };
             writeln!(out, "{}  {command}{killed}", cells(&row, &HOLDER))?;
         }
@@ -591,7 +589,7 @@ impl WhyReport<'_> {
     /// Returns the name and the time of an event that was seen so many times: `kill of seller at 15:28:33`.
     fn other(&self, event: &Event, times: usize) -> String {
         let name = match event.kind {
-            EventKind::Kill if !event.who.is_empty() => format!("kill of {}", cut(&event.who, 16)),
+            EventKind::Kill if !event.who.is_empty() => format!("kill of {}", text::cut(&event.who, 16)),
             EventKind::Stall | EventKind::Danger if !event.who.is_empty() => {
                 format!(
                     "{} in {}",
@@ -613,7 +611,7 @@ impl WhyReport<'_> {
         if e.others.is_empty() {
             return Ok(());
         }
-        // The newest first. A service that is killed again and again is told once.
+        // The newest first. A service that is killed again and again is listed once.
         let mut kinds: Vec<(&Event, usize)> = Vec::new();
         for event in e.others.iter().rev() {
             let same = |(known, _): &&mut (&Event, usize)| (known.kind, &known.who) == (event.kind, &event.who);
@@ -657,9 +655,7 @@ fn cells(texts: &[String], widths: &[usize]) -> String {
 
 /// Returns the command line and the pid of a process.
 fn process(facts: &Facts, pid: u32) -> String {
-    let command = text::safe_prefix(&facts.short_command(), 4 * NAME).into_owned();
-    let command = text::truncate(&text::without_directories(&command, NAME), NAME);
-    format!("{command} (pid {pid})")
+    format!("{} (pid {pid})", text::cut_command(&facts.short_command(), NAME))
 }
 
 /// Returns the name of what grew: `seller --all (pid 181)`, `worker (12 processes)`.
@@ -669,11 +665,11 @@ fn name_of(grower: &Grower) -> String {
         (RowKey::Group(_), _) => {
             format!(
                 "{} ({})",
-                cut(&grower.name, NAME),
+                text::cut(&grower.name, NAME),
                 counted(grower.count as u64, "process")
             )
         }
-        _ => cut(&grower.name, NAME),
+        _ => text::cut(&grower.name, NAME),
     }
 }
 
@@ -681,11 +677,6 @@ fn write_wrapped(out: &mut dyn Write, words: &str) -> io::Result<()> {
     text::wrap(words, WIDTH)
         .iter()
         .try_for_each(|line| writeln!(out, "{line}"))
-}
-
-/// Returns a name, safe to print, in at most `width` columns.
-fn cut(name: &[u8], width: usize) -> String {
-    text::truncate(&text::safe_prefix(name, 4 * width), width)
 }
 
 /// Returns a text that begins with a capital letter.
@@ -749,7 +740,7 @@ described_object! {
         "verdict": text() => grower.verdict.id(),
         /// The time from its end to the moment.
         "ended_s": seconds().null("it lived") => grower.ended.map(|ended| ended.as_secs_f64()),
-        /// What it was in: a container, a unit or a cgroup.
+        /// The container, unit or cgroup that it was in.
         "place_by": text().null("in none, or not a process") => grower.place.as_ref().map(|place| place.by.id()),
         /// The name of that.
         "place": foreign().null("in none, or not a process") => grower.place.as_ref().map(|place| Node::bytes(&place.name)),
@@ -855,7 +846,7 @@ described_object! {
     }
 
     fn event_of, event_fields<'s>(event: &'s Event) -> Object<'s> {
-        /// What it was. Chosen: the chosen time, at which nothing happened.
+        /// The kind of the event. Chosen: the chosen time, at which nothing happened.
         "kind": one_of(EventKind::ALL.map(EventKind::id)) => event.kind.id(),
         /// When it was; when it was worst, if it lasted.
         "time": time() => time_text(event.time),
@@ -884,7 +875,7 @@ described_object! {
         "victims": list(object(victim_fields())) => {
             report.explanation.victims.iter().map(victim_of).collect::<Vec<_>>()
         },
-        /// What grew most before the moment, most first.
+        /// The processes, programs and parts that grew most before the moment, most first.
         "growers": list(object(grower_fields())) => {
             report.explanation.growers.iter().map(grower_of).collect::<Vec<_>>()
         },
@@ -954,7 +945,7 @@ pub fn schema() -> Schema {
 impl Report for WhyReport<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let e = self.explanation;
-        let host = cut(&e.host, NAME);
+        let host = text::cut(&e.host, NAME);
         let time = self.format(e.event.time, "%F %T");
         let time = if e.event.kind == EventKind::Nothing {
             self.format(e.recorded[0], "%F %T")

@@ -18,7 +18,7 @@ use crate::model::{Missing, Reading};
 
 const FORMAT: &[u8] = b"events/signal/signal_generate/format";
 const MAX_FORMAT: usize = 8 << 10;
-/// `SI_KERNEL` of `include/uapi/asm-generic/siginfo.h`: the kernel sends the signal, such as that of an OOM kill, which it does
+/// `SI_KERNEL` of `include/uapi/asm-generic/siginfo.h`: the kernel sends the signal, as for an OOM kill, which it does
 /// as any thread that needs memory.
 const SI_KERNEL: i32 = 0x80;
 

@@ -22,7 +22,7 @@ use crate::model::{Missing, Reading};
 /// The end of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskEnd {
-    /// The id of the thread. That of the first thread is the pid.
+    /// The id of the thread. The id of the first thread is the pid.
     pub tid: u32,
     /// The process. `None` before Linux 5.19 unless `is_last`.
     pub pid: Option<u32>,
@@ -311,6 +311,6 @@ impl AsFd for EndSocket {
 /// the processes of its host.
 fn has_own_network(roots: &Roots) -> bool {
     let namespace = |pid: &str| std::fs::read_link(roots.proc.join(pid).join("ns/net")).ok();
-    // Only root may read that of the first process.
+    // Only root may read the first process's.
     namespace("1").is_some_and(|first| namespace("self").is_some_and(|own| own != first))
 }

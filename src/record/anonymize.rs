@@ -460,7 +460,7 @@ impl Anonymizer {
         }
     }
 
-    /// Replaces a short name. If the kernel cut it, the replacement is cut from that of the whole name.
+    /// Replaces a short name. If the kernel cut it, the replacement is cut from the whole name's.
     fn comm(&mut self, comm: &[u8], whole: Option<&[u8]>) -> Box<[u8]> {
         if let Some(known) = self.cut.get(comm) {
             return known.clone();
@@ -647,7 +647,7 @@ fn is_id(word: &[u8]) -> bool {
         && !word.iter().all(u8::is_ascii_digit)
 }
 
-/// Returns the whole name of which the short name is the cut start: that of the program's file or of its first argument.
+/// Returns the whole name of which the short name is the cut start: the name of the program's file or of its first argument.
 fn whole_name(facts: &Facts) -> Option<&[u8]> {
     let first = facts
         .cmdline

@@ -36,6 +36,9 @@
 //! The **list of incidents** is a skippable frame: `5a 2a 4d 18`, the length of the rest, `zmtopinc`, a JSON array of the incidents
 //! of all lines, and the CRC-32 of the array. An index of a recording needs only headers and these lists.
 //!
+//! A **kept history** ([`kept`](crate::history::kept)) is a file of one group of its own kind: its header has the name
+//! `zmtophis` and is complete, apart from the length of the body all numbers are 0, and the lines are not snapshots.
+//!
 //! As zstd skips the frames that it does not know, `zstd -dc FILE` exports the lines. A stream has the same format, but its
 //! headers are never overwritten.
 //!
@@ -58,6 +61,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
 use super::changes::ChangeWriter;
@@ -68,17 +72,22 @@ use crate::model::Snapshot;
 pub const HEADER: usize = 104;
 /// The start of each header: the magic number, the length and the name.
 pub const START: [u8; 16] = *b"\x5a\x2a\x4d\x18\x60\0\0\0zmtopgrp";
+/// The names in the headers of groups.
+const SNAPSHOTS: [u8; 8] = *b"zmtopgrp";
+const HISTORY: [u8; 8] = *b"zmtophis";
 const INCIDENTS: [u8; 8] = *b"zmtopinc";
 const VERSION: u16 = 1;
 const COMPLETE: u16 = 1;
 /// The longest list of incidents that is read, in bytes.
 pub const MAX_INCIDENTS: usize = 1 << 20;
 /// Maximum number of snapshots of a group. More would save little, and a jump reads half a group on average.
-const MAX_SNAPSHOTS: u32 = 120;
+pub const MAX_SNAPSHOTS: u32 = 120;
 /// Maximum length of the lines of a group in bytes, at which it ends.
 const MAX_LINES: usize = 32 << 20;
 /// See [the table](self#encoding).
 const LEVEL: i32 = 6;
+/// A history is compressed while the monitor starts or ends.
+const HISTORY_LEVEL: i32 = 1;
 /// The window of the compressor, as a power of 2: the memory that writer and readers need.
 const WINDOW_LOG: u32 = 20;
 
@@ -105,17 +114,22 @@ pub struct Header {
 }
 
 /// A group that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHeader {
     /// These bytes are no header, or a damaged one.
+    #[error("is damaged")]
     Damaged,
-    /// A later version of zmtop wrote it.
+    #[error("is of a later version of zmtop")]
     Newer(u16),
 }
 
 impl Header {
     fn open(snapshot: &Snapshot) -> Self {
         let boot = snapshot.boot_id.as_ref().map_or(0, |id| crc32fast::hash(id.as_bytes()));
+        Self::empty(boot)
+    }
+
+    const fn empty(boot: u32) -> Self {
         Self {
             is_complete: false,
             snapshots: 0,
@@ -153,8 +167,13 @@ impl Header {
     }
 
     pub fn to_bytes(self) -> [u8; HEADER] {
+        self.named(SNAPSHOTS)
+    }
+
+    fn named(self, name: [u8; 8]) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
-        bytes[..16].copy_from_slice(&START);
+        bytes[..8].copy_from_slice(&START[..8]);
+        bytes[8..16].copy_from_slice(&name);
         let mut put = |at: usize, number: &[u8]| bytes[at..at + number.len()].copy_from_slice(number);
         put(16, &VERSION.to_le_bytes());
         put(18, &(if self.is_complete { COMPLETE } else { 0 }).to_le_bytes());
@@ -179,10 +198,14 @@ impl Header {
     /// # Errors
     /// They are damaged, or of a later version.
     pub fn parse(bytes: &[u8]) -> Result<Self, NoHeader> {
+        Self::parse_named(bytes, SNAPSHOTS)
+    }
+
+    fn parse_named(bytes: &[u8], name: [u8; 8]) -> Result<Self, NoHeader> {
         let bytes: &[u8; HEADER] = bytes.first_chunk().ok_or(NoHeader::Damaged)?;
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(number(at)) | u64::from(number(at + 4)) << 32;
-        if bytes[..16] != START || crc32fast::hash(&bytes[8..100]) != number(100) {
+        if bytes[..8] != START[..8] || bytes[8..16] != name || crc32fast::hash(&bytes[8..100]) != number(100) {
             return Err(NoHeader::Damaged);
         }
         let version = number(16) as u16;
@@ -224,6 +247,37 @@ fn incidents_frame(list: &[u8]) -> Vec<u8> {
     let length = (INCIDENTS.len() + list.len() + 4) as u32;
     let sum = crc32fast::hash(list);
     [&START[..4], &length.to_le_bytes(), &INCIDENTS, list, &sum.to_le_bytes()].concat()
+}
+
+/// Compresses the lines of a history to the bytes of a file.
+///
+/// # Errors
+/// The compressor failed: memory is short.
+pub fn pack_history(lines: &[u8]) -> io::Result<Vec<u8>> {
+    let mut body = Compressor::new(HISTORY_LEVEL)?;
+    body.include_checksum(true)?;
+    let body = body.compress(lines)?;
+    let header = Header {
+        is_complete: true,
+        body: body.len() as u64,
+        ..Header::empty(0)
+    };
+    Ok([&header.named(HISTORY), &*body].concat())
+}
+
+/// Returns true if these bytes are a history, damaged or not.
+pub fn is_history(bytes: &[u8]) -> bool {
+    bytes.get(..8) == Some(&START[..8]) && bytes.get(8..16) == Some(&HISTORY)
+}
+
+/// Returns the lines that [`pack_history`] compressed, which are at most `max` bytes.
+///
+/// # Errors
+/// The bytes are damaged, or of a later version.
+pub fn unpack_history(bytes: &[u8], max: usize) -> Result<Vec<u8>, NoHeader> {
+    let header = Header::parse_named(bytes, HISTORY)?;
+    let body = bytes.get(HEADER..).filter(|body| body.len() as u64 == header.body);
+    zstd::bulk::decompress(body.ok_or(NoHeader::Damaged)?, max).map_err(|_| NoHeader::Damaged)
 }
 
 /// Writes snapshots as groups. Each method returns the bytes to append.

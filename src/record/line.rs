@@ -31,7 +31,7 @@ pub struct Incident {
     #[serde(rename = "time_ns")]
     nanos: i64,
     pub kind: IncidentKind,
-    /// One line, safe to print.
+    /// A line of text, safe to print.
     pub text: String,
 }
 

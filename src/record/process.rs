@@ -39,7 +39,7 @@ macro_rules! define_process {
                 pub(super) starttime: u64 = id(),
                 /// The pid of its parent.
                 ppid: Option<u32> = id(),
-                /// Its session. That of a process differs from its parent's if it leads one, or if its first parent ended.
+                /// Its session. It differs from its parent's if it leads one, or if its first parent ended.
                 session: Option<u32> = id(),
                 /// Its effective user.
                 uid: Option<u32> = id().unread(),

@@ -1,14 +1,19 @@
 //! The black box: the recording that the monitor and the exporter keep in the state folder.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+use rustix::process::geteuid;
 
 use crate::alert::AlertEvent;
 use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
 use crate::engine::{Incidents, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{Folder, Options, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, Options, Place, Recorder};
+use crate::source::SUFFIX;
 use crate::text;
 
 /// Passes the snapshots of an engine to a recorder, with their incidents.
@@ -16,8 +21,7 @@ pub(super) struct RecordFeed {
     recorder: Arc<Recorder>,
     incidents: Incidents,
     state: Arc<OnceLock<SharedState>>,
-    /// The fault that was reported last.
-    fault: Option<String>,
+    faults: FaultNews,
 }
 
 impl RecordFeed {
@@ -26,7 +30,7 @@ impl RecordFeed {
             recorder,
             incidents: Incidents::default(),
             state: Arc::default(),
-            fault: None,
+            faults: FaultNews::default(),
         }
     }
 
@@ -42,21 +46,38 @@ impl RecordFeed {
         let incidents = state.map_or_else(Vec::new, |state| self.incidents.of(&state.lock(), alerts));
         self.recorder.record(snapshot, incidents);
     }
-}
 
-impl RecordFeed {
     /// Returns a message if recording has begun to fail, or to work again, since the last call.
     pub(super) fn news(&mut self) -> Option<String> {
-        let status = self.recorder.status();
-        if status.fault == self.fault {
-            return None;
-        }
-        self.fault = status.fault;
-        Some(match &self.fault {
-            Some(fault) => format!("black box: not recorded: {fault}"),
-            None => format!("black box: recording again; {} snapshots were lost", status.lost),
-        })
+        let news = self.faults.of(&self.recorder.status())?;
+        Some(format!("black box: {news}"))
     }
+}
+
+/// The folder of `zmtop-record.service`.
+const SERVICE: &str = "/var/lib/zmtop";
+
+/// Returns the folder of the black box to read: the own one, or for root the one of `zmtop-record.service` if the own one has no
+/// recording.
+///
+/// # Errors
+/// There is none.
+pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
+    let has_recording = |path: &Path| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()))
+    };
+    let own = state::blackbox_path(env)?;
+    let service = geteuid().is_root().then(|| PathBuf::from(SERVICE));
+    let found = [Some(own.clone()), service]
+        .into_iter()
+        .flatten()
+        .find(|path| has_recording(path));
+    found.ok_or_else(|| {
+        let shown = text::safe(own.as_os_str().as_encoded_bytes());
+        format!("there is no black box yet, at {shown}; name a FILE of snapshots")
+    })
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.

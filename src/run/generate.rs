@@ -321,8 +321,9 @@ const FILES: &[(&str, &str)] = &[
     ("~/.config/zmtop/themes/NAME.toml", "Your own themes."),
     (
         "~/.local/state/zmtop/",
-        "Data kept between runs: the file history holds the past of processes, groups and the system, without names and \
-         command lines, unless history.keep is false. It may be removed at any time.",
+        "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is false. Its file \
+         history holds the past of processes, groups and the system, unless history.keep is false. All of it may be removed \
+         at any time.",
     ),
     (
         "/dev/kmsg",

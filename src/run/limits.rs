@@ -8,16 +8,15 @@ use clap::Args;
 
 use super::report::{Wanted, wanted};
 use super::runtime::Progress;
-use super::{Failure, complain, print, written};
+use super::{Failure, black_box, complain, print, written};
 use crate::cli::{Exit, Format, ReportArgs, UsageError, one_of};
 use crate::columns::layout;
 use crate::columns::limit::{COLUMNS, LimitRow};
-use crate::config::{Env, state};
+use crate::config::Env;
 use crate::group::GroupBy;
 use crate::limits::Limits;
 use crate::output::limits::{Recorded, limits_report, paste};
 use crate::source::{Source, span};
-use crate::text::safe;
 use crate::units::{self, parse_span};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -32,8 +31,8 @@ use crate::units::{self, parse_span};
                   the record could not be read."
 )]
 pub struct LimitsArgs {
-    /// Read the snapshots of FILE, as --format ndjson writes it, plain or zstd; - is standard input. Without it, those of the
-    /// black box
+    /// Read the snapshots of FILE, as --format ndjson writes it, plain or zstd; - is standard input. Without it, the black
+    /// box
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Use only this last part of the record, such as 7d
@@ -61,10 +60,7 @@ fn kind(typed: &str) -> Result<GroupBy, String> {
 
 pub(super) fn run(args: &LimitsArgs, env: &Env) -> Result<Exit, Failure> {
     let Wanted { filter, mut layout, .. } = wanted(&args.report, &args.filter, COLUMNS, layout::limits, "peak", env)?;
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => black_box(env)?,
-    };
+    let path = args.file.clone().map_or_else(|| black_box::find(env), Ok)?;
     let since = since(args, &path)?;
     let (limits, host_count) = read(&path, since)?;
     let recorded = Recorded {
@@ -104,16 +100,6 @@ pub(super) fn run(args: &LimitsArgs, env: &Env) -> Result<Exit, Failure> {
         &limits_report(&recorded, (&rows, &total), layout, is_usual),
         args.report.format,
     ))
-}
-
-/// Returns the directory of the black box, if there is one.
-fn black_box(env: &Env) -> Result<PathBuf, Failure> {
-    let path = state::blackbox_path(env)?;
-    if path.try_exists().unwrap_or(true) {
-        return Ok(path);
-    }
-    let shown = safe(path.as_os_str().as_encoded_bytes());
-    Err(format!("there is no black box yet, at {shown}; name a FILE of snapshots").into())
 }
 
 /// Returns the time from which snapshots count.

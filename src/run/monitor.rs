@@ -278,7 +278,7 @@ struct Screen {
     notifiers: Notifiers,
     /// The terminal's background, if it reported that.
     is_light: Option<bool>,
-    /// What the black box needs.
+    /// The needs of the black box.
     recorded: Needs,
     /// The recording that is shown. The engine of this machine goes on behind it.
     replay: Option<Replay>,

@@ -11,6 +11,7 @@ use crate::config::{Env, state};
 use crate::history::History;
 use crate::history::kept::{self, Kept};
 use crate::model::Snapshot;
+use crate::record;
 use crate::text;
 use crate::units::span;
 
@@ -34,16 +35,14 @@ impl Past {
         let file = state::history_path(env)?;
         let shown = text::safe(file.as_os_str().as_encoded_bytes()).into_owned();
         let of_file = |why: String| format!("{shown}: {}", text::safe(why.as_bytes()));
-        let bytes = state::read(&file, 2 * kept::MAX_BYTES as u64).map_err(|error| of_file(error.to_string()))?;
+        let bytes = state::read(&file, kept::MAX_BYTES as u64).map_err(|error| of_file(error.to_string()))?;
         let bytes = bytes.filter(|bytes| !bytes.is_empty());
         let bytes =
             bytes.ok_or("no monitor of this user has kept a past yet; a running one keeps it every 5 minutes")?;
         let namespaces = namespaces().map_err(|error| format!("/proc/self/ns/pid: {error}"))?;
-        match Kept::read(&bytes, &namespaces) {
-            Ok(Some(kept)) => Ok(Self(kept)),
-            Ok(None) => Err("the past that the monitor kept is of other namespaces".into()),
-            Err(error) => Err(of_file(error.to_string())),
-        }
+        let kept = unpack(&bytes, &namespaces).map_err(of_file)?;
+        kept.map(Self)
+            .ok_or_else(|| "the past that the monitor kept is of other namespaces".into())
     }
 
     /// Leaves out the sums of groups, for a history of some of the processes.
@@ -77,6 +76,15 @@ impl Past {
             span(gap)
         ))
     }
+}
+
+/// Reads a file that has a kept history; `None` if it is of other namespaces.
+///
+/// # Errors
+/// It is damaged, or of another version.
+pub(super) fn unpack(bytes: &[u8], namespaces: &str) -> Result<Option<Kept>, String> {
+    let lines = record::unpack_history(bytes, kept::MAX_BYTES).map_err(|error| error.to_string())?;
+    Kept::read(&lines, namespaces).map_err(|error| error.to_string())
 }
 
 /// Refuses a column whose values begin with a key that is pressed in the monitor. `option` is the option that asked for it.

@@ -21,9 +21,9 @@ use crate::config::{Env, Settings};
 use crate::engine::{Engine, State};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
-use crate::record::GroupWriter;
 use crate::record::anonymize::Anonymizer;
-use crate::recorder::{Folder, Options, Place, Recorder, Status};
+use crate::record::{GroupWriter, MAX_SNAPSHOTS};
+use crate::recorder::{FaultNews, Folder, Options, Place, Recorder, Status};
 use crate::sampler;
 use crate::source::{At, Recording, Source, span};
 use crate::text;
@@ -31,8 +31,6 @@ use crate::units::{self, Units};
 
 /// Snapshots after which the size of a day is estimated.
 const ESTIMATED: u32 = 6;
-/// Snapshots of a group, as the estimate assumes.
-const GROUP: u64 = 120;
 /// Time between looks at the state of the recording.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -238,8 +236,8 @@ impl Estimate {
             .split_first()
             .filter(|(_, rest)| rest.len() + 1 == ESTIMATED as usize)?;
         let change = rest.iter().sum::<u64>() / rest.len() as u64;
-        let group = whole + (GROUP - 1) * change;
-        let groups = 86_400.0 / interval.as_secs_f64() / GROUP as f64;
+        let group = whole + u64::from(MAX_SNAPSHOTS - 1) * change;
+        let groups = 86_400.0 / interval.as_secs_f64() / f64::from(MAX_SNAPSHOTS);
         Some((group as f64 * groups) as u64)
     }
 }
@@ -250,17 +248,17 @@ struct Watch {
     interval: Duration,
     estimate: Arc<Mutex<Estimate>>,
     is_estimated: bool,
-    fault: Option<String>,
+    faults: FaultNews,
 }
 
 impl Watch {
-    const fn new(recorder: Option<Arc<Recorder>>, interval: Duration, estimate: Arc<Mutex<Estimate>>) -> Self {
+    fn new(recorder: Option<Arc<Recorder>>, interval: Duration, estimate: Arc<Mutex<Estimate>>) -> Self {
         Self {
             recorder,
             interval,
             estimate,
             is_estimated: false,
-            fault: None,
+            faults: FaultNews::default(),
         }
     }
 
@@ -281,13 +279,7 @@ impl Watch {
             // The reader of the stream has ended.
             return Some(Exit::Done);
         }
-        if self.fault != status.fault {
-            match &status.fault {
-                Some(fault) => complain(&format!("not recorded: {fault}; the next attempt follows")),
-                None => complain(&format!("recording again; {} snapshots were lost", status.lost)),
-            }
-            self.fault = status.fault;
-        }
+        self.faults.of(&status).iter().for_each(|news| complain(news));
         None
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use super::live::{self, Instead};
 use super::monitor::replay::{Film, Opened, Tape};
 use super::snapshot::parse_at;
-use super::{complain, terminal, usage};
+use super::{black_box, complain, terminal, usage};
 use crate::cli::{Exit, MonitorArgs, UsageError};
 use crate::config::{Config, Env};
 use crate::source::{At, Source};
@@ -29,8 +29,8 @@ use crate::text;
 )]
 pub struct ReplayArgs {
     /// Recordings, played in the order of time: a file of --format ndjson, plain or zstd, or - for standard input, as in
-    /// ssh HOST zmtop ps --every 2s --format ndjson | zmtop replay -
-    #[arg(value_name = "FILE", required = true)]
+    /// ssh HOST zmtop ps --every 2s --format ndjson | zmtop replay -. Without any: the black box
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Begin at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end), and pause there
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -71,7 +71,12 @@ pub(super) fn run(args: &ReplayArgs, env: &Env) -> ExitCode {
         Ok(opened) => opened,
         Err(error) => return usage(&error).into(),
     };
-    let opened = match open(args, at.as_ref()) {
+    let files = if args.files.is_empty() {
+        black_box::find(env).map(|path| vec![path])
+    } else {
+        Ok(args.files.clone())
+    };
+    let opened = match files.and_then(|files| open(&files, args.speed, at.as_ref())) {
         Ok(opened) => opened,
         Err(why) => {
             complain(&why);
@@ -95,28 +100,25 @@ fn standard_input() -> Result<File, String> {
     terminal::redirect_stdin().map_err(|error| format!("the keys need a terminal: {error}"))
 }
 
-fn open(args: &ReplayArgs, at: Option<&At>) -> Result<Opened, String> {
-    let is_stream = args.files.iter().any(|file| file == Path::new("-"));
-    if is_stream && (args.files.len() > 1 || at.is_some()) {
+fn open(files: &[PathBuf], speed: u32, at: Option<&At>) -> Result<Opened, String> {
+    let is_stream = files.iter().any(|file| file == Path::new("-"));
+    if is_stream && (files.len() > 1 || at.is_some()) {
         return Err("standard input is a stream: it is played alone, and from its beginning".into());
     }
     let (film, at) = if is_stream {
         let input = standard_input()?;
         (Film::Stream(Box::new(move || Source::of_stream(input))), None)
     } else {
-        let tape = Tape::open(&args.files).map_err(|error| error.to_string())?;
+        let tape = Tape::open(files).map_err(|error| error.to_string())?;
         let at = at.map(|at| at.resolve(tape.end().unwrap_or(SystemTime::UNIX_EPOCH)));
         (Film::Tape(tape), at)
     };
-    let names = args
-        .files
-        .iter()
-        .map(|file| text::safe(file.as_os_str().as_encoded_bytes()));
+    let names = files.iter().map(|file| text::safe(file.as_os_str().as_encoded_bytes()));
     Ok(Opened {
         film,
         name: names.collect::<Vec<_>>().join(" "),
         at,
-        speed: args.speed,
+        speed,
         is_playing: at.is_none(),
         is_visit: false,
     })

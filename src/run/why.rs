@@ -1,19 +1,18 @@
 //! `zmtop why`: explains what happened to memory in a recording.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use jiff::tz::TimeZone;
 
 use super::snapshot::{self, local_time, parse_at};
-use super::{Failure, complain, output_style, print, settings};
+use super::{Failure, black_box, complain, output_style, print, settings};
 use crate::cli::{ColorArgs, Exit, Format, PathArgs, UnitsArgs};
-use crate::config::{Env, state};
+use crate::config::Env;
 use crate::output::why::WhyReport;
 use crate::record::{Incident, IncidentKind};
 use crate::source::{Recording, Source};
-use crate::text;
 use crate::why::Why;
 use crate::why::explanation::{Event, EventKind};
 
@@ -49,10 +48,7 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
         proc_root: None,
     };
     let settings = settings(&paths, &args.units, env)?;
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => black_box(env)?,
-    };
+    let path = args.file.clone().map_or_else(|| black_box::find(env), Ok)?;
     let at = at.map(|at| snapshot::resolve(&path, &at)).transpose()?;
     let index = (path.as_os_str() != "-").then(|| Recording::open(&path));
     let index = index.transpose().map_err(|error| error.to_string())?;
@@ -151,19 +147,4 @@ impl Part {
             })
         })
     }
-}
-
-/// Returns the path of the black box.
-///
-/// # Errors
-/// There is none.
-fn black_box(env: &Env) -> Result<PathBuf, String> {
-    let path = state::blackbox_path(env)?;
-    if Path::is_dir(&path) {
-        return Ok(path);
-    }
-    let shown = text::safe(path.as_os_str().as_encoded_bytes());
-    Err(format!(
-        "there is no black box at {shown}: zmtop has kept no recording yet; name one: zmtop why FILE"
-    ))
 }

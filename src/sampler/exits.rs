@@ -45,7 +45,7 @@ struct Ended {
     /// On the monotonic clock.
     at: Duration,
     end: TaskEnd,
-    /// The status is that of the process.
+    /// The status is the process's.
     has_status: bool,
 }
 

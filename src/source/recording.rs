@@ -14,7 +14,7 @@ use super::error::Fault;
 use super::{BUFFER, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
 use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, START};
 
-/// How the name of each file in a directory of recordings ends.
+/// The end of the name of each file in a directory of recordings.
 pub const SUFFIX: &str = ".zmrec";
 
 /// Maximum number of snapshots of a group of an NDJSON file.

@@ -9,6 +9,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::parameters::{
     DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, MIN_KNOWN_SHARE,
@@ -59,7 +61,7 @@ pub(super) fn confidence(evidence: f64) -> f64 {
 }
 
 /// The work of a row and its requested memory, at one moment of its growth.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Mark {
     /// On the monotonic clock.
     pub at: Duration,

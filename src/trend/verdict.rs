@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::trend::parameters::EVEN_LOAD;
 use crate::units::{self, Units};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Verdict {
     /// Too little was observed.
     #[default]
@@ -63,7 +65,7 @@ impl Verdict {
 }
 
 /// The figure that was judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Metric {
     /// PSS + `SwapPss`, if the kernel does not report the kinds of it.
     #[default]
@@ -123,7 +125,7 @@ impl Metric {
 }
 
 /// The evidence for a leak, carried from one judgement of a series to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Standing {
     /// The time of the last judgement, on the monotonic clock.
     pub at: Duration,
@@ -134,7 +136,7 @@ pub struct Standing {
 }
 
 /// The reasons why growth is called a leak, or not yet.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Reasons {
     /// It grew from part to part of a window.
     Window {
@@ -257,7 +259,7 @@ pub struct Unwatched {
     pub total: Duration,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Judgement {
     pub verdict: Verdict,
     /// The figure that was judged.
@@ -274,8 +276,10 @@ pub struct Judgement {
     /// earlier.
     pub since: Option<Duration>,
     /// The end of the last long gap before which it did not grow, or not by the same pace: nobody saw when it began.
+    #[serde(skip)]
     pub gap_until: Option<Duration>,
     /// The gaps in the growth since it was first seen, over which it went on by the same pace.
+    #[serde(skip)]
     pub unwatched: Option<Unwatched>,
     /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,

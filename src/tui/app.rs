@@ -803,7 +803,7 @@ pub struct Screen {
     pub picking: bool,
     /// A digit with an action of its own, which waits: with more digits it is a pid.
     pub held_digit: Option<char>,
-    /// The name of the saved view that is shown; `None` for that of the config.
+    /// The name of the saved view that is shown; `None` for the view of the config.
     pub view: Option<String>,
     pub message: Option<Message>,
     /// The button of the mouse went down on the time line of a replay, which it drags.

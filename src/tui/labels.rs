@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::group::{Group, GroupBy, GroupKey};
 use crate::model::{CgroupFigures, Facts, Identity, Missing, ProcessSample, Reading, Replaced, Snapshot};
 use crate::text;
+pub(super) use crate::text::cut;
 use crate::trend::Judgement;
 use crate::tui::app::App;
 use crate::units::{self, Units};
@@ -132,11 +133,6 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
     }
 }
 
-/// Returns foreign bytes, safe to print and cut to a width.
-pub(super) fn cut(bytes: &[u8], width: usize) -> String {
-    text::truncate(&text::safe_prefix(bytes, width), width)
-}
-
 /// Returns the pid of a process and its command, cut to a width; in a fleet, the names of the group and its host.
 pub(super) fn process(id: Identity, facts: Option<&Facts>, width: usize) -> String {
     let Some(facts) = facts else {
@@ -145,8 +141,5 @@ pub(super) fn process(id: Identity, facts: Option<&Facts>, width: usize) -> Stri
     if let Some(host) = &facts.host {
         return format!("{} on {}", cut(&facts.comm, width), cut(host, width));
     }
-    let command = facts.short_command();
-    let command = text::safe_prefix(&command, 4 * width);
-    let command = text::without_directories(&command, width);
-    format!("{} {}", id.pid, text::truncate(&command, width))
+    format!("{} {}", id.pid, text::cut_command(&facts.short_command(), width))
 }

@@ -5,7 +5,7 @@ use crate::config::{Config, Settings, alerts};
 use crate::tui::app::App;
 use crate::tui::event::Effect;
 
-/// The settings that are applied at once. Others are named: they are those of the next start.
+/// The settings that are applied at once. Others are named: they apply from the next start.
 const APPLIED: [&str; 4] = ["ui.columns", "ui.group_columns", "ui.theme", "ui.charset"];
 
 /// Applies what can change while zmtop runs, and says what did. A faulty config changes nothing.

@@ -135,7 +135,7 @@ fn set_rows(app: &mut App, tables: Vec<Vec<RowRef>>) {
 /// Finds the selection of each table among its rows. It moves from a process to the row that it was folded into, and from a folded
 /// row that is gone to its first process.
 fn reselect(app: &mut App, snapshot: &Snapshot) {
-    // The panel must not pass to the neighbour of a process that ended: its figures would be taken for those of the process.
+    // The panel must not pass to the neighbour of a process that ended: its figures would be taken for the process's.
     if let Some(id) = app.panel_process().filter(|id| snapshot.row(*id).is_none()) {
         app.screen.panel_open = false;
         app.screen.fail(format!("{} has ended: its details are closed", id.pid));

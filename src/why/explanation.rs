@@ -189,7 +189,7 @@ pub struct Worst {
     pub stalled: Option<(SystemTime, f64)>,
 }
 
-/// What happened, and what the snapshots before it show.
+/// An event, and what the snapshots before it show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// Raw.
@@ -203,7 +203,7 @@ pub struct Explanation {
     pub more: usize,
     /// The killed processes, largest first.
     pub victims: Vec<Victim>,
-    /// Who grew most below the limit, most first.
+    /// The processes, programs and parts that grew most below the limit, most first.
     pub growers: Vec<Grower>,
     pub ahead: Option<Ahead>,
     pub waiting: Option<Waiting>,

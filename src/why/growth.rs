@@ -1,4 +1,4 @@
-//! What grew before a moment: each process, program and part of the kernel's memory, by how much and since when.
+//! Growth before a moment: each process, program and part of the kernel's memory, by how much and since when.
 //!
 //! Growth is measured over four windows, from a minute to a day. What grew last matters more: a program that took 2 GB in
 //! the last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.

@@ -19,8 +19,9 @@ use zmtop::config::{Config, Env};
 use zmtop::group;
 use zmtop::group::{Change, GroupBy};
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::{Kept, MAX_BYTES};
 use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::record::{pack_history, unpack_history};
 use zmtop::tui::app::Privilege;
 use zmtop::tui::app::Scope;
 use zmtop::tui::{App, Event, rows, update};
@@ -121,16 +122,16 @@ fn judged(size: u32, on: &str, rules: &[&str]) -> Duration {
     times[times.len() / 2]
 }
 
-/// Times what is kept of an hour of such snapshots: as bytes, compressed, and read back.
+/// Times what is kept of an hour of such snapshots: as lines, compressed, and read back.
 fn kept(size: u32, (what, every, takes_turns): (&str, u64, bool)) -> String {
     let (_, history) = run(size, if size > 1000 { 300 } else { 3600 }, every, takes_turns);
     let last = snapshot(Duration::ZERO, (0..size).map(one).collect());
     let begun = Instant::now();
     let raw = history.keep(&last, "here").unwrap();
     let kept = begun.elapsed();
-    let packed = pack(&raw);
+    let packed = pack_history(&raw).unwrap();
     let written = begun.elapsed();
-    Kept::read(&packed, "here").unwrap();
+    Kept::read(&unpack_history(&packed, MAX_BYTES).unwrap(), "here").unwrap();
     let read = begun.elapsed().saturating_sub(written);
     let [raw, packed] = [raw.len(), packed.len()].map(|bytes| bytes / 1024);
     let compressed = written.saturating_sub(kept);

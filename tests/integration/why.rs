@@ -436,7 +436,7 @@ fn a_kill_before_the_recording_and_an_unknown_victim_are_told_as_such() {
         "{told}"
     );
     assert!(
-        told.contains("That was before the recording began. Only the kernel's log tells of it."),
+        told.contains("That was before the recording began. It is known only from the kernel's log."),
         "{told}"
     );
     assert!(found.growers.is_empty() && !told.contains("LARGEST"), "{told}");
@@ -600,7 +600,7 @@ fn the_command_reads_a_file_and_needs_one() {
     let (code, out, err) = run(&[]);
     assert_eq!((code, &*out), (Some(3), ""));
     assert!(
-        err.contains("there is no black box at") && err.contains("zmtop why FILE"),
+        err.contains("there is no black box yet, at ") && err.contains("name a FILE"),
         "{err}"
     );
 }

@@ -99,7 +99,7 @@ pub(in crate::history) struct Contribution {
     pub(in crate::history) kin: Kin,
 }
 
-/// Whether the parent of a process is there. One byte, as there is one per process.
+/// The state of the parent of a process. One byte, as there is one per process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::history) enum Kin {
     #[default]
@@ -169,11 +169,11 @@ impl Membership {
     /// Finds out whether its parent is gone. It is in two cases:
     /// - It had another parent in an earlier snapshot. A process that leads a session may have left its parent by itself
     ///   soon after its start: then it is a daemon.
-    /// - Its session is not that of its parent, and it leads none. A process inherits its session, so its parent was another
+    /// - Its session is not its parent's, and it leads none. A process inherits its session, so its parent was another
     ///   one. This also finds those that were left before zmtop started. What starts and supervises others, as
     ///   `containerd-shim`, leaves its parent on purpose.
     ///
-    /// What an init starts leads a session of its own, so it is none. Must be called before [`Self::update`].
+    /// A child of an init leads a session of its own, so it is none. Must be called before [`Self::update`].
     pub(in crate::history) fn follow_parent(
         &mut self,
         sample: &ProcessSample,

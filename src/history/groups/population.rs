@@ -98,11 +98,11 @@ pub(super) struct Number {
 #[derive(Debug)]
 struct Past {
     numbers: MemberCounts,
-    /// Its slope and floor are those of the series.
+    /// Its slope and floor describe the series.
     judged: Judgement,
     /// The number of processes when the growth began.
     base: u64,
-    /// The parent of each fourth was gone at some time of the growth, and those of some still are. Others of the same name that
+    /// The parent of each fourth was gone at some time of the growth, and the parents of some still are. Others of the same name that
     /// come for a while change nothing.
     has_orphans: bool,
     /// The second of the next judgement, or [`NEVER`] until the number changes.
@@ -183,7 +183,7 @@ impl Number {
         });
     }
 
-    /// Judges it as of `now`. The newest numbers are those of the processes and of those whose parent is gone.
+    /// Judges it as of `now`. The newest numbers count the processes, and the processes whose parent is gone.
     pub(super) fn judge(
         &mut self,
         scheduler: &mut EvaluationScheduler,

@@ -151,7 +151,7 @@ impl Notices {
     }
 }
 
-/// The notifier of the rules in force, and those of earlier rules whose programs still run.
+/// The notifier of the rules in force, and the notifiers of earlier rules whose programs still run.
 #[derive(Clone)]
 pub(super) struct Notifiers {
     all: Arc<Mutex<Vec<Notifier>>>,

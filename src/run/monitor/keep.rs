@@ -1,6 +1,6 @@
 //! The writes that must finish before zmtop ends: settings saved with `W`, and the history.
 //!
-//! The history is kept in the state folder, so that the next start shows the past at once.
+//! The history is kept beside the black box, so that the next start shows the past at once.
 //!
 //! A separate thread writes it every few minutes and at the end. It holds the state only while serializing it, so a
 //! hanging disk blocks nothing. A failure is reported once.
@@ -14,8 +14,9 @@ use super::{Input, tell};
 use crate::config::{Env, atomic, state};
 use crate::engine::SharedState;
 use crate::history::History;
-use crate::history::kept::{self, Kept};
-use crate::run::past::namespaces;
+use crate::history::kept;
+use crate::record;
+use crate::run::past::{self, namespaces};
 use crate::run::terminal;
 use crate::text;
 use crate::tui::Event;
@@ -54,24 +55,24 @@ impl Keeper {
                 warnings.push(format!("nothing is kept: {file}: {reason}; it is left alone"));
                 keeper.is_told = true;
             }
-            Ok(bytes) => match bytes.map(|bytes| Kept::read(&bytes, &keeper.namespaces)).transpose() {
-                Err(error) => warnings.push(format!("history not read back: {file}: {error}")),
+            Ok(bytes) => match bytes.map(|bytes| past::unpack(&bytes, &keeper.namespaces)).transpose() {
+                Err(why) => warnings.push(format!("history not read back: {file}: {why}")),
                 Ok(kept) => kept.flatten().into_iter().for_each(|kept| history.resume(kept)),
             },
         }
         Some(keeper)
     }
 
-    /// Reads the file; `None` if it does not exist or is empty. Its content may be damaged.
+    /// Reads the file; `None` if it does not exist or is empty. It may be damaged, or of another version.
     ///
     /// # Errors
-    /// The file must not be overwritten: it cannot be read, is not trusted, or is not a history of this version.
+    /// The file must not be overwritten: it cannot be read, is not trusted, or is not a history.
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         state::check(&self.file)?;
         // A write that a full disk cut off may leave an empty file.
-        let bytes = state::read(&self.file, 2 * kept::MAX_BYTES as u64)?.filter(|bytes| !bytes.is_empty());
-        if let Some(bytes) = &bytes {
-            kept::check_version(bytes).map_err(io::Error::other)?;
+        let bytes = state::read(&self.file, kept::MAX_BYTES as u64)?.filter(|bytes| !bytes.is_empty());
+        if bytes.as_ref().is_some_and(|bytes| !record::is_history(bytes)) {
+            return Err(io::Error::other("is no history of zmtop"));
         }
         Ok(bytes)
     }
@@ -115,11 +116,11 @@ impl Keeper {
         let kept = snapshot.and_then(|snapshot| state.history.keep(snapshot, &self.namespaces));
         drop(state);
         let Some(kept) = kept else { return Ok(()) };
-        let bytes = kept::pack(&kept);
+        let bytes = record::pack_history(&kept)?;
         if let Some(why) = state::missing_home(&self.env, &self.file) {
             return Err(io::Error::other(why));
         }
-        // Check again: meanwhile another version of zmtop, or something else, may have written its own file there.
+        // Check again: meanwhile something else may have written its own file there.
         self.read()?;
         atomic::replace(&self.file, |file| file.write_all(&bytes))
     }

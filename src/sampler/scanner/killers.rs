@@ -97,7 +97,7 @@ impl Killers {
         jobs.collect()
     }
 
-    /// Stores the rings that were opened, and drops those of threads that ended.
+    /// Stores the rings that were opened, and drops the rings of threads that ended.
     fn set(&mut self, id: Identity, opened: Reading<(Vec<u32>, Rings)>) {
         let Some(daemon) = self.daemons.get_mut(&id) else {
             return;

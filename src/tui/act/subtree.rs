@@ -17,7 +17,7 @@ use crate::tui::app::{App, Response};
 use crate::tui::popup::Popup;
 use crate::tui::widgets::{ListState, draw_list};
 
-/// What the two entries say, and the action.
+/// The words of the two entries, and the action.
 pub(super) struct SubtreeChoice {
     entries: [String; 2],
     action: Action,

@@ -155,7 +155,7 @@ impl App {
         placed
     }
 
-    /// Returns true if the user added a column to those of the settings.
+    /// Returns true if the user added a column to the settings' columns.
     fn is_added(&self, id: ColumnId) -> bool {
         let ui = &self.config.settings.ui;
         self.chosen_columns().contains(&id)

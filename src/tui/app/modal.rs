@@ -56,7 +56,7 @@ pub trait Modal: Any {
         &[]
     }
 
-    /// Returns another context whose key bindings apply if those of [`context`](Self::context) do not.
+    /// Returns another context whose key bindings apply if the bindings of [`context`](Self::context) do not.
     fn further_context(&self) -> Option<Context> {
         None
     }

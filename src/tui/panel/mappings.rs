@@ -36,7 +36,7 @@ type ObjectId = ((u32, u32), u64);
 
 /// The mappings of a process, and which other processes map the same.
 pub(in crate::tui) struct MappingTable<'a> {
-    /// Those that grew, those that shrank, those that did neither, and those whose growth is unknown.
+    /// Mappings that grew, that shrank, that did neither, and whose growth is unknown.
     pub(in crate::tui) rows: Vec<MappingGrowth>,
     sharers: Sharers<'a>,
     coldness: Option<&'a Coldness>,

@@ -2,7 +2,6 @@
 //!
 //! The numbers beside the texts of a line are their priorities: on a narrow screen those with the lowest are left out.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,10 +13,9 @@ use crate::columns::cell::sparkline;
 use crate::config::{Action, Context, Theme};
 use crate::group::RowKey;
 use crate::history::RowHistory;
-use crate::history::dangers::Limit;
-use crate::history::stalls::StallKind;
+use crate::history::kills::SHOWN;
 use crate::history::suspects::Suspect;
-use crate::model::{CgroupFigures, FleetStatus, Reading, Snapshot, SystemSample};
+use crate::model::{FleetStatus, Reading, Snapshot, SystemSample};
 use crate::query;
 use crate::text;
 use crate::trend::{Metric, Verdict};
@@ -207,8 +205,13 @@ fn add_badges(app: &App, line: &mut StatusLine) {
     if !app.engine.history.dangers().is_empty() {
         line.button_right(80, " DANGER ", theme.danger, Action::Leaks);
     }
-    if app.engine.history.shown_kills().next().is_some() {
-        line.button_right(81, " KILLED ", theme.killed, Action::MemoryPage);
+    if let Some(kill) = app.engine.history.unseen_kills().next() {
+        // The line below the graph has the details of recent ones.
+        let text = match app.engine.history.elapsed_since(kill.at) {
+            age if age < SHOWN => " KILLED ".into(),
+            age => format!(" KILLED {} ago ", units::span(age)),
+        };
+        line.button_right(81, text, theme.killed, Action::MemoryPage);
     }
     let leaks = app.engine.leaks().count() as u64;
     if leaks > 0 {
@@ -585,7 +588,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, chart: Chart, area: Rect, buf: &
     draw_time_axis(app, snapshot, axis, &common(app), below, buf);
 }
 
-// The newest OOM kill, until it is acknowledged or ten minutes old.
+// The newest OOM kill, until it is acknowledged or ten minutes old. The first line mentions older ones.
 //
 //  ✖ KILLED  9137 importer by the kernel, 14s ago: /shop reached its limit of 150M, and it had 148M of it  2 more  a hides it
 //  ✖ KILLED  9137 importer by systemd-oomd, 14s ago: memory was short, and it had 148M of it, with 3 more of /shop  a hides it
@@ -638,56 +641,22 @@ const fn name_width(width: u16) -> usize {
     if width < 100 { 16 } else { 36 }
 }
 
-/// Returns the name of the container or pod whose cgroup that is, or else its path, with its end if it is too long.
-fn name_of_cgroup(snapshot: &Snapshot, path: &[u8], width: u16) -> String {
-    match snapshot.container_of_cgroup(path) {
-        Some(name) => labels::cut(&name, name_width(width)),
-        None => text::truncate_start(&text::safe(path), name_width(width)),
-    }
-}
-
 fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let stalls = app.engine.history.stalls();
     let Some(stall) = stalls.first() else { return line };
     line.text(95, " ▲ STALLED ", theme.danger);
-    let share = format!("{:.0}% of the time", stall.share * 100.0);
     let name = |id| {
         let facts = snapshot.row(id).map(|row| &*row.facts);
         labels::process(id, facts, name_width(width))
     };
-    let waiter = stall.waiter.map(|(id, bytes)| (name(id), bytes));
-    let cgroup = stall.cgroup.as_ref().map(|path| name_of_cgroup(snapshot, path, width));
-    match (stall.kind, cgroup) {
-        (StallKind::Thrash, cgroup) => {
-            let all = cgroup.map_or_else(|| "all tasks wait".into(), |name| format!("all tasks of {name} wait"));
-            line.text(90, format!(" {share} {all} for memory"), theme.text);
-            if let Some((name, bytes)) = waiter {
-                line.text(80, format!(": {name}"), theme.warning);
-                line.text(
-                    75,
-                    format!(" reads back {}/s", units::bytes(bytes as u64, app.screen.units)),
-                    theme.text,
-                );
-            }
-        }
-        (StallKind::Throttled, cgroup) => {
-            let name = waiter.map_or_else(|| "some task".into(), |(name, _)| name);
-            line.text(90, format!(" {name} waits {share}"), theme.warning);
-            let figures = stall.cgroup.as_ref().and_then(|path| snapshot.cgroups.get(path));
-            let high = figures.and_then(|figures| figures.high.ok().flatten());
-            let high = high.map_or(String::new(), |high| {
-                format!(" of {}", units::bytes(high, app.screen.units))
-            });
-            line.text(
-                85,
-                format!(": {} is at its soft limit{high}", cgroup.unwrap_or_default()),
-                theme.text,
-            );
-            line.text(60, " (memory.high)", theme.dim);
-        }
-    }
+    let told = stall.text(snapshot, name, name_width(width), app.screen.units);
+    let is_thrash = !told.waiting.is_empty();
+    line.text(90, format!(" {}", told.waiting), theme.text);
+    line.text(if is_thrash { 80 } else { 90 }, told.waiter, theme.warning);
+    line.text(if is_thrash { 75 } else { 85 }, told.reason, theme.text);
+    line.text(60, told.note, theme.dim);
     if let Some((id, pace)) = stall.taker {
         line.text(70, format!("  {} takes {}", name(id), units::pace(pace)), theme.warning);
     }
@@ -712,30 +681,11 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     };
     let width = name_width(area.width);
     line.text(95, " ▲ DANGER ", theme.danger);
-    let forecast = &danger.forecast;
-    let time = units::about(forecast.time());
-    let of_cgroup = |path: &Arc<[u8]>, limit: &str| {
-        let ceiling = snapshot.cgroups.get(path).and_then(CgroupFigures::ceiling);
-        let size = ceiling.map_or(String::new(), |(bytes, _)| {
-            format!(" of {}", units::bytes(bytes, app.screen.units))
-        });
-        format!(
-            "{} reaches its {limit}{size} in {time}",
-            name_of_cgroup(snapshot, path, area.width)
-        )
-    };
-    let (text, note) = match &danger.limit {
-        Limit::Machine => (format!("memory is full in {time}"), ""),
-        Limit::AddressSpace(id) => (format!("address space of {} is full in {time}", id.pid), " (RLIMIT_AS)"),
-        Limit::Cgroup(path) => (of_cgroup(path, "limit"), ""),
-        Limit::CgroupHigh(path) => (of_cgroup(path, "soft limit"), " (memory.high)"),
-    };
+    let (text, note) = danger.limit_text(snapshot, width, app.screen.units);
     line.text(90, format!(" {text}"), theme.text);
     line.text(65, format!(" at this pace{note}"), theme.text);
-    let left = units::bytes(forecast.left, app.screen.units);
-    let pace = units::pace(forecast.pace);
-    line.text(40, format!(": {left} left, falling by {pace}"), theme.dim);
-    let long = units::span(app.engine.history.elapsed_since(forecast.since));
+    line.text(40, format!(": {}", danger.left_text(app.screen.units)), theme.dim);
+    let long = units::span(app.engine.history.elapsed_since(danger.forecast.since));
     line.text(30, format!(" for at least {long}"), theme.dim);
     match &danger.taker {
         None => line.text(60, "  by no single process", theme.text),

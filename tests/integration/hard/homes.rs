@@ -32,14 +32,14 @@ impl RootsHome {
                 .create(made.at(path))
                 .unwrap();
         };
-        for folder in [".config/zmtop/themes", ".local/state/zmtop"] {
+        for folder in [".config/zmtop/themes", ".local/state/zmtop/blackbox"] {
             private(folder);
         }
         for (file, text) in [
             (".config/zmtop/config.toml", "[ui]\nsort = 'pid'\n"),
             (".config/zmtop/keymap.toml", ""),
             (".config/zmtop/themes/default.toml", ""),
-            (".local/state/zmtop/history", "roots"),
+            (".local/state/zmtop/blackbox/history", "roots"),
         ] {
             fs::write(made.at(file), text).unwrap();
         }
@@ -117,7 +117,8 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
     let said = pty.text();
     assert_eq!(said.matches("permission denied").count(), 2, "{said}");
     assert_eq!(said.matches("nothing is kept").count(), 1, "{said}");
-    assert_eq!(fs::read(home.at(".local/state/zmtop/history")).unwrap(), b"roots");
+    let history = home.at(".local/state/zmtop/blackbox/history");
+    assert_eq!(fs::read(history).unwrap(), b"roots");
 
     // What each command reads of the configuration.
     let recording = format!(
@@ -246,7 +247,7 @@ fn a_state_folder_named_by_itself_needs_no_home_and_is_made() {
         quit(&mut pty);
         pty.wait("the main screen", |screen| !screen.contains("COMMAND"));
         assert!(!pty.text().contains("kept"), "{}", pty.text());
-        assert!(state.join("zmtop/history").is_file());
+        assert!(state.join("zmtop/blackbox/history").is_file());
         fs::remove_dir_all(&state).unwrap();
     }
 }
@@ -257,7 +258,7 @@ fn root_leaves_the_history_of_another_user_alone_and_puts_none_in_its_place() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let folder = home.path().join(".local/state/zmtop");
+    let folder = home.path().join(".local/state/zmtop/blackbox");
     fs::create_dir_all(&folder).unwrap();
     let history = folder.join("history");
     for kept in [Some("theirs"), None] {
@@ -266,7 +267,7 @@ fn root_leaves_the_history_of_another_user_alone_and_puts_none_in_its_place() {
             fs::write(&history, text).unwrap();
         }
         let mut own = vec![home.path().to_path_buf()];
-        for part in [".local", "state", "zmtop"] {
+        for part in [".local", "state", "zmtop", "blackbox"] {
             own.push(own.last().unwrap().join(part));
         }
         own.extend(kept.map(|_| history.clone()));
@@ -283,12 +284,7 @@ fn root_leaves_the_history_of_another_user_alone_and_puts_none_in_its_place() {
         let text = fs::read_to_string(&history).ok();
         assert_eq!(text.as_deref(), kept);
         let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert!(
-            names
-                .iter()
-                .all(|name| ["history", "started"].iter().any(|own| name == own)),
-            "{names:?}"
-        );
+        assert!(names.iter().all(|name| name == "history"), "{names:?}");
     }
 }
 

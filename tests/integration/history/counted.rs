@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey, Totals};
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::model::{Counted, Missing, ProcessSample, Snapshot};
 use zmtop::trend::{Judgement, Metric, Verdict};
 
@@ -127,7 +127,7 @@ fn its_past_is_kept_as_what_it_is() {
         last = at(second, vec![hidden(100.0 + second as f64, 0.0, 0.0)]);
         history.push(&last);
     }
-    let bytes = pack(&history.keep(&last, HERE).unwrap());
+    let bytes = history.keep(&last, HERE).unwrap();
     let resumed = |sample: ProcessSample| {
         let mut next = History::new(WINDOW);
         next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());

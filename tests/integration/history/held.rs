@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zmtop::columns::{Row, Value, find};
 use zmtop::group::{GroupBy, GroupKey, RowKey, Totals, groups};
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, suspects};
 use zmtop::history::{History, Mark};
 use zmtop::model::{Held, HeldKind, HeldObject, Missing, ProcessSample, Reading, Snapshot};
@@ -238,7 +238,7 @@ fn its_past_is_kept() {
     let id = last.rows()[0].id;
     let before = *history.held().get(id).unwrap().row().trend();
     assert_eq!(before.verdict, Verdict::Leaking);
-    let bytes = pack(&history.keep(&last, HERE).unwrap());
+    let bytes = history.keep(&last, HERE).unwrap();
     let resumed = |sample: ProcessSample| {
         let mut next = History::new(WINDOW);
         next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());

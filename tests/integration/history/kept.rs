@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey};
-use zmtop::history::kept::{Kept, MAX_BYTES, Unusable, pack};
+use zmtop::history::kept::{Kept, MAX_BYTES, Unusable};
 use zmtop::history::{History, RowHistory};
 use zmtop::model::{Missing, ProcessSample, Snapshot};
+use zmtop::record::{NoHeader, is_history, pack_history, unpack_history};
 use zmtop::trend::{Metric, Verdict};
 
 use crate::support::long;
@@ -42,7 +43,7 @@ fn noise(second: u64) -> f64 {
 /// Ends the program after that snapshot, and starts it again.
 fn restarted(history: &History, last: &Snapshot) -> History {
     let mut next = History::new(WINDOW);
-    let bytes = pack(&history.keep(last, HERE).unwrap());
+    let bytes = history.keep(last, HERE).unwrap();
     next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());
     next
 }
@@ -134,7 +135,7 @@ type Case = (&'static str, fn(&mut Snapshot), [bool; 3]);
 #[test]
 fn what_is_no_longer_true_is_forgotten() {
     let (history, last) = six_minutes();
-    let bytes = pack(&history.keep(&last, HERE).unwrap());
+    let bytes = history.keep(&last, HERE).unwrap();
     assert!(Kept::read(&bytes, "pid:[9] time:[2]").unwrap().is_none());
     let cases: [Case; 7] = [
         ("all the same", |_| {}, [true; 3]),
@@ -299,39 +300,32 @@ fn no_name_is_kept() {
 fn no_damage_is_harmful() {
     let (history, last) = six_minutes();
     let raw = history.keep(&last, HERE).unwrap();
-    let whole = pack(&raw);
-    let read = |bytes: &[u8]| Kept::read(bytes, HERE).map(|kept| kept.is_some());
-    let resumed = |kept| {
-        let mut history = History::new(WINDOW);
-        history.resume(kept);
-        history.push(&at(400, vec![one(7, 500.0), one(8, 50.0)]));
-        history
-    };
+    let whole = pack_history(&raw).unwrap();
+    assert_eq!(unpack_history(&whole, MAX_BYTES).as_ref(), Ok(&raw));
     let step = if long() { 11 } else { 167 };
-    let whole_again = resumed(Kept::read(&whole, HERE).unwrap().unwrap()).keep(&last, HERE);
-    for length in (0..100).chain((100..whole.len()).step_by(step)) {
-        assert!(read(&whole[..length]).is_err(), "{length}");
-    }
     for at in (0..100).chain((100..whole.len()).step_by(step)) {
+        assert_eq!(unpack_history(&whole[..at], MAX_BYTES), Err(NoHeader::Damaged), "{at}");
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
-        if let Ok(Some(kept)) = Kept::read(&bytes, HERE) {
-            // A frame has bits without a meaning.
-            assert_eq!(resumed(kept).keep(&last, HERE), whole_again, "{at}");
+        // A frame has bits without a meaning.
+        if let Ok(lines) = unpack_history(&bytes, MAX_BYTES) {
+            assert_eq!(lines, raw, "{at}");
         }
     }
-    assert_eq!(read(b"hello\n"), Err(Unusable::Foreign));
-    assert_eq!(read(b"zmtop history 1\nanything"), Err(Unusable::Version));
-    let bomb = pack(&vec![0; 64 << 20]);
+    assert!(is_history(&whole) && !is_history(b"hello\n"));
+    let bomb = pack_history(&vec![0; 64 << 20]).unwrap();
     assert!(bomb.len() < 1 << 20);
-    assert_eq!(read(&bomb), Err(Unusable::Damaged));
+    assert_eq!(unpack_history(&bomb, MAX_BYTES), Err(NoHeader::Damaged));
+    let read = |lines: &[u8]| Kept::read(lines, HERE).map(|kept| kept.is_some());
+    assert_eq!(read(b"hello\n"), Err(Unusable::Damaged));
+    assert_eq!(read(b"{\"schema\":\"zmtop-history/9\"}\n"), Err(Unusable::Version));
     // Numbers that nobody wrote: whatever is taken in, history goes on with it.
     let mut taken = 0;
     for at_byte in (0..200).chain((200..raw.len()).step_by(step)) {
-        for value in [raw[at_byte] ^ 1, 0xff] {
+        for value in [raw[at_byte] ^ 1, b'9'] {
             let mut bytes = raw.clone();
             bytes[at_byte] = value;
-            if let Ok(Some(kept)) = Kept::read(&pack(&bytes), HERE) {
+            if let Ok(Some(kept)) = Kept::read(&bytes, HERE) {
                 taken += 1;
                 let mut history = History::new(WINDOW);
                 history.resume(kept);
@@ -367,7 +361,7 @@ fn it_is_bounded_and_what_counts_is_kept() {
         history.push(&last);
     }
     let kept = history.keep(&last, HERE).unwrap();
-    assert!(kept.len() <= MAX_BYTES + 1, "{}", kept.len());
+    assert!(kept.len() <= MAX_BYTES, "{}", kept.len());
     assert!(kept.len() > MAX_BYTES / 2, "{}", kept.len());
     let mut next = restarted(&history, &last);
     next.push(&at(310, last.rows().to_vec()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zmtop::group::RowKey;
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::history::kills::Kill;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kill::OomKill;
@@ -160,6 +160,14 @@ fn a_kill_without_a_report_names_the_victims_cgroup() {
 }
 
 #[test]
+fn a_victim_may_have_more_than_the_limit() {
+    // File pages that are charged to another cgroup.
+    let kill = killed(60, 1, 7, "dd", 151, Some("/shop"));
+    let told = why(&after_kill(|_| Vec::new(), &kill));
+    assert_eq!(told, "/shop reached its limit of 150M, and it had 151M");
+}
+
+#[test]
 fn a_kill_is_told_once_and_for_ten_minutes_unless_it_is_acknowledged() {
     let mut history = History::new(Duration::from_secs(10));
     let kills = [killed(10, 1, 7, "a", 1, None), killed(20, 2, 8, "b", 1, None)];
@@ -180,6 +188,14 @@ fn a_kill_is_told_once_and_for_ten_minutes_unless_it_is_acknowledged() {
     assert_eq!(push(610, &kills), [8]);
     assert_eq!(push(621, &kills), [0; 0]);
     assert_eq!(history.kills().len(), 2);
+    // Until they are acknowledged, they are mentioned.
+    assert_eq!(history.unseen_kills().count(), 2);
+    assert_eq!(history.acknowledge_kills(), 2);
+    assert_eq!(history.unseen_kills().count(), 0);
+    // Those of long ago are no news.
+    let mut history = History::new(Duration::from_secs(10));
+    history.push(&machine(700, Vec::new(), &kills));
+    assert_eq!((history.kills().len(), history.unseen_kills().count()), (2, 0));
     // Acknowledged; a new one is shown.
     let mut history = History::new(Duration::from_secs(10));
     history.push(&machine(10, Vec::new(), &kills[..1]));
@@ -233,7 +249,7 @@ fn kills_are_kept_over_a_restart() {
     history.acknowledge_kills();
     let last = machine(12, Vec::new(), &all);
     history.push(&last);
-    let bytes = pack(&history.keep(&last, HERE).unwrap());
+    let bytes = history.keep(&last, HERE).unwrap();
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, HERE).unwrap().unwrap());
     // The log has the victims again, by a clock that differs a little.
@@ -244,7 +260,7 @@ fn kills_are_kept_over_a_restart() {
         .kills()
         .map(|kill| (kill.event.record, kill.at.as_secs(), kill.is_seen))
         .collect();
-    assert_eq!(told, [(Some(2), 11, false), (Some(1), 10, true), (None, 12, false)]);
+    assert_eq!(told, [(None, 12, false), (Some(2), 11, false), (Some(1), 10, true)]);
 }
 
 #[test]
@@ -265,17 +281,16 @@ fn a_daemon_that_kills_is_named_with_all_that_it_killed() {
     // A process that was never seen.
     let unseen = after_kill(|_| Vec::new(), &killed_by_daemon(60, 7, "importer", 0, 1));
     assert_eq!(why(&unseen), "memory was short, with 1 more of /shop");
-    // It is in no log from which it could be continued.
+    // It is kept over a restart, as no log has it.
     let last = machine(62, Vec::new(), &[]);
     history.push(&last);
     let mut next = History::new(Duration::from_secs(10));
-    next.resume(
-        Kept::read(&pack(&history.keep(&last, HERE).unwrap()), HERE)
-            .unwrap()
-            .unwrap(),
-    );
+    next.resume(Kept::read(&history.keep(&last, HERE).unwrap(), HERE).unwrap().unwrap());
     next.push(&machine(70, Vec::new(), &[]));
-    assert_eq!(next.kills().len(), 0);
+    let again = newest(&next).text(40, Units::Auto);
+    // Its command line is not.
+    assert_eq!((&*again.by, &*again.victim), ("systemd-oomd", "7 importer"));
+    assert_eq!(again.why(), why(&history));
 }
 
 /// Pushes ten seconds of these processes, then five without those of them that are `gone`. In second 10 the kernel killed

@@ -8,7 +8,7 @@ use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
 use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, MemoryMount, Zones};
 use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
@@ -205,7 +205,7 @@ fn the_past_of_parts_is_kept() {
     let before = *history.parts().get("slab_unreclaimable").unwrap().trend();
     assert_eq!(before.verdict, Verdict::Leaking);
     let mut next = History::new(Duration::from_secs(10));
-    let bytes = pack(&history.keep(&last, "here").unwrap());
+    let bytes = history.keep(&last, "here").unwrap();
     next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
     next.push(&at(1860, |s| s.sunreclaim = Ok(200 * MIB + 1860 * 200 * KIB)));
     let row = next.parts().get("slab_unreclaimable").unwrap();
@@ -323,7 +323,7 @@ fn what_explains_the_growth_of_a_part_is_kept() {
     for second in 0..1800 {
         history.push(&at(second));
     }
-    let bytes = pack(&history.keep(&at(1799), "here").unwrap());
+    let bytes = history.keep(&at(1799), "here").unwrap();
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
     for second in 1860..2000 {
@@ -385,7 +385,7 @@ fn a_leak_in_one_tmpfs_is_reported_by_its_mount_point_though_another_is_emptied(
         [("tmpfs /dev/shm".to_owned(), Verdict::Leaking)]
     );
     // Its past is kept.
-    let bytes = pack(&history.keep(&last, "here").unwrap());
+    let bytes = history.keep(&last, "here").unwrap();
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
     last = with_mounts(2460, 100 * MIB, &[("/dev/shm", 2460 * 200 * KIB)], &mut read);

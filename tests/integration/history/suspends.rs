@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::history::suspects::{SuspectQuery, suspects};
 use zmtop::history::system::Suspends;
 use zmtop::model::Snapshot;
@@ -140,7 +140,7 @@ fn suspends_are_kept_and_one_in_between_is_seen() {
         history.push(&at(second, if second < 1200 { 0 } else { HOUR }, 0));
     }
     let last = at(1299, HOUR, 0);
-    let bytes = pack(&history.keep(&last, "here").unwrap());
+    let bytes = history.keep(&last, "here").unwrap();
     let mut next = History::new(Duration::from_secs(10));
     next.resume(Kept::read(&bytes, "here").unwrap().unwrap());
     let snap = at(1360, 3 * HOUR, 0);

@@ -8,7 +8,7 @@ use zmtop::columns::{COLUMNS, Needs, Unit};
 use zmtop::config::Env;
 use zmtop::config::state::history_path;
 use zmtop::history::History;
-use zmtop::history::kept::{Kept, pack};
+use zmtop::history::kept::Kept;
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::run::past::{MAX_GAP, Past};
 use zmtop::sampler::{Options, Scanner};
@@ -114,7 +114,7 @@ fn kept(seconds: u64) -> Kept {
     for second in (0..=seconds).step_by(2) {
         history.push(&at(second));
     }
-    let bytes = pack(&history.keep(&at(seconds), HERE).unwrap());
+    let bytes = history.keep(&at(seconds), HERE).unwrap();
     Kept::read(&bytes, HERE).unwrap().unwrap()
 }
 

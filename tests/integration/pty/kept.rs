@@ -8,13 +8,15 @@ use rustix::process::Signal;
 
 use crate::support::pty::{Pty, ZMTOP, signal};
 
-const MAGIC: &[u8] = b"zmtop history 9\n";
+const MAGIC: &[u8] = b"\x5a\x2a\x4d\x18\x60\0\0\0zmtophis";
 
 /// A home of its own for several runs; where the history is kept in it.
 fn home() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".local/state/zmtop");
     fs::create_dir_all(folder.join("started")).unwrap();
+    let folder = folder.join("blackbox");
+    fs::create_dir(&folder).unwrap();
     (home, folder.join("history"))
 }
 
@@ -43,7 +45,7 @@ fn a_start_goes_on_from_the_last_one() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     // Nothing is left beside it.
-    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
+    assert_eq!(names_beside(&file), ["history"]);
     for kind in [Signal::TERM, Signal::HUP] {
         fs::remove_file(&file).unwrap();
         let mut pty = started(home.path(), &[]);
@@ -130,8 +132,8 @@ fn state(file: &Path) -> (u64, u64, i64, i64) {
 #[test]
 fn whatever_lies_there_is_harmless() {
     type Case = (&'static str, fn(&Path), &'static str, bool);
-    // Only what is damaged is replaced. Nothing is said again in the end.
-    let cases: [Case; 8] = [
+    // Only a history is replaced. Nothing is said again in the end.
+    let cases: [Case; 7] = [
         (
             "another file",
             |at| fs::write(at, "hello").unwrap(),
@@ -140,16 +142,13 @@ fn whatever_lies_there_is_harmless() {
         ),
         ("half of one", |at| fs::write(at, MAGIC).unwrap(), "damaged", true),
         (
-            "a later version",
-            |at| fs::write(at, "zmtop history 99\n…").unwrap(),
             "another version",
-            false,
-        ),
-        (
-            "an earlier version",
-            |at| fs::write(at, "zmtop history 1\n…").unwrap(),
+            |at| {
+                let lines = b"{\"schema\":\"zmtop-history/1\"}\n";
+                fs::write(at, zmtop::record::pack_history(lines).unwrap()).unwrap();
+            },
             "another version",
-            false,
+            true,
         ),
         (
             "far too much",
@@ -202,10 +201,12 @@ fn busy(file: &Path) -> fs::File {
     file
 }
 
-/// The names of what is in the folder of a file.
+/// The names of what is in the folder of a file, but for the recordings of the black box and its lock.
 fn names_beside(file: &Path) -> Vec<std::ffi::OsString> {
     let names = fs::read_dir(file.parent().unwrap()).unwrap();
-    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    let is_recording = |name: &std::ffi::OsString| name == ".lock" || name.to_string_lossy().ends_with(".zmrec");
+    let mut names: Vec<_> = names.filter(|name| !is_recording(name)).collect();
     names.sort();
     names
 }
@@ -221,7 +222,7 @@ fn the_end_waits_for_a_slow_write_and_says_so() {
     assert_eq!(pty.exit_code(), 0);
     assert!(!pty.text().contains("not kept"), "{}", pty.text());
     assert!(fs::read(&file).unwrap().starts_with(MAGIC));
-    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
+    assert_eq!(names_beside(&file), ["history"]);
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn what_a_killed_writer_left_is_gone_after_the_next_start() {
     let old = fs::read(&file).unwrap();
     fs::write(file.with_file_name(".history.new"), &old[..old.len() / 2]).unwrap();
     quit(started(home.path(), &[]));
-    assert_eq!(names_beside(&file), ["blackbox", "history", "started"]);
+    assert_eq!(names_beside(&file), ["history"]);
 }
 
 #[test]

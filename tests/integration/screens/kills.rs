@@ -88,7 +88,11 @@ fn a_kill_that_is_not_known_says_why_and_others_are_counted() {
         victim: Err(Missing::Denied),
         ..kill.clone()
     };
-    let mut session = session(120, 30, &[kill.clone(), kill, unknown]);
+    let other = OomKill {
+        record: kill.record.map(|record| record + 1),
+        ..kill.clone()
+    };
+    let mut session = session(120, 30, &[kill, other, unknown]);
     let line = session.line("KILLED  a process");
     assert!(
         line.contains("the kernel's log cannot be read: permission denied  2 more"),

@@ -262,7 +262,7 @@ fn every_word_around_the_table_is_found_in_the_help() {
         assert!(help.contains(word), "{word}");
     }
     session.feed(Event::Resize(80, 24));
-    session.types("PSI");
+    session.keys("/").types("Pressure stall").keys("Enter");
     assert!(
         session.picture().contains("Pressure stall information"),
         "{}",

@@ -1,4 +1,4 @@
-//! One or several recordings as one, in the order of time.
+//! Joins recordings to one, in the order of time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Tape {
     /// Opens recordings.
     ///
     /// # Errors
-    /// One of them cannot be read, or has no snapshot.
+    /// A recording cannot be read, or has no snapshot.
     pub(in crate::run) fn open(paths: &[PathBuf]) -> Result<Self, SourceError> {
         let mut recordings = Vec::new();
         for path in paths {
