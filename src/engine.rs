@@ -8,6 +8,7 @@
 //! the screen will show.
 
 mod incidents;
+mod last_words;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::alert::{AlertEvent, Alerts, Target};
 use crate::group::{Change, RowKey};
@@ -26,6 +27,7 @@ use crate::query::{Kept, ListPlan, ReadyList, RowSource};
 use crate::trend::Verdict;
 
 pub use incidents::Incidents;
+pub use last_words::LastWords;
 
 /// The last snapshot, and everything derived from the snapshots so far.
 #[derive(Debug)]
@@ -132,6 +134,7 @@ pub type SharedState = Arc<Mutex<State>>;
 #[derive(Debug)]
 pub struct Engine {
     state: SharedState,
+    waiting: Arc<Waiting>,
     stop: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -141,34 +144,43 @@ impl Engine {
     /// that fired or were resolved; it must not block. Fails if the thread cannot be started.
     pub fn spawn(
         state: State,
-        mut snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
         runtime: runtime::Handle,
         mut on_snapshot: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
     ) -> std::io::Result<Self> {
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
+        let waiting = Arc::<Waiting>::default();
+        let next = Arc::clone(&waiting);
         let (stop, mut stopped) = watch::channel(());
         // Not a task: a push of many processes takes milliseconds, and would delay the tasks that read keys.
         let thread = std::thread::Builder::new().name("zmtop-engine".into()).spawn(move || {
+            let mut forwarding = runtime.spawn(Arc::clone(&next).fill(snapshots));
             loop {
-                let latest = snapshots.borrow_and_update().clone();
-                if let Some(snapshot) = latest {
+                if let Some(snapshot) = next.take() {
                     let events = take_in(&shared, &snapshot, || stopped.has_changed().is_ok());
                     on_snapshot(&snapshot, &events);
                 }
                 let is_next = runtime.block_on(async {
                     tokio::select! {
-                        changed = snapshots.changed() => changed.is_ok(),
+                        biased;
                         _ = stopped.changed() => false,
+                        () = next.filled.notified() => true,
+                        _ = &mut forwarding => false,
                     }
                 });
                 if !is_next {
-                    return;
+                    break;
                 }
+            }
+            forwarding.abort();
+            if !forwarding.is_finished() {
+                let _ = runtime.block_on(forwarding);
             }
         })?;
         Ok(Self {
             state,
+            waiting,
             stop: Some(stop),
             thread: Some(thread),
         })
@@ -179,9 +191,47 @@ impl Engine {
         Arc::clone(&self.state)
     }
 
+    /// Returns the monotonic time of the snapshot that the engine will push next, if it has come.
+    pub fn next(&self) -> Option<Duration> {
+        self.waiting.latest.lock().as_ref().map(|snapshot| snapshot.monotonic)
+    }
+
     /// Locks the state. Meanwhile the engine waits.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+}
+
+/// The snapshot that waits for the engine.
+#[derive(Debug, Default)]
+struct Waiting {
+    latest: Mutex<Option<Arc<Snapshot>>>,
+    filled: Notify,
+}
+
+impl Waiting {
+    /// Passes on each snapshot. The newest one replaces one that still waits, and takes over the processes that ended before it:
+    /// each of them is in one snapshot only.
+    async fn fill(self: Arc<Self>, mut snapshots: watch::Receiver<Option<Arc<Snapshot>>>) {
+        loop {
+            let next = snapshots.borrow_and_update().clone();
+            if let Some(next) = next {
+                let mut latest = self.latest.lock();
+                *latest = Some(match latest.take() {
+                    Some(unseen) => next.after_unseen(&unseen.exits),
+                    None => next,
+                });
+                drop(latest);
+                self.filled.notify_one();
+            }
+            if snapshots.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&self) -> Option<Arc<Snapshot>> {
+        self.latest.lock().take()
     }
 }
 

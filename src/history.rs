@@ -90,7 +90,7 @@ use system::Suspends;
 pub use system::SystemHistory;
 pub use view::SeriesView;
 
-use crate::group::{Group, GroupBy, GroupKey, GroupNames, PartKey};
+use crate::group::{Group, GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
 use crate::trend::Params;
@@ -243,6 +243,15 @@ impl History {
         self.processes
             .get(&id)
             .map(|process| process.row.rested(self.wakeups.clock))
+    }
+
+    /// Returns the history of a row of any kind.
+    pub fn row(&self, key: &RowKey) -> Option<&RowHistory> {
+        match key {
+            RowKey::Process(id) => self.get(*id),
+            RowKey::Group(key) => self.group(key),
+            RowKey::Part(key) => self.of_part(key),
+        }
     }
 
     /// Returns the start of a process, or of its last exec if that was seen, on the monotonic clock; `None` if unknown.

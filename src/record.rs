@@ -27,6 +27,7 @@ mod close_look;
 mod exits;
 mod group;
 mod held;
+mod killers;
 mod line;
 mod process;
 mod read;

@@ -11,6 +11,7 @@
 //! See [`GroupWriter`] for the format.
 
 mod folder;
+mod kernel_log;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,18 +26,21 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use folder::{Entry, Folder, to_delete};
+pub use kernel_log::KernelLog;
 use parking_lot::Mutex;
 use rustix::fs::FallocateFlags;
 
 use crate::config::settings::{RecordSettings, Retention};
 use crate::config::state;
-use crate::model::{Facts, Identity, Missing, Snapshot};
+use crate::model::{Exits, Facts, Identity, Missing, Snapshot};
 use crate::record::{GroupWriter, Incident, IncidentKind};
 use crate::source::Recording;
 use crate::text;
 
 /// Snapshots that wait while the disk is slow.
 const QUEUE: usize = 8;
+/// Maximum number of incidents of lost snapshots that are recorded later.
+const MOST_LOST: usize = 100;
 /// Time between attempts while the disk fails.
 const RETRY: Duration = Duration::from_secs(10);
 /// Maximum time of a file in a folder.
@@ -156,6 +160,7 @@ impl FaultNews {
 #[derive(Debug)]
 pub struct Recorder {
     queue: Option<SyncSender<(Arc<Snapshot>, Vec<Incident>)>>,
+    unsent: Mutex<Lost>,
     status: Arc<Mutex<Status>>,
     done: Mutex<Receiver<()>>,
     thread: Option<JoinHandle<()>>,
@@ -180,16 +185,20 @@ impl Recorder {
         })?;
         Ok(Self {
             queue: Some(queue),
+            unsent: Mutex::default(),
             status,
             done: Mutex::new(done),
             thread: Some(thread),
         })
     }
 
-    /// Records a snapshot. Never blocks.
+    /// Records a snapshot. Never blocks. If it is lost, the next one takes over its incidents and the processes that ended.
     pub fn record(&self, snapshot: &Arc<Snapshot>, incidents: Vec<Incident>) {
         let Some(queue) = &self.queue else { return };
-        if let Err(TrySendError::Full(_)) = queue.try_send((Arc::clone(snapshot), incidents)) {
+        let mut unsent = self.unsent.lock();
+        let next = unsent.complete(snapshot, incidents);
+        if let Err(TrySendError::Full((snapshot, incidents))) = queue.try_send(next) {
+            unsent.keep(&snapshot, incidents);
             let mut status = self.status.lock();
             status.lost += 1;
             status.fault = Some("the disk does not answer".into());
@@ -219,6 +228,27 @@ impl Recorder {
     }
 }
 
+/// What only snapshots that were lost had: the processes that ended before them, and their incidents.
+#[derive(Debug, Default)]
+struct Lost(Option<(Arc<Exits>, Vec<Incident>)>);
+
+impl Lost {
+    /// Returns the next snapshot and its incidents with those before.
+    fn complete(&mut self, snapshot: &Arc<Snapshot>, mut incidents: Vec<Incident>) -> (Arc<Snapshot>, Vec<Incident>) {
+        let snapshot = Arc::clone(snapshot);
+        let Some((exits, mut earlier)) = self.0.take() else {
+            return (snapshot, incidents);
+        };
+        earlier.append(&mut incidents);
+        (snapshot.after_unseen(&exits), earlier)
+    }
+
+    fn keep(&mut self, snapshot: &Snapshot, mut incidents: Vec<Incident>) {
+        incidents.truncate(MOST_LOST);
+        self.0 = Some((Arc::clone(&snapshot.exits), incidents));
+    }
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.stop();
@@ -243,6 +273,7 @@ pub struct Writer {
     boot: Option<Arc<str>>,
     /// The folder was searched for the end of an earlier run.
     knows_past: bool,
+    unwritten: Lost,
 }
 
 /// The file or the stream that is written.
@@ -276,6 +307,7 @@ impl Writer {
             pin_until: None,
             boot: None,
             knows_past: false,
+            unwritten: Lost::default(),
         };
         match &writer.options.place {
             // Report at once that it cannot be created.
@@ -324,9 +356,12 @@ impl Writer {
     pub fn record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) {
         if self.retry.is_some_and(|at| Instant::now() < at) {
             self.status.lock().lost += 1;
+            let (snapshot, incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
+            self.unwritten.keep(&snapshot, incidents);
             return;
         }
-        match self.try_record(snapshot, incidents) {
+        let (snapshot, incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
+        match self.try_record(&snapshot, &incidents) {
             Ok(bytes) => {
                 self.retry = None;
                 let mut status = self.status.lock();
@@ -341,6 +376,7 @@ impl Writer {
                     self.output = None;
                 }
                 self.retry = Some(Instant::now() + RETRY);
+                self.unwritten.keep(&snapshot, incidents);
                 let reason = error.to_string();
                 let reason = reason.split(" (os error").next().unwrap_or_default();
                 let mut status = self.status.lock();

@@ -6,7 +6,8 @@
 //! # Events
 //! A *kill* is one by the kernel or a daemon; kills within ten seconds are one event. A *danger* is a limit less than a
 //! minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
-//! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall, that is the *end*.
+//! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall of the machine, not
+//! only of a cgroup, that is the *end*.
 //!
 //! # The event that is explained
 //! The last one of the most serious kind: kills, reboots and ends while memory was short come before stalls and dangers that
@@ -108,6 +109,16 @@ impl Episode {
     fn is_over(&self, now: Duration) -> bool {
         let calm = if self.kind == EventKind::Kill { TOGETHER } else { CALM };
         now.saturating_sub(self.last_sign) > calm
+    }
+
+    /// Returns true if it is a kill, or if the machine's own memory is short.
+    fn is_of_machine(&self) -> bool {
+        let is_danger = self
+            .danger
+            .as_ref()
+            .is_some_and(|danger| danger.limit == Limit::Machine);
+        let is_stall = self.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
+        self.kind == EventKind::Kill || is_danger || is_stall
     }
 
     /// Adds what a snapshot shows of dangers and stalls. The worst of them is the moment.
@@ -338,11 +349,13 @@ impl Why {
         self.last_kill = None;
     }
 
-    /// Returns true if memory was short in the last snapshot of a boot.
+    /// Returns true if the machine's memory was short in the last snapshot of a boot. A cgroup at its limit ends neither a boot nor a
+    /// recording, unless something was killed just then.
     fn is_short(&self, last: &Snapshot) -> bool {
-        let soon = self.history.dangers().first();
-        let is_full = soon.is_some_and(|danger| danger.forecast.time() < URGENT_AT_END);
-        let is_recent = self.open.as_ref().is_some_and(|open| !open.is_over(last.monotonic));
+        let mut soon = self.history.dangers().iter();
+        let is_full = soon.any(|danger| danger.limit == Limit::Machine && danger.forecast.time() < URGENT_AT_END);
+        let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
+        let is_recent = open.is_some_and(Episode::is_of_machine);
         let available = last.system.available().ok().zip(last.system.mem_total.ok());
         let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);
         is_full || is_recent || is_low
@@ -522,7 +535,12 @@ impl Why {
             limited.is_none_or(|path| exit.cgroup.as_deref().is_some_and(|own| is_within(own, path)))
         };
         let mut brief = std::mem::take(&mut self.brief);
-        brief.retain(|exit| is_near(exit) && is_below(exit));
+        // What is said of a victim is said once.
+        let is_victim = |exit: &Exit| {
+            let mut victims = found.victims.iter().filter_map(|victim| victim_of(&victim.kill));
+            victims.any(|id| id.pid == exit.pid && exit.starttime.is_none_or(|start| start == id.starttime))
+        };
+        brief.retain(|exit| is_near(exit) && is_below(exit) && !is_victim(exit));
         brief.truncate(SHOWN_BRIEF);
         Some(Explanation {
             brief,

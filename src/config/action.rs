@@ -166,6 +166,8 @@ named! {
         Jump = "jump",
         /// Freezes the order of rows. Values are still updated.
         Freeze = "freeze",
+        /// Starts a recording into a file, after asking for its name, or stops it.
+        Record = "record",
         /// Takes a snapshot now.
         SampleNow = "sample-now",
         /// Changes the interval.

@@ -160,6 +160,8 @@ settings! {
         pub flush: String = Choice(&["snapshot", "minute", "never"]),
         /// The part of command lines that is recorded.
         pub cmdline: String = Choice(&["full", "name", "none"]),
+        /// Write a line to the kernel's log at a danger of less than a minute, a stall and a kill.
+        pub last_words: bool = Switch,
     }
 }
 

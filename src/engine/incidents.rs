@@ -17,7 +17,7 @@ use crate::units::{self, Units};
 const LULL: Duration = Duration::from_secs(60);
 
 /// Columns of a name.
-const NAME: usize = 40;
+pub(super) const NAME: usize = 40;
 
 /// A condition that lasts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ impl Incidents {
     }
 }
 
-fn name(key: &RowKey, snapshot: &Snapshot) -> String {
+pub(super) fn name(key: &RowKey, snapshot: &Snapshot) -> String {
     match key {
         RowKey::Process(id) => snapshot.name_of_process(*id),
         RowKey::Part(key) => text::safe(&key.name()).into_owned(),

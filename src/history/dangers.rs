@@ -348,12 +348,7 @@ impl History {
 
     /// Returns true if a row has more memory than in the minutes before `window`, as it would not on a sawtooth.
     fn is_new_high(&self, key: &RowKey, window: Duration) -> bool {
-        let row = match key {
-            RowKey::Process(id) => self.get(*id),
-            RowKey::Group(key) => self.group(key),
-            RowKey::Part(key) => self.of_part(key),
-        };
-        row.is_some_and(|row| {
+        self.row(key).is_some_and(|row| {
             let view = row.footprint();
             let before = view.highest_before(window);
             before.is_none_or(|before| view.last().is_some_and(|now| now > before))

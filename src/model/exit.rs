@@ -1,5 +1,6 @@
 //! Processes that ended between two snapshots.
 
+use std::cmp::Reverse;
 use std::time::{Duration, SystemTime};
 
 use super::reading::{Missing, Reading};
@@ -26,6 +27,17 @@ impl Exits {
             lost: 0,
             list: Vec::new(),
         }
+    }
+
+    /// Adds those of the snapshots before, which nobody has seen.
+    pub fn add_earlier(&mut self, earlier: &Self) {
+        let sum = |one: Reading<u64>, other: Reading<u64>| one.map(|n| n.saturating_add(other.unwrap_or(0)));
+        self.ended = sum(self.ended, earlier.ended);
+        self.started = sum(self.started, earlier.started);
+        self.lost = self.lost.saturating_add(earlier.lost);
+        self.list.extend_from_slice(&earlier.list);
+        self.list.sort_by_key(|exit| Reverse(exit.peak));
+        self.list.truncate(Exit::MOST);
     }
 
     /// Returns true if nothing was asked for.

@@ -74,9 +74,9 @@ pub struct Snapshot {
     pub kernel: KernelTables,
     /// The last OOM kills since zmtop started, and of the ten minutes before, oldest first.
     pub oom_kills: Arc<[OomKill]>,
-    /// Not recorded.
+    /// OOM kills since zmtop started.
     pub oom_counts: OomCounts,
-    /// The daemons that kill when memory is short, and why their signals are not seen. Not recorded.
+    /// The daemons that kill when memory is short, and why their signals are not seen.
     pub killers: Arc<[(&'static str, Reading<()>)]>,
     /// The processes that ended since the previous snapshot; pending until requested.
     pub exits: Arc<Exits>,
@@ -125,6 +125,16 @@ impl Snapshot {
             let container = row.facts.container.as_deref()?;
             container.name_of_cgroup(row.facts.cgroup.as_deref().ok()?, path)
         })
+    }
+
+    /// Returns this snapshot as the first one after those that nobody has seen: with what ended before them, too.
+    pub fn after_unseen(self: Arc<Self>, earlier: &Exits) -> Arc<Self> {
+        if earlier.list.is_empty() && earlier.ended.is_err() {
+            return self;
+        }
+        let mut snapshot = self;
+        Arc::make_mut(&mut Arc::make_mut(&mut snapshot).exits).add_earlier(earlier);
+        snapshot
     }
 
     /// Returns the name of the container or pod whose cgroup that is, or else its path, in at most `width` columns. Safe to print.

@@ -47,6 +47,8 @@ const NAME: usize = 40;
 const COMMAND: usize = 41;
 /// The time before the moment for which the machine is described.
 const HOUR: Duration = Duration::from_secs(3600);
+/// A recording that ends so soon after a danger does not show that it passed.
+const SOON: Duration = Duration::from_secs(30);
 /// Maximum number of other events, and of further victims, in the text.
 const OTHERS: usize = 4;
 const ALSO_KILLED: usize = 3;
@@ -146,7 +148,13 @@ impl WhyReport<'_> {
             }
             EventKind::Danger => {
                 let ahead = capital(&self.ahead().unwrap_or_default());
-                told.push(format!("{ahead}. Then it passed: nothing was killed."));
+                let rest = e.recorded[1].duration_since(e.event.time).unwrap_or_default();
+                let then = if rest < SOON {
+                    "The recording ends soon after."
+                } else {
+                    "Then it passed: nothing was killed."
+                };
+                told.push(format!("{ahead}. {then}"));
             }
             EventKind::Chosen => told.push(format!(
                 "Nothing happened within ten minutes of that time. This is the state at {}.",
@@ -173,7 +181,7 @@ impl WhyReport<'_> {
             Limit::AddressSpace(id) => format!("the address space of {}", id.pid),
         };
         let (left, time) = (self.bytes(ahead.left), seconds(ahead.time));
-        Some(format!("{what} had {left} left and was about to be full in {time}"))
+        Some(format!("{what} had {left} left and would have been full in {time}"))
     }
 
     fn killed(&self) -> Vec<String> {
@@ -284,7 +292,7 @@ impl WhyReport<'_> {
             format!("from {from} to {to} in {over}{pace}, from {since} on")
         };
         if rise.rest > rise.over {
-            format!("{told}, then hardly for {}", seconds(rise.rest))
+            format!("{told}, then hardly grew for {}", seconds(rise.rest))
         } else {
             told
         }
@@ -356,7 +364,7 @@ impl WhyReport<'_> {
                 let own = own.unwrap_or_default();
                 let is_by_kernel = victim.is_some_and(|victim| victim.kill.event.daemon.is_none());
                 let why = if is_by_kernel {
-                    " The kernel chooses by size, not by growth."
+                    " The kernel chooses by size and oom_score_adj, not by growth."
                 } else {
                     ""
                 };
@@ -637,7 +645,10 @@ impl WhyReport<'_> {
         } else {
             time
         };
-        let told = format!("Other events: {}{more}. To explain one: --at {time}", shown.join(", "));
+        let told = format!(
+            "Other events: {}{more}. To explain one: zmtop why --at {time}",
+            shown.join(", ")
+        );
         writeln!(out)?;
         write_wrapped(out, &told)
     }

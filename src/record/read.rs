@@ -11,13 +11,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::model::kernel::KernelTables;
-use crate::model::kill::{OomCounts, OomKill};
+use crate::model::kill::OomKill;
 use crate::model::system::AccountingInputs;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::exits::ExitsRecord;
+use crate::record::killers;
 use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
 use crate::record::unread::{Reasons, Unread};
@@ -109,6 +110,10 @@ struct Fields<'a> {
     accounting: Option<Accounting>,
     #[serde(default)]
     oom_kills: Vec<OomKillRecord>,
+    #[serde(default)]
+    oom_counts: BTreeMap<String, u64>,
+    #[serde(default)]
+    killers: BTreeMap<String, String>,
     exits: Option<ExitsRecord>,
     #[serde(borrow, default)]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
@@ -220,8 +225,8 @@ impl From<Fields<'_>> for Recorded {
                 )),
                 kernel: KernelTables::default(),
                 oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
-                oom_counts: OomCounts::default(),
-                killers: Arc::default(),
+                oom_counts: killers::read_counts(&fields.oom_counts),
+                killers: killers::read_killers(&fields.killers),
                 exits: Arc::new(fields.exits.map(Into::into).unwrap_or_default()),
                 cgroups: Arc::new(cgroups),
                 mapped: Arc::default(),

@@ -13,6 +13,7 @@ use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
 use crate::record::close_look::{AddressLimit, Jvm};
 use crate::record::exits::ExitsRecord;
+use crate::record::killers;
 use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
@@ -68,6 +69,12 @@ described! {
         /// The last OOM kills.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         oom_kills: Vec<OomKillRecord> = list(object(OomKillRecord::fields())).absent("if there are none"),
+        /// The number of OOM kills since zmtop started, by cause: machine, cgroup, daemon or unknown.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        oom_counts: BTreeMap<&'static str, u64> = map(count()).absent("if there were none"),
+        /// The daemons that kill when memory is short: watched, or why their signals are not seen.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        killers: BTreeMap<&'static str, String> = map(text()).absent("if there are none"),
         /// The processes that started and ended since the previous snapshot.
         #[serde(skip_serializing_if = "Option::is_none")]
         exits: Option<ExitsRecord> = object(ExitsRecord::fields()).absent("unless it is asked for"),
@@ -169,6 +176,8 @@ impl Serialize for Record<'_> {
             system: System::from(&snapshot.system),
             accounting: is_read(&snapshot.accounting).then(|| snapshot.accounting.to_json()),
             oom_kills: snapshot.oom_kills.iter().map(Field::to_json).collect(),
+            oom_counts: killers::counts(&snapshot.oom_counts),
+            killers: killers::killers(&snapshot.killers),
             exits: (!snapshot.exits.is_unread()).then(|| (&*snapshot.exits).into()),
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))

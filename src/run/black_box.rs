@@ -1,36 +1,54 @@
-//! The black box: the recording that the monitor and the exporter keep in the state folder.
+//! The black box: the recording that the monitor and the exporter keep in the state folder. And what else snapshots are
+//! written to.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use rustix::process::geteuid;
 
 use crate::alert::AlertEvent;
 use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
-use crate::engine::{Incidents, SharedState};
+use crate::engine::{Incidents, LastWords, SharedState};
 use crate::model::Snapshot;
-use crate::recorder::{FaultNews, Folder, Options, Place, Recorder};
+use crate::recorder::{FaultNews, Folder, KernelLog, Options, Place, Recorder};
 use crate::source::SUFFIX;
 use crate::text;
 
-/// Passes the snapshots of an engine to a recorder, with their incidents.
+/// The recording that the user starts and stops in the monitor.
+pub(super) type OwnRecording = Arc<Mutex<Option<Recorder>>>;
+
+/// What the snapshots of an engine are written to.
+#[derive(Default)]
+pub(super) struct Outlets {
+    /// The black box, or the file of `zmtop record`.
+    pub(super) recorder: Option<Arc<Recorder>>,
+    pub(super) own: OwnRecording,
+    pub(super) kernel_log: Option<KernelLog>,
+}
+
+/// Writes the snapshots of an engine to its outlets, with their incidents.
 pub(super) struct RecordFeed {
-    recorder: Arc<Recorder>,
+    outlets: Outlets,
     incidents: Incidents,
+    last_words: LastWords,
     state: Arc<OnceLock<SharedState>>,
     faults: FaultNews,
+    is_log_reported: bool,
 }
 
 impl RecordFeed {
-    pub(super) fn new(recorder: Arc<Recorder>) -> Self {
+    pub(super) fn new(outlets: Outlets) -> Self {
         Self {
-            recorder,
+            outlets,
             incidents: Incidents::default(),
+            last_words: LastWords::default(),
             state: Arc::default(),
             faults: FaultNews::default(),
+            is_log_reported: false,
         }
     }
 
@@ -39,19 +57,46 @@ impl RecordFeed {
         Arc::clone(&self.state)
     }
 
-    /// Records the snapshot that the engine has just pushed. Never blocks.
+    /// Writes the snapshot that the engine has just pushed. Never blocks.
     pub(super) fn push(&mut self, snapshot: &Arc<Snapshot>, alerts: &[AlertEvent]) {
+        let mut incidents = Vec::new();
         // The very first one may come before the state is set.
-        let state = self.state.get();
-        let incidents = state.map_or_else(Vec::new, |state| self.incidents.of(&state.lock(), alerts));
-        self.recorder.record(snapshot, incidents);
+        if let Some(state) = self.state.get() {
+            let state = state.lock();
+            incidents = self.incidents.of(&state, alerts);
+            if let Some(log) = &self.outlets.kernel_log {
+                for line in self.last_words.of(&state, &incidents) {
+                    log.write(line);
+                }
+            }
+        }
+        if let Some(own) = &*self.outlets.own.lock() {
+            own.record(snapshot, incidents.clone());
+        }
+        if let Some(recorder) = &self.outlets.recorder {
+            recorder.record(snapshot, incidents);
+        }
     }
 
-    /// Returns a message if recording has begun to fail, or to work again, since the last call.
+    /// Returns a message if the recorder has begun to fail, or to work again, since the last call; and once if the kernel's log
+    /// fails.
     pub(super) fn news(&mut self) -> Option<String> {
-        let news = self.faults.of(&self.recorder.status())?;
+        let fault = self.outlets.kernel_log.as_ref().and_then(KernelLog::take_fault);
+        if let Some(fault) = fault.filter(|_| !std::mem::replace(&mut self.is_log_reported, true)) {
+            return Some(format!("last words not written: {fault}"));
+        }
+        let news = self.faults.of(&self.outlets.recorder.as_ref()?.status())?;
         Some(format!("black box: {news}"))
     }
+}
+
+/// Opens the kernel's log for last words; `None` if they are off.
+///
+/// # Errors
+/// It cannot be written. The text says why, safe to print.
+pub(super) fn kernel_log(settings: &RecordSettings) -> Result<Option<KernelLog>, String> {
+    let log = settings.last_words.then(KernelLog::of_machine).transpose();
+    log.map_err(|why| format!("no last words: {why}"))
 }
 
 /// The folder of `zmtop-record.service`.

@@ -3,10 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
+use super::black_box::{self, Outlets};
 use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::{complain, process, sampler_options, terminal, usage, written};
@@ -158,13 +160,17 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
         false if state::is_first_start(env) => Opening::First,
         false => Opening::Usual,
     };
-    let mut black_box = None;
+    let mut outlets = Outlets::default();
     if is_live && options.cgroup.is_none() && options.roots().is_own() {
-        match super::black_box::start(&config.settings.record, env) {
-            Ok(recorder) => black_box = recorder,
+        match black_box::start(&config.settings.record, env) {
+            Ok(recorder) => outlets.recorder = recorder.map(Arc::new),
             // One reason for both.
             Err(_) if keeps && history_file.is_none() => {}
             Err(why) => config.warnings.push(format!("no black box: {why}")),
+        }
+        match black_box::kernel_log(&config.settings.record) {
+            Ok(log) => outlets.kernel_log = log,
+            Err(why) => config.warnings.push(why),
         }
     }
     config.warnings.splice(0..0, config.unread.take());
@@ -195,7 +201,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             history_file,
             fleet: instead.fleet,
             replay: instead.replay,
-            black_box,
+            outlets,
             opening,
             reload,
             view: args.view.clone(),

@@ -36,18 +36,19 @@ use self::mappings::Mappings;
 pub(super) use self::reload::Reload;
 use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
-use super::black_box::RecordFeed;
+use super::black_box::{Outlets, OwnRecording, RecordFeed};
 use super::runtime::runtime;
-use super::{process, terminal};
+use super::{process, record, terminal};
 use crate::act;
 use crate::alert::AlertEvent;
 use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::{Engine, State};
 use crate::model::{FleetStatus, Snapshot};
-use crate::recorder::Recorder;
+use crate::recorder::{self, Place, Recorder};
 use crate::sampler::{self, Handle, Options, inquiry};
-use crate::tui::app::App;
+use crate::text;
+use crate::tui::app::{App, RecordingStatus};
 use crate::tui::event::DIGIT_PAUSE;
 use crate::tui::replay::ReplayCommand;
 use crate::tui::{Effect, Event, Opening, update, view};
@@ -88,8 +89,8 @@ pub struct Setup {
     pub env: Env,
     /// The file that keeps the history between runs; `None` to keep none.
     pub history_file: Option<PathBuf>,
-    /// Writes the black box.
-    pub black_box: Option<Recorder>,
+    /// What snapshots are written to.
+    pub(super) outlets: Outlets,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,
     /// A recording to show in place of this machine.
@@ -108,6 +109,7 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
+#[expect(clippy::too_many_lines, reason = "it wires every part of the monitor once")]
 fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
@@ -117,6 +119,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     }
     let runtime = runtime.thread_stack_size(512 << 10).build();
     let runtime = runtime.context("cannot start the runtime")?;
+    let own = Arc::clone(&setup.outlets.own);
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
     let tracer = Tracer::new(setup.options.roots());
@@ -160,10 +163,10 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         tell(&send, Event::Failed(config.warnings.join("; ")));
     }
     // What the black box holds beside what the screen needs.
-    let recorded = setup.black_box.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
+    let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let black_box = setup.black_box.map(|recorder| (recorder, send.clone()));
-    let engine = start_engine(state, &handle, &runtime, black_box, notify).context("cannot start the engine")?;
+    let engine = start_engine(state, &handle, &runtime, setup.outlets, send.clone(), notify)
+        .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
     let stop_keeping = keeper
@@ -201,6 +204,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         notifiers,
         is_light: None,
         recorded,
+        own,
         replay: None,
     };
     if let Some(opened) = setup.replay {
@@ -217,27 +221,26 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     end.context("cannot draw")
 }
 
-/// Starts the engine, whose snapshots and alerts go to the black box, and then to `notify`.
+/// Starts the engine, whose snapshots and alerts go to the outlets, and then to `notify`.
 fn start_engine(
     state: State,
     handle: &Handle,
     runtime: &Runtime,
-    black_box: Option<(Recorder, SyncSender<Input>)>,
+    outlets: Outlets,
+    send: SyncSender<Input>,
     mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
 ) -> io::Result<Engine> {
-    let mut box_feed = black_box.map(|(recorder, send)| (RecordFeed::new(Arc::new(recorder)), send));
-    let box_state = box_feed.as_ref().map(|(feed, _)| feed.state());
+    let mut feed = RecordFeed::new(outlets);
+    let shared = feed.state();
     let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
-        if let Some((feed, send)) = &mut box_feed {
-            feed.push(snapshot, alerts);
-            if let Some(what) = feed.news() {
-                tell(send, Event::Failed(what));
-            }
+        feed.push(snapshot, alerts);
+        if let Some(what) = feed.news() {
+            tell(&send, Event::Failed(what));
         }
         notify(snapshot, alerts);
     };
     let engine = Engine::spawn(state, handle.snapshots.clone(), runtime.handle().clone(), on_snapshot)?;
-    box_state.inspect(|shared| drop(shared.set(engine.shared())));
+    let _ = shared.set(engine.shared());
     Ok(engine)
 }
 
@@ -280,6 +283,7 @@ struct Screen {
     is_light: Option<bool>,
     /// The needs of the black box.
     recorded: Needs,
+    own: OwnRecording,
     /// The recording that is shown. The engine of this machine goes on behind it.
     replay: Option<Replay>,
 }
@@ -335,6 +339,9 @@ impl Screen {
             None => self.engine.shared(),
         };
         app.set_replay(self.replay.as_ref().map(Replay::status));
+        app.recording = self.own.lock().as_ref().map(|recorder| RecordingStatus {
+            fault: recorder.status().fault,
+        });
         let mut state = shared.lock();
         swap(&mut *state, &mut app.engine);
         let mut effects = Vec::new();
@@ -371,6 +378,9 @@ impl Screen {
             // The sampler behind a recording goes on as before.
             if let Some(mut wanted) = wanted.filter(|_| self.replay.is_none()) {
                 wanted.needs = wanted.needs.and(self.recorded);
+                if self.own.lock().is_some() {
+                    wanted.needs = wanted.needs.and(record::needs());
+                }
                 self.sampler.want(wanted);
             }
         })?;
@@ -478,9 +488,51 @@ impl Screen {
                     replay.command(command);
                 }
             }
+            Effect::Record(Some(path)) => self.record(path),
+            Effect::Record(None) => self.end_recording(),
             Effect::Visit(at) => self.visit(at),
         }
         Ok(())
+    }
+
+    /// Starts a recording of the user on a thread of its own, since the disk may be slow.
+    fn record(&self, path: String) {
+        let (own, send, env) = (Arc::clone(&self.own), self.send.clone(), self.env.clone());
+        let settings = self.settings.record.clone();
+        let start = move || {
+            let shown = text::safe(path.as_bytes()).into_owned();
+            let of_home = path.strip_prefix("~/").zip(env.home.as_ref());
+            let path = of_home.map_or_else(|| path.clone().into(), |(rest, home)| PathBuf::from(home).join(rest));
+            let event = match Recorder::start(recorder::Options::new(Place::File(path), &settings)) {
+                Ok(recorder) => {
+                    *own.lock() = Some(recorder);
+                    Event::Done(format!("recording into {shown}"))
+                }
+                Err(error) => Event::Failed(format!(
+                    "not recorded: {shown}: {}",
+                    text::safe(error.to_string().as_bytes())
+                )),
+            };
+            tell(&send, event);
+        };
+        self.beside("zmtop-file", start);
+    }
+
+    fn end_recording(&self) {
+        let Some(recorder) = self.own.lock().take() else { return };
+        let send = self.send.clone();
+        let end = move || {
+            let status = recorder.end();
+            let file = status.file.as_ref().map_or_else(String::new, |file| {
+                text::safe(file.as_os_str().as_encoded_bytes()).into_owned()
+            });
+            let event = match &status.fault {
+                Some(fault) => Event::Failed(format!("{}; the end is missing: {fault}", record::summary(&status))),
+                None => Event::Done(format!("{}: zmtop replay {file}", record::summary(&status))),
+            };
+            tell(&send, event);
+        };
+        self.beside("zmtop-file", end);
     }
 
     /// Opens the black box on a thread of its own, since it may be large, to be shown at that time.
@@ -543,12 +595,12 @@ impl Screen {
             };
             match written {
                 Ok(()) => {
-                    let shown = crate::text::safe(path.as_os_str().as_encoded_bytes());
+                    let shown = text::safe(path.as_os_str().as_encoded_bytes());
                     tell(&send, Event::Done(format!("saved to {shown}")));
                 }
                 Err(error) => {
                     let text = error.replace('\n', "; ");
-                    let what = format!("not saved: {}", crate::text::safe(text.as_bytes()));
+                    let what = format!("not saved: {}", text::safe(text.as_bytes()));
                     if ended.load(Ordering::SeqCst) {
                         let _ = failures.send(what);
                     } else {

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use parking_lot::Mutex;
 use tokio::signal::unix::SignalKind;
 
-use super::black_box::RecordFeed;
+use super::black_box::{self, Outlets, RecordFeed};
 use super::runtime::{on_runtime, signals};
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
@@ -128,17 +128,26 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
         let state = State::new(history, Alerts::default());
         let estimated = Arc::clone(&estimate);
         let recorder = recorder.map(Arc::new);
-        let mut feed = recorder.clone().map(RecordFeed::new);
-        let shared = feed.as_ref().map(RecordFeed::state);
+        let mut kernel_log = None;
+        if own_pid.is_some() && recorder.is_some() {
+            kernel_log = black_box::kernel_log(&settings.record).unwrap_or_else(|why| {
+                complain(&why);
+                None
+            });
+        }
+        let mut feed = RecordFeed::new(Outlets {
+            recorder: recorder.clone(),
+            kernel_log,
+            ..Outlets::default()
+        });
+        let shared = feed.state();
         let runtime = tokio::runtime::Handle::current();
         let engine = Engine::spawn(state, handle.snapshots.clone(), runtime, move |snapshot, alerts| {
             estimated.lock().push(snapshot);
-            if let Some(feed) = &mut feed {
-                feed.push(snapshot, alerts);
-            }
+            feed.push(snapshot, alerts);
         });
         let engine = engine.map_err(|error| format!("cannot start: {error}"))?;
-        shared.inspect(|shared| drop(shared.set(engine.shared())));
+        let _ = shared.set(engine.shared());
         let [interrupt, terminate, hangup] = &mut stop;
         let mut watch = Watch::new(recorder.clone(), interval, estimate);
         let exit = loop {
@@ -176,7 +185,7 @@ fn configure(args: &RecordArgs, env: &Env) -> Result<Settings, UsageError> {
 }
 
 /// Returns the data that a recording holds in addition to what every snapshot has.
-fn needs() -> Needs {
+pub(super) fn needs() -> Needs {
     Needs::CGROUP_FIGURES
         .and(Needs::CGROUP_DETAILS)
         .and(Needs::EXITS)
@@ -284,7 +293,7 @@ impl Watch {
     }
 }
 
-fn summary(status: &Status) -> String {
+pub(super) fn summary(status: &Status) -> String {
     let bytes = units::bytes(status.bytes, Units::Auto);
     let lost = match status.lost {
         0 => String::new(),

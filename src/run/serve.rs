@@ -18,17 +18,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use super::black_box::{self, RecordFeed};
+use super::black_box::{self, Outlets, RecordFeed};
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
 use crate::columns::Needs;
+use crate::config::settings::RecordSettings;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig};
-use crate::recorder::Recorder;
 use crate::sampler;
 use crate::serve::access::{self, Access};
 use crate::serve::http::{self, Server};
@@ -85,18 +85,14 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
     let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
-    let recorder = if is_machine {
-        black_box::start(&settings.record, env)
+    let outlets = if is_machine {
+        outlets(&settings.record, env)
     } else {
-        Ok(None)
+        Outlets::default()
     };
-    let recorder = recorder.unwrap_or_else(|why| {
-        complain(&format!("no black box: {why}"));
-        None
-    });
-    let needs = Exporter::needs(by).and(recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
+    let needs = Exporter::needs(by).and(outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS));
     handle.wanted.send_modify(|wanted| wanted.needs = needs);
-    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, recorder).map_err(failed)?;
+    let (_engine, page) = start(state, &handle, sampling.handle(), exporter, interval, outlets).map_err(failed)?;
     let (fresh, access) = watch::channel(Arc::new(access));
     let server = Arc::new(Server {
         page: Arc::clone(&page),
@@ -148,6 +144,23 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Opens what snapshots are written to. Reports what cannot be opened.
+fn outlets(settings: &RecordSettings, env: &Env) -> Outlets {
+    let recorder = black_box::start(settings, env).unwrap_or_else(|why| {
+        complain(&format!("no black box: {why}"));
+        None
+    });
+    let kernel_log = black_box::kernel_log(settings).unwrap_or_else(|why| {
+        complain(&why);
+        None
+    });
+    Outlets {
+        recorder: recorder.map(Arc::new),
+        kernel_log,
+        ..Outlets::default()
+    }
+}
+
 /// Runs a task if there is one; else waits for ever.
 async fn if_any(task: Option<impl Future<Output = Infallible>>) -> Infallible {
     match task {
@@ -163,10 +176,10 @@ fn start(
     runtime: &runtime::Handle,
     exporter: Arc<Mutex<Exporter>>,
     interval: Duration,
-    recorder: Option<Recorder>,
+    outlets: Outlets,
 ) -> io::Result<(Engine, Arc<Page>)> {
-    let mut feed = recorder.map(|recorder| RecordFeed::new(Arc::new(recorder)));
-    let recorded = feed.as_ref().map(RecordFeed::state);
+    let mut feed = RecordFeed::new(outlets);
+    let recorded = feed.state();
     let counted = Arc::clone(&exporter);
     // The page needs the engine, and the engine reports each snapshot to the page.
     let reported = Arc::new(OnceLock::<Arc<Page>>::new());
@@ -177,18 +190,16 @@ fn start(
         runtime.clone(),
         move |snapshot, alerts| {
             lock(&counted).push(snapshot);
-            if let Some(feed) = &mut feed {
-                feed.push(snapshot, alerts);
-                if let Some(what) = feed.news() {
-                    complain(&what);
-                }
+            feed.push(snapshot, alerts);
+            if let Some(what) = feed.news() {
+                complain(&what);
             }
             if let Some(page) = page.get() {
                 page.renew();
             }
         },
     )?;
-    recorded.inspect(|shared| drop(shared.set(engine.shared())));
+    let _ = recorded.set(engine.shared());
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
     let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))

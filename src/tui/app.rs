@@ -100,6 +100,13 @@ struct Aside {
     tags: HashSet<RowKey>,
 }
 
+/// The state of the recording that the user has started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordingStatus {
+    /// Why the last snapshot was lost, safe to print.
+    pub fault: Option<String>,
+}
+
 pub struct App {
     pub config: Config,
     pub privilege: Privilege,
@@ -117,6 +124,8 @@ pub struct App {
     pub fleet: Option<FleetStatus>,
     /// The player of the recording that is shown; `None` if the rows are of now.
     pub replay: Option<ReplayStatus>,
+    /// The recording that the user has started; `None` if there is none.
+    pub recording: Option<RecordingStatus>,
     /// While a recording is shown: what is kept of the present; otherwise empty.
     aside: Aside,
     /// The popup, dialog or prompt that receives the keys in place of the table.
@@ -141,6 +150,7 @@ impl App {
             pages: Pages::default(),
             fleet: None,
             replay: None,
+            recording: None,
             aside: Aside::default(),
             modal: None,
             config,

@@ -115,6 +115,8 @@ pub enum Effect {
     /// Reads the saved views.
     ReadViews,
     DeleteView(String),
+    /// Starts a recording into the file of that path; `None` ends it.
+    Record(Option<String>),
     /// Passes a command to the player of a recording.
     Replay(ReplayCommand),
     /// Shows the black box at that time, while the live monitor goes on behind it.

@@ -48,6 +48,7 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         Action::Tree | Action::TagTree | Action::KernelThreads | Action::Users => {
             Some("these are groups, of which single processes are not known")
         }
+        Action::Record => Some("a fleet is not recorded: zmtop records on each host"),
         Action::Save | Action::Views => Some("not saved: a fleet's columns differ from this machine's"),
         _ => None,
     }

@@ -184,6 +184,17 @@ pub(super) fn time_of_cursor(app: &App) -> Option<String> {
     Some(local.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
+/// Returns a name for a new recording in the current folder: of the host, and of this second.
+pub(super) fn recording_name(app: &App) -> String {
+    let snapshot = app.engine.snapshot.as_ref();
+    let time = snapshot.and_then(|snapshot| Timestamp::try_from(snapshot.time).ok());
+    let local = time.unwrap_or_default().to_zoned(app.screen.zone.clone());
+    let host = snapshot.map_or(&[][..], |snapshot| &snapshot.host);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let host: String = host.iter().copied().filter(is_plain).take(40).map(char::from).collect();
+    format!("zmtop-{host}-{}.zmrec", local.strftime("%Y%m%d-%H%M%S"))
+}
+
 /// Returns the effect that goes to a time: of the recording, or else of the black box.
 ///
 /// # Errors

@@ -118,6 +118,7 @@ const fn is_common(action: Action) -> bool {
             | Action::Suspend
             | Action::Save
             | Action::Views
+            | Action::Record
             | Action::SampleNow
             | Action::Pause
             | Action::StepForward

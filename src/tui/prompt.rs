@@ -1,4 +1,4 @@
-//! The line that is edited in place of the footer: the filter, a search, a pid, or the interval.
+//! The line that is edited in place of the footer: the filter, a search, a pid, the interval, or the name of a file.
 //!
 //! ```text
 //!             ▾ expected a size, such as 100M      a fault, above its place
@@ -35,6 +35,8 @@ pub enum PromptKind {
     Interval,
     /// The name to save the view under.
     View,
+    /// The file to record into.
+    Record,
     /// A time to go to, of a recording or of the black box.
     Time,
     /// A pid, whose process is selected while it is typed. Any key that does not edit it closes it.
@@ -91,7 +93,7 @@ impl Prompt {
                 app.query.search = Some(text.to_lowercase()).filter(|s| !s.is_empty());
                 select_match(app, 0, 1);
             }
-            PromptKind::Interval | PromptKind::View | PromptKind::Time => {}
+            PromptKind::Interval | PromptKind::View | PromptKind::Record | PromptKind::Time => {}
             PromptKind::Pid => select_pid(app, text, false),
         }
     }
@@ -107,6 +109,11 @@ impl Prompt {
             }
             PromptKind::Search => {}
             PromptKind::View => return self.save_view(app),
+            PromptKind::Record if self.input.text().trim().is_empty() => {}
+            PromptKind::Record => {
+                let path = self.input.text().trim().to_owned();
+                return Response::close().with(Effect::Record(Some(path)));
+            }
             PromptKind::Time => match navigation::go_to(app, self.input.text()) {
                 Ok(effect) => return Response::close().with(effect),
                 Err(what) => {
@@ -162,7 +169,7 @@ impl Prompt {
         match self.kind {
             PromptKind::Filter => set_filter(app, &self.before),
             PromptKind::Search => app.query.search = None,
-            PromptKind::Interval | PromptKind::View | PromptKind::Time => {}
+            PromptKind::Interval | PromptKind::View | PromptKind::Record | PromptKind::Time => {}
             PromptKind::Pid => app.select_row(self.selected.as_ref()),
         }
         Response::close()
@@ -176,6 +183,7 @@ impl Prompt {
             PromptKind::Pid => " Pid ",
             PromptKind::Time => " Go to ",
             PromptKind::View => " Save view as ",
+            PromptKind::Record => " Record into ",
         }
     }
 
@@ -207,6 +215,7 @@ impl Prompt {
                 "23:51, 2026-11-20 23:51, -10m before the end, start or end".into(),
                 false,
             ),
+            (PromptKind::Record, ..) => ("a new file; R ends the recording".into(), false),
             (PromptKind::View, ..) => {
                 let others = app.data.views.iter().flatten().map(|view| view.name.as_str());
                 let others: Vec<&str> = others.collect();

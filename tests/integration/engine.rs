@@ -2,15 +2,77 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use zmtop::alert::{Alerts, Rule, TargetKind};
 use zmtop::engine::{Engine, State};
 use zmtop::history::History;
-use zmtop::model::Snapshot;
+use zmtop::model::{Exit, Exits, Snapshot};
 
 use crate::support::rows::{MIB, process, snapshot, walk};
+
+/// A process of that second that ended, with its peak in MiB.
+fn ended(at: u64, mib: u64) -> Exit {
+    Exit {
+        pid: 100,
+        starttime: None,
+        ppid: 1,
+        parent: None,
+        uid: 0,
+        comm: (*b"brief").into(),
+        cgroup: None,
+        time: SystemTime::UNIX_EPOCH + Duration::from_secs(at),
+        lifetime: Duration::from_millis(300),
+        peak: mib * MIB,
+        is_fork: false,
+        code: Some(0),
+        signal: None,
+    }
+}
+
+#[test]
+fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
+    let (publish, snapshots) = watch::channel(None);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let (send, taken_in) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    let engine = Engine::spawn(state(), snapshots, runtime.handle().clone(), move |snapshot, _| {
+        send.send(Arc::clone(snapshot)).unwrap();
+        let _ = gate.recv();
+    })
+    .unwrap();
+    let with_exit = |at: u64| {
+        let mut snapshot = (*second(at, 1)).clone();
+        snapshot.exits = Arc::new(Exits {
+            ended: Ok(1),
+            started: Ok(2),
+            lost: 0,
+            list: vec![ended(at, 100 + at)],
+        });
+        publish.send_replace(Some(Arc::new(snapshot)));
+    };
+    with_exit(0);
+    let first = taken_in.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(first.exits.list.len(), 1);
+    // The engine is busy. Each snapshot reaches those that wait before the next one comes.
+    for at in 1..4 {
+        with_exit(at);
+        while engine.next() != Some(Duration::from_secs(1000 + at)) {
+            std::thread::yield_now();
+        }
+    }
+    drop(go);
+    let next = taken_in.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(next.monotonic, Duration::from_secs(1003));
+    let peaks: Vec<_> = next.exits.list.iter().map(|exit| exit.peak / MIB).collect();
+    assert_eq!(peaks, [103, 102, 101]);
+    assert_eq!((next.exits.ended, next.exits.started), (Ok(3), Ok(6)));
+    drop(engine);
+}
 
 /// How long the engine may take: only a guard against hanging.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -20,6 +20,7 @@ mod hard;
 mod heap;
 mod history;
 mod kernel;
+mod last_words;
 mod limits;
 mod mapping_diff;
 mod maps;

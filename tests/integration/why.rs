@@ -274,7 +274,7 @@ fn a_recording_that_ends_in_a_danger_says_so() {
     assert_eq!(found.event.kind, EventKind::End);
     let told = text(&found);
     assert!(
-        told.contains("The recording ends at 00:03:04, while memory had 30.0M left and was about to be full in 6 s."),
+        told.contains("The recording ends at 00:03:04, while memory had 30.0M left and would have been full in 6 s."),
         "{told}"
     );
     assert!(told.contains("What had grown was importer (pid 5)"), "{told}");
@@ -282,6 +282,16 @@ fn a_recording_that_ends_in_a_danger_says_so() {
     let found = explain(filling("one").chain(calm("one", 185)), None).unwrap();
     assert_eq!(found.event.kind, EventKind::Danger);
     assert!(text(&found).contains("Then it passed: nothing was killed."));
+}
+
+#[test]
+fn a_cgroup_near_its_limit_at_the_end_hides_no_kill_before() {
+    // Once it has lost its victim, another process of /shop grows up to the limit.
+    let after = (140..200).map(|second| machine(second, vec![holding(8, "calm", "/shop", 10 + 2 * (second - 140))]));
+    let found = explain(limit().into_iter().chain(after), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::Kill);
+    let others: Vec<_> = found.others.iter().map(|event| event.kind).collect();
+    assert_eq!(others, [EventKind::Danger]);
 }
 
 /// A minute of calm, then tasks wait half of the time.
@@ -382,7 +392,7 @@ fn two_kills() -> Vec<Snapshot> {
 #[test]
 fn a_service_that_is_killed_again_and_again_is_told_once() {
     let told = text(&explain(kills(5), None).unwrap());
-    let others = "Other events: kill of importer (4 times, last at 01:17:00). To explain one: --at 01:17:00";
+    let others = "Other events: kill of importer (4 times, last at 01:17:00). To explain one: zmtop why --at 01:17:00";
     assert!(told.ends_with(others), "{told}");
     // There are no snapshots of ten minutes before.
     let machine = "at 01:41:59 331M none - 147M 1 min before 921M none - 29.0M 52 min before";
@@ -397,7 +407,7 @@ fn of_several_events_the_last_or_the_nearest_is_explained() {
     let told = text(&found);
     assert!(told.starts_with("1970-01-01 00:27:00, db1: OOM kill"), "{told}");
     assert!(
-        told.contains("Other events: kill of importer at 00:02:00. To explain one: --at 00:02:00"),
+        told.contains("Other events: kill of importer at 00:02:00. To explain one: zmtop why --at 00:02:00"),
         "{told}"
     );
     let found = explain(two_kills(), Some(130)).unwrap();
@@ -522,6 +532,22 @@ fn spike() -> Vec<Snapshot> {
         ..Exits::default()
     });
     all
+}
+
+#[test]
+fn the_end_of_a_victim_is_said_once() {
+    let mut all = limit();
+    let mut exits = (*spike()[20].exits).clone();
+    exits.list.truncate(1);
+    (exits.list[0].pid, exits.list[0].cgroup) = (7, Some((*b"/shop/web").into()));
+    exits.list[0].time = all[120].time;
+    all[120].exits = Arc::new(exits.clone());
+    assert!(explain(all, None).unwrap().brief.is_empty());
+    // Another process with the same end is told.
+    let mut all = limit();
+    exits.list[0].pid = 77;
+    all[120].exits = Arc::new(exits);
+    assert_eq!(explain(all, None).unwrap().brief.len(), 1);
 }
 
 #[test]

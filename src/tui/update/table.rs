@@ -203,6 +203,15 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.tables.frozen = !app.tables.frozen;
             rebuild(app);
         }
+        Action::Record if app.recording.is_some() => return vec![Effect::Record(None)],
+        Action::Record if app.replay.as_ref().is_some_and(|replay| !replay.is_visit) => {
+            app.screen
+                .fail("this is a recording already: zmtop record cut copies a part of it");
+        }
+        Action::Record => {
+            let name = navigation::recording_name(app);
+            app.open(Prompt::new(PromptKind::Record, &name));
+        }
         Action::Units => app.screen.units = app.screen.units.next(),
         Action::KernelThreads if app.query.scope == Scope::Processes => {
             app.query.kernel_threads = !app.query.kernel_threads;

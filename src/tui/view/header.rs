@@ -190,6 +190,13 @@ fn add_badges(app: &App, line: &mut StatusLine) {
             line.button_right(75, format!(" {label} "), theme.warning, action);
         }
     }
+    if let Some(recording) = &app.recording {
+        let (text, style) = match &recording.fault {
+            None => (" ● rec ".into(), theme.alert),
+            Some(fault) => (format!(" ● not recorded: {fault} "), theme.error),
+        };
+        line.button_right(82, text, style, Action::Record);
+    }
     if app.config.settings.ui.readonly {
         line.text_right(73, " read only ", theme.title);
     }

@@ -122,6 +122,7 @@ pinned_keep = "30d"
 pinned_size = "2G"
 flush = "minute"
 cmdline = "none"
+last_words = true
 [trend]
 confidence = 0.95
 least_bytes = 4_194_304

@@ -88,7 +88,7 @@ fn is_own(path: &str) -> bool {
         "daemon",
     ];
     let last = path.rsplit('.').next().unwrap();
-    path.contains("unread") || OWN.contains(&last)
+    path.contains("unread") || path.contains("killers.") || OWN.contains(&last)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

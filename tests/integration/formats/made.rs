@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
 use zmtop::model::cgroup::Count;
+use zmtop::model::kill::KillCause;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::{
@@ -185,6 +186,8 @@ pub(crate) fn small() -> Snapshot {
     made.accounting = Arc::new(system_account::inputs());
     made.oom_kills = system_account::kills(made.time);
     made.exits = Arc::new(exits(made.time));
+    made.oom_counts.add(KillCause::Cgroup, 2);
+    made.killers = Arc::from([("systemd-oomd", Ok(())), ("earlyoom", Err(Missing::Denied))]);
     made.cgroups = Arc::new([(Arc::from(&b"/init.scope"[..]), cgroup())].into());
     let id = made.rows()[0].id;
     made.jvms = Arc::new([(id, Ok(HEAP))].into());

@@ -31,6 +31,7 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!(format!("{:?}", a.system), format!("{:?}", b.system));
     assert_eq!((&a.accounting, &a.oom_kills), (&b.accounting, &b.oom_kills));
     assert_eq!((&a.cgroups, &a.exits), (&b.cgroups, &b.exits));
+    assert_eq!((&a.oom_counts, &a.killers), (&b.oom_counts, &b.killers));
     assert_eq!((&a.jvms, &a.address_limits), (&b.jvms, &b.address_limits));
     assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
     assert_eq!((a.time, a.monotonic), (b.time, b.monotonic));

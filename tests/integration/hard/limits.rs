@@ -1,7 +1,14 @@
 //! Little of what the kernel gives.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal};
+use zmtop::record::time_text;
+use zmtop::source::Source;
 
 use super::{quit, refreshes, skip};
 use crate::support::pty::Pty;
@@ -21,7 +28,7 @@ fn thirty_two_descriptors() {
 #[test]
 fn thirty_two_megabytes() {
     const LIMIT: u64 = 32 << 20;
-    let Some(group) = Group::new(LIMIT) else {
+    let Some(group) = Group::new("monitor", LIMIT) else {
         return skip("there is no memory controller to make a group in");
     };
     let script = "echo $$ > $GROUP/cgroup.procs && exec $ZMTOP --interval 100ms";
@@ -39,13 +46,117 @@ fn thirty_two_megabytes() {
     quit(&mut pty);
 }
 
+/// A program in a cgroup that takes `most` MiB, one by one if it pauses, and stays.
+fn holder(group: &Group, most: u32, pauses: bool, adjust: i32) -> Child {
+    let program = "BEGIN { s = \"xxxxxxxx\"; while (length(s) < 1048576) s = s s; \
+                   for (n = 0; n < most; n++) { a[n] = s n; if (pause) system(\"sleep 0.2\") } \
+                   for (;;) system(\"sleep 1\") }";
+    let script =
+        "echo $1 > /proc/self/oom_score_adj; echo $$ > $2/cgroup.procs; exec awk -v most=$3 -v pause=$4 \"$5\"";
+    let pause = u8::from(pauses);
+    Command::new("sh")
+        .args(["-c", script, "sh", &adjust.to_string(), group.dir.to_str().unwrap()])
+        .args([&most.to_string(), &pause.to_string(), program])
+        .spawn()
+        .unwrap()
+}
+
+/// Records while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
+fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
+    // Kills within ten seconds are one event.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
+    let group = Group::new(name, 30 << 20)?;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("scene.zmrec");
+    let zmtop = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zmtop"));
+        command
+            .args(args)
+            .env("HOME", dir.path())
+            .env("XDG_CONFIG_HOME", dir.path());
+        command
+    };
+    let mut record = zmtop(&["record", "--every", "200ms", file.to_str().unwrap()]);
+    let mut record = record.stderr(Stdio::null()).spawn().unwrap();
+    let recorded = |more: usize| {
+        let count = || Source::open(&file).map_or(0, |source| source.flatten().count());
+        let wanted = count() + more;
+        for _ in 0..600 {
+            if count() >= wanted {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no snapshot is recorded");
+    };
+    recorded(3);
+    scene(&group);
+    let killed = time_text(SystemTime::now());
+    recorded(5);
+    for pid in std::fs::read_to_string(group.dir.join("cgroup.procs")).unwrap().lines() {
+        let _ = rustix::process::kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+    }
+    rustix::process::kill_process(Pid::from_child(&record), Signal::INT).unwrap();
+    record.wait().unwrap();
+    let told = zmtop(&["why", "--at", &killed, file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    Some(told.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn what_outgrows_its_cgroup_is_named_by_why() {
+    let mut pid = 0;
+    let told = why("grows", |group| {
+        let mut grower = holder(group, 1000, true, 0);
+        pid = grower.id();
+        assert_eq!(grower.wait().unwrap().signal(), Some(9));
+    });
+    let Some(told) = told else {
+        return skip("there is no memory controller to make a group in");
+    };
+    for part in [
+        "OOM kill",
+        &format!("(pid {pid})"),
+        "The victim itself had grown: ",
+        "zmtop-test-grows-",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+}
+
+#[test]
+fn who_grew_is_named_by_why_where_a_bystander_is_killed() {
+    let mut pids = [0; 2];
+    let told = why("bystander", |group| {
+        let mut bystander = holder(group, 14, false, 1000);
+        std::thread::sleep(Duration::from_secs(5));
+        let mut grower = holder(group, 1000, true, 0);
+        pids = [bystander.id(), grower.id()];
+        assert_eq!(bystander.wait().unwrap().signal(), Some(9));
+        grower.kill().unwrap();
+        grower.wait().unwrap();
+    });
+    let Some(told) = told else {
+        return skip("there is no memory controller to make a group in");
+    };
+    let [bystander, grower] = pids.map(|pid| format!("(pid {pid})"));
+    let (before, after) = told
+        .split_once("The victim was a bystander")
+        .unwrap_or_else(|| panic!("{told}"));
+    assert!(before.contains(&bystander), "{told}");
+    assert!(after.contains(&grower), "{told}");
+}
+
 /// A cgroup with a limit on memory. Removed when dropped.
 struct Group {
     dir: PathBuf,
 }
 
 impl Group {
-    fn new(limit: u64) -> Option<Self> {
+    fn new(name: &str, limit: u64) -> Option<Self> {
         let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.subtree_control").unwrap_or_default();
         let (parent, file) = if controllers.split_whitespace().any(|c| c == "memory") {
             ("/sys/fs/cgroup", "memory.max")
@@ -55,10 +166,14 @@ impl Group {
         if !Path::new(parent).join("cgroup.procs").exists() {
             return None;
         }
-        let dir = Path::new(parent).join(format!("zmtop-test-{}", std::process::id()));
+        let dir = Path::new(parent).join(format!("zmtop-test-{name}-{}", std::process::id()));
         std::fs::create_dir(&dir).ok()?;
         let group = Self { dir };
         std::fs::write(group.dir.join(file), limit.to_string()).ok()?;
+        // What swaps outgrows no limit. Not every kernel has both.
+        for file in ["memory.swap.max", "memory.swappiness"] {
+            let _ = std::fs::write(group.dir.join(file), "0");
+        }
         Some(group)
     }
 }

@@ -10,6 +10,7 @@ use zmtop::config::state::history_path;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::record::pack_history;
 use zmtop::run::past::{MAX_GAP, Past};
 use zmtop::sampler::{Options, Scanner};
 use zmtop::trend::Verdict;
@@ -176,7 +177,8 @@ fn leaks_answers_at_once_by_minutes_that_the_monitor_kept() {
     };
     let file = history_path(&env).unwrap();
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, pack(&history.keep(&last, &namespaces).unwrap())).unwrap();
+    let kept = history.keep(&last, &namespaces).unwrap();
+    std::fs::write(&file, pack_history(&kept).unwrap()).unwrap();
     let mut child = Command::new(ZMTOP)
         .arg("leaks")
         .env_clear()

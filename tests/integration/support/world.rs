@@ -47,6 +47,7 @@ impl World {
             | Effect::NotifyBy(_)
             | Effect::Copy(_)
             | Effect::ReadCache(..)
+            | Effect::Record(_)
             | Effect::Replay(_)
             | Effect::Visit(_) => {}
             Effect::ScanMappings(number, ids) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zmtop::config::Action;
+use zmtop::tui::app::RecordingStatus;
 use zmtop::tui::prompt::Prompt;
 use zmtop::tui::widgets::TextInput;
 use zmtop::tui::{Effect, Event};
@@ -115,8 +116,8 @@ fn keys_that_the_sampler_is_told_of() {
     for (keys, paused, refresh) in [
         ("Z", vec![true], 0),
         ("Z Z", vec![true, false], 0),
-        ("R", vec![false], 1),
-        ("Z R R", vec![true, true, true], 2),
+        ("C-r", vec![false], 1),
+        ("Z C-r C-r", vec![true, true, true], 2),
     ] {
         let mut session = Session::new(80, 24);
         session.minute();
@@ -225,4 +226,38 @@ fn an_interval_of_1s5_is_an_error() {
     assert_eq!(session.app.requests.interval, Duration::from_secs(1));
     session.keys("Esc d").types("5").keys("Enter");
     assert_eq!(session.app.requests.interval, Duration::from_secs(5));
+}
+
+#[test]
+fn a_key_starts_a_recording_into_a_file_and_ends_it() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("R");
+    let picture = session.picture();
+    assert!(picture.contains(" Record into "), "{picture}");
+    session.keys("Enter");
+    let [Effect::Record(Some(name))] = &session.effects[..] else {
+        panic!("{:?}", session.effects);
+    };
+    assert!(name.starts_with("zmtop-") && name.contains(".zmrec"), "{name}");
+    assert!(!name.contains('/'), "{name}");
+    session.effects.clear();
+    session.app.recording = Some(RecordingStatus::default());
+    assert!(session.picture().lines().next().unwrap().contains("● rec"));
+    session.app.recording = Some(RecordingStatus {
+        fault: Some("No space left on device".into()),
+    });
+    let text = session.picture();
+    assert!(
+        text.lines()
+            .next()
+            .unwrap()
+            .contains("not recorded: No space left on device"),
+        "{text}"
+    );
+    session.keys("R");
+    assert_eq!(session.effects, [Effect::Record(None)]);
+    // A name of nothing starts nothing.
+    (session.app.recording, session.effects) = (None, Vec::new());
+    session.keys("R C-u Enter");
+    assert!(session.effects.is_empty(), "{:?}", session.effects);
 }

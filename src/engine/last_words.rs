@@ -1,0 +1,136 @@
+//! Last words: lines for the kernel's log, which may be all that is left of a machine.
+//!
+//! A line is due when a limit is less than a minute ahead, when tasks begin to wait for memory, and when a process is killed. It
+//! says who takes the memory, how much it has and how fast it grows. Pure: [`recorder`](crate::recorder) writes the lines.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::State;
+use super::incidents::{NAME, name};
+use crate::group::RowKey;
+use crate::history::dangers::Limit;
+use crate::model::Snapshot;
+use crate::record::{Incident, IncidentKind};
+use crate::units::{self, Units};
+
+/// A limit that is nearer is worth a line.
+const URGENT: Duration = Duration::from_secs(60);
+/// A condition that was away for a shorter time gets no further line.
+const LULL: Duration = Duration::from_secs(60);
+/// Maximum number of lines in [`PERIOD`]. The kernel's own limit is 10 in 5 s.
+const LINES: usize = 6;
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// A condition that lasts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Topic {
+    Danger(Limit),
+    Stall(Option<Arc<[u8]>>),
+}
+
+/// Composes the lines of each snapshot.
+#[derive(Debug, Default)]
+pub struct LastWords {
+    /// When each condition was last true.
+    lasting: BTreeMap<Topic, Duration>,
+    /// When the last lines were due.
+    said: VecDeque<Duration>,
+    /// Kills without a line since the last one with a line.
+    unsaid: usize,
+}
+
+impl LastWords {
+    /// Maximum length of a line in bytes. The kernel takes about 1000; a serial line of 9600 baud needs 0.4 s for so many.
+    pub const MOST: usize = 400;
+
+    /// Returns the lines that are due with the snapshot that was pushed last. `incidents` are those that began with it.
+    pub fn of(&mut self, state: &State, incidents: &[Incident]) -> Vec<String> {
+        let Some(snapshot) = &state.snapshot else {
+            return Vec::new();
+        };
+        let now = snapshot.monotonic;
+        let mut due = Vec::new();
+        let kills = incidents.iter().filter(|incident| incident.kind == IncidentKind::Kill);
+        due.extend(kills.map(|kill| (true, format!("killed {}", kill.text))));
+        for danger in state.history.dangers() {
+            if danger.forecast.time() < URGENT && self.begins(Topic::Danger(danger.limit.clone()), now) {
+                let taker = danger.taker.as_ref().map_or_else(
+                    || "no single process takes it".to_owned(),
+                    |(key, pace)| growing(key, *pace, state, snapshot),
+                );
+                let (limit, note) = danger.limit_text(snapshot, NAME, Units::Auto);
+                due.push((false, format!("{limit} at this pace{note}: {taker}")));
+            }
+        }
+        for stall in state.history.stalls() {
+            if self.begins(Topic::Stall(stall.cgroup.clone()), now) {
+                let taker = stall.taker.map_or(String::new(), |(id, pace)| {
+                    format!("; {}", growing(&RowKey::Process(id), pace, state, snapshot))
+                });
+                let name = |id| snapshot.name_of_process(id);
+                let text = stall.text(snapshot, name, NAME, Units::Auto).line();
+                due.push((false, text + &taker));
+            }
+        }
+        self.lasting.retain(|_, last| now.saturating_sub(*last) <= LULL);
+        while self.said.front().is_some_and(|at| now.saturating_sub(*at) >= PERIOD) {
+            self.said.pop_front();
+        }
+        let mut lines = Vec::new();
+        for (is_kill, text) in due {
+            if self.said.len() == LINES {
+                self.unsaid += usize::from(is_kill);
+                continue;
+            }
+            self.said.push_back(now);
+            let more = match std::mem::take(&mut self.unsaid) {
+                0 => String::new(),
+                more => format!("; {more} more kills before"),
+            };
+            lines.push(cut(text + &more + &machine(snapshot)));
+        }
+        lines
+    }
+
+    /// Returns true if a condition was not true lately.
+    fn begins(&mut self, topic: Topic, now: Duration) -> bool {
+        self.lasting.insert(topic, now).is_none()
+    }
+}
+
+/// Tells how much memory a row has, and how fast it grows.
+fn growing(key: &RowKey, pace: f64, state: &State, snapshot: &Snapshot) -> String {
+    let row = state.history.row(key);
+    let held = row.and_then(|row| row.footprint().last());
+    let held = held.map_or(String::new(), |held| {
+        format!(" has {},", units::bytes(held, Units::Auto))
+    });
+    format!("{}{held} +{}", name(key, snapshot), units::pace(pace))
+}
+
+/// Tells what is left of the machine.
+fn machine(snapshot: &Snapshot) -> String {
+    let system = &snapshot.system;
+    let mut text = Vec::new();
+    if let (Ok(available), Ok(total)) = (system.available(), system.mem_total) {
+        let [available, total] = [available, total].map(|n| units::bytes(n, Units::Auto));
+        text.push(format!("; {available} of {total} available"));
+    }
+    if let (Ok(free), Ok(total)) = (system.swap_free, system.swap_total) {
+        let [free, total] = [free, total].map(|n| units::bytes(n, Units::Auto));
+        text.push(format!(", swap {free} of {total} free"));
+    }
+    text.concat()
+}
+
+/// Cuts a line to [`LastWords::MOST`] bytes.
+fn cut(mut line: String) -> String {
+    let mut end = line.len().min(LastWords::MOST);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.truncate(end);
+    line
+}
