@@ -19,6 +19,8 @@ pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time,
 
 pub use crate::output::Format;
 pub use crate::run::cache::CacheArgs;
+#[cfg(feature = "code")]
+pub use crate::run::callers::CallersArgs;
 pub use crate::run::configure::{ConfigAction, ConfigArgs};
 pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
 pub use crate::run::held::HeldArgs;
@@ -65,6 +67,9 @@ pub enum Command {
     Cache(CacheArgs),
     /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),
+    /// Find the code that takes and keeps the memory of a process, by call path
+    #[cfg(feature = "code")]
+    Callers(CallersArgs),
     /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
     Record(Box<RecordArgs>),
     /// Show the past in the monitor: play a recording, pause, step, go to any time

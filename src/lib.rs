@@ -55,6 +55,7 @@
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
+//!      call_tree             call paths and the memory that each took and kept
 //! L3   filter history        the filter language; the history of every row, marks, suspects
 //!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
@@ -62,6 +63,7 @@
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
+//!      stacks                the code that takes the memory of a process
 //! L8   config                settings, keymap, themes
 //! L9   tui output serve      the screen; printed reports; metrics
 //!      recorder              recordings of this machine
@@ -333,10 +335,16 @@
 //! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` plays one scene on
 //! each kernel and shows its course, and with `-r` the recorded scene is judged again, by changed rules. It needs Debian's
 //! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler, and takes about ten minutes without arguments.
+//!
+//! `.ci/crashes` ends such machines badly while zmtop records: power cuts, kernel panics, kills because memory was short, a reboot. It
+//! then judges what the recording holds after the next start, and what `zmtop why` says. It takes as long, and needs e2fsprogs, too.
+//!
+//! `tests/fixtures/recordings` has recordings of each version of the format, which stay readable for ever.
 
 pub mod account;
 pub mod act;
 pub mod alert;
+pub mod call_tree;
 pub mod cli;
 pub mod columns;
 pub mod config;
@@ -363,6 +371,8 @@ pub mod schema;
 #[cfg(feature = "network")]
 pub mod serve;
 pub mod source;
+#[cfg(feature = "code")]
+pub mod stacks;
 pub mod text;
 pub mod trend;
 pub mod tui;

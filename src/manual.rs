@@ -1,5 +1,8 @@
 //! Pages for users that are too long for the README. They hold no code.
 
+#[doc = include_str!("manual/callers.md")]
+pub mod callers {}
+
 #[doc = include_str!("manual/cost.md")]
 pub mod cost {}
 

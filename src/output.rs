@@ -8,6 +8,8 @@
 
 pub mod by_process;
 pub mod cache;
+#[cfg(feature = "code")]
+pub mod callers;
 pub mod changes;
 pub mod csv;
 pub mod data;

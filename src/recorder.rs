@@ -394,7 +394,8 @@ impl Writer {
         let mut incidents = incidents.to_vec();
         let boot = snapshot.boot_id.as_ref().ok().cloned();
         let is_new_boot = self.boot.is_some() && boot.is_some() && self.boot != boot;
-        if is_new_boot {
+        let is_known = incidents.iter().any(|incident| incident.kind == IncidentKind::Boot);
+        if is_new_boot && !is_known {
             incidents.insert(
                 0,
                 Incident::new(snapshot.time, IncidentKind::Boot, "the machine started".into()),

@@ -5,6 +5,8 @@
 pub mod alert;
 mod black_box;
 pub mod cache;
+#[cfg(feature = "code")]
+pub mod callers;
 pub mod configure;
 #[cfg(feature = "network")]
 mod fleet;
@@ -112,6 +114,8 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         Command::Replay(args) => return replay::run(args, env),
         Command::Ps(args) => ps::run(args, env),
         Command::Mem(args) => mem::run(args, env),
+        #[cfg(feature = "code")]
+        Command::Callers(args) => callers::run(args, env),
         Command::Maps(args) => maps::run(args, env),
         Command::Held(args) => held::run(args, env),
         Command::Leaks(args) => match &args.prove {

@@ -274,8 +274,14 @@ impl Why {
             self.last_kill = Some(key.clone());
             // Before the recording, it is known only from the kernel's log.
             let is_old = kill.at + TOGETHER < self.begun.0;
+            // What was before it explains nothing of what was seen.
+            let first = self.recorded.map_or(snapshot.time, |[first, _]| first);
+            let is_with = |open: &Episode| {
+                let is_near = kill.at.saturating_sub(open.last_sign) <= TOGETHER;
+                open.kind == EventKind::Kill && is_near && (open.time < first) == (kill.event.time < first)
+            };
             match &mut self.open {
-                Some(open) if open.kind == EventKind::Kill && kill.at.saturating_sub(open.last_sign) <= TOGETHER => {
+                Some(open) if is_with(open) => {
                     open.kills.push(key);
                     open.last_sign = open.last_sign.max(kill.at);
                     continue;

@@ -19,6 +19,9 @@ _zmtop() {
             zmtop,cache)
                 cmd="zmtop__subcmd__cache"
                 ;;
+            zmtop,callers)
+                cmd="zmtop__subcmd__callers"
+                ;;
             zmtop,completions)
                 cmd="zmtop__subcmd__completions"
                 ;;
@@ -120,6 +123,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__help,cache)
                 cmd="zmtop__subcmd__help__subcmd__cache"
+                ;;
+            zmtop__subcmd__help,callers)
+                cmd="zmtop__subcmd__help__subcmd__callers"
                 ;;
             zmtop__subcmd__help,completions)
                 cmd="zmtop__subcmd__help__subcmd__completions"
@@ -248,7 +254,7 @@ _zmtop() {
 
     case "${cmd}" in
         zmtop)
-            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks record replay limits why serve fleet kernel config schema completions man help"
+            opts="-f -u -p -r -h -V --interval --filter --view --by --sort --reverse --columns --units --no-color --theme --ascii --no-mouse --tree --readonly --pick --log --cgroup --config --proc-root --help --version ps mem maps held cache leaks callers record replay limits why serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -361,6 +367,48 @@ _zmtop() {
                     return 0
                     ;;
                 --proc-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__callers)
+            opts="-h --for --callees --whole --least --format --flamegraph --stack --units --no-color --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --least)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson folded" -- "${cur}"))
+                    return 0
+                    ;;
+                --flamegraph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --units)
+                    COMPREPLY=($(compgen -W "auto k m g bytes" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -804,7 +852,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help)
-            opts="ps mem maps held cache leaks record replay limits why serve fleet kernel config schema completions man help"
+            opts="ps mem maps held cache leaks callers record replay limits why serve fleet kernel config schema completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -818,6 +866,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__cache)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__callers)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1942,7 +2004,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__schema)
-            opts="-h --config --help zmtop/1 zmtop-changes/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-limits/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-why/1 zmtop-alert/1"
+            opts="-h --config --help zmtop/1 zmtop-changes/1 zmtop-table/1 zmtop-mem/1 zmtop-leaks/1 zmtop-maps/1 zmtop-held/1 zmtop-cache/1 zmtop-limits/1 zmtop-prove/1 zmtop-slab/1 zmtop-sites/1 zmtop-callers/1 zmtop-why/1 zmtop-call-paths/1 zmtop-alert/1"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -146,6 +146,7 @@ named! {
         Environment = "environment",
         /// Lists the open files of the selected process.
         OpenFiles = "open-files",
+        CallPaths = "call-paths",
         /// Removes all tags.
         UntagAll = "untag-all",
         /// Pauses or resumes sampling, or a recording.

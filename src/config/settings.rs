@@ -303,7 +303,9 @@ impl Settings {
             let table_of = |key: &str| keys.iter().find(|(_, known)| known == key).map(|(table, _)| *table);
             if let Some((_, settings)) = tables.iter_mut().find(|(table, _)| *table == name) {
                 let table = item.table("a table");
-                table.iter().for_each(|table| read_table(settings, table, table_of));
+                if let Some(table) = table.as_ref() {
+                    read_table(settings, table, table_of);
+                }
             } else {
                 root.fault_of_name(name, unknown_table(name, &tables));
             }

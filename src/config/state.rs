@@ -209,7 +209,7 @@ pub fn create_recording(path: &Path) -> io::Result<File> {
         return Err(io::Error::other(doubt));
     }
     if place.stat.is_some() {
-        return Err(io::Error::other("exists already; a recording never overwrites a file"));
+        return Err(io::Error::other("exists already, and is not overwritten"));
     }
     create_new(&place.dir, &place.name)
 }

@@ -124,6 +124,35 @@ fn is_shmem(name: &[u8]) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
+/// A line of `maps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area<'a> {
+    pub range: (u64, u64),
+    pub permissions: [u8; 4],
+    pub offset: u64,
+    pub inode: u64,
+    /// Raw, and empty for anonymous memory.
+    pub name: &'a [u8],
+}
+
+impl<'a> Area<'a> {
+    pub fn parse(line: &'a [u8]) -> Option<Self> {
+        let (head, name) = head(line)?;
+        Some(Self {
+            range: head.range,
+            permissions: head.perms,
+            offset: head.offset,
+            inode: head.inode,
+            name,
+        })
+    }
+
+    /// Returns true for a mapped file that is not shared memory.
+    pub fn is_of_file(&self) -> bool {
+        self.inode != 0 && !is_shmem(self.name)
+    }
+}
+
 /// A file's device (major and minor number) and inode.
 pub type FileId = ((u32, u32), u64);
 

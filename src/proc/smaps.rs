@@ -157,8 +157,8 @@ const MAX_FLAGS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) range: (u64, u64),
-    perms: [u8; 4],
-    offset: u64,
+    pub(super) perms: [u8; 4],
+    pub(super) offset: u64,
     pub(super) device: (u32, u32),
     pub(super) inode: u64,
 }

@@ -56,6 +56,22 @@
 //!
 //! Making the line takes 0.13 ms, mostly for the fields of the machine. Longer groups would save little and make jumps slow: a jump reads
 //! half a group, and on average 60 snapshots take 20 ms.
+//!
+//! # Beside other recorders
+//! 380 idle and 20 changing processes, every 5 s, for ten minutes each, in turns of five minutes. The recorders saw only these
+//! processes (in a pid namespace). Compilers kept the two cores busy; on a quiet machine, zmtop needs 3.7 MB a day.
+//!
+//! | recorder | a day | CPU |
+//! | --- | --- | --- |
+//! | `zmtop record`: with PSS and cgroups | 10 MB | 0.11 % of a core |
+//! | `atop -w` 2.8: without PSS | 115 MB | 0.36 % |
+//! | `atop -R -w`: with PSS | 115 MB | 1.2 % |
+//!
+//! `below` 0.9 was not measured: it has no package in Debian 12, whose compiler fails at its programs for the kernel.
+//!
+//! Every second, 1,000 idle processes need 0.36 % of a core, of which the thread that records needs 0.07 %. If 50 of them change,
+//! they need 0.64 % and 0.17 %. `zmtop replay` of a GiB (500 processes, four days) shows the first screen after 0.12 s, and another
+//! moment after 0.16 s, medians of ten. It needs 15 MB more than the live monitor.
 
 use std::io::{self, Write};
 use std::sync::Arc;

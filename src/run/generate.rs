@@ -45,7 +45,7 @@ pub enum Shell {
 }
 
 /// Every kind of document: a new report is one line here.
-const ALL: [fn() -> Schema; 15] = [
+const ALL: &[fn() -> Schema] = &[
     record::schema,
     record::schema_of_changes,
     table::schema,
@@ -60,6 +60,8 @@ const ALL: [fn() -> Schema; 15] = [
     kernel::sites_schema,
     kernel::callers_schema,
     output::why::schema,
+    #[cfg(feature = "code")]
+    output::callers::schema,
     alert::payload::schema,
 ];
 

@@ -8,6 +8,7 @@ pub mod decoder;
 mod feeds;
 mod keep;
 mod mappings;
+mod measurer;
 mod page_cache;
 mod reload;
 pub mod replay;
@@ -33,6 +34,7 @@ pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
 use self::mappings::Mappings;
+use self::measurer::Measurer;
 pub(super) use self::reload::Reload;
 use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
@@ -109,16 +111,18 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
-#[expect(clippy::too_many_lines, reason = "it wires every part of the monitor once")]
-fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
-    sampler::make_room();
-    let is_fleet = setup.fleet.is_some();
+fn small_runtime(is_fleet: bool) -> io::Result<Runtime> {
     let mut runtime = runtime();
     if is_fleet {
         process::part_heap();
     }
-    let runtime = runtime.thread_stack_size(512 << 10).build();
-    let runtime = runtime.context("cannot start the runtime")?;
+    runtime.thread_stack_size(512 << 10).build()
+}
+
+fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
+    sampler::make_room();
+    let is_fleet = setup.fleet.is_some();
+    let runtime = small_runtime(is_fleet).context("cannot start the runtime")?;
     let own = Arc::clone(&setup.outlets.own);
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();
@@ -145,8 +149,9 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let notifiers = Notifiers::new(readonly, send.clone());
     notifiers.replace(config.settings.alerts.clone());
     if let Err(error) = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended)) {
-        let what = format!("changes of the config are not seen: {error}");
-        config.warnings.push(what);
+        config
+            .warnings
+            .push(format!("changes of the config are not seen: {error}"));
     }
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);
@@ -199,6 +204,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         is_fleet,
         mappings,
         tracer,
+        measurer: Measurer::default(),
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
         notifiers,
@@ -274,6 +280,7 @@ struct Screen {
     is_fleet: bool,
     mappings: Mappings,
     tracer: Tracer,
+    measurer: Measurer,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
@@ -476,6 +483,7 @@ impl Screen {
             }
             Effect::CancelScan => self.mappings.cancel(),
             Effect::Inspect(id) => self.mappings.inspect(id, &self.send),
+            Effect::Measure(of) => self.measurer.turn_to(of, &self.send),
             Effect::Trace(number) => self.tracer.turn_to(number, &self.send),
             Effect::Look(looks) => self.mappings.look(looks, &self.send),
             Effect::Replay(ReplayCommand::Leave) => {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ use crate::units::{self, Units};
 
 /// Snapshots after which the size of a day is estimated.
 const ESTIMATED: u32 = 6;
+/// The precision of the times of snapshots. Those of incidents are in nanoseconds.
+const PRECISION: Duration = Duration::from_millis(1);
 /// Time between looks at the state of the recording.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -304,13 +306,13 @@ pub(super) fn summary(status: &Status) -> String {
 
 /// Copies a part of a recording.
 fn cut(args: &CutArgs) -> Result<Exit, Failure> {
-    let (first, last) = span(&args.file).map_err(|error| error.to_string())?;
+    let (_, last) = span(&args.file).map_err(|error| error.to_string())?;
     let moment = |option, typed: &Option<String>, none| {
         let Some(typed) = typed else { return Ok(none) };
         let at = At::parse(typed).map_err(|error| UsageError::option(option, error.to_string()))?;
         Ok::<_, UsageError>(at.resolve(last))
     };
-    let from = moment("--from", &args.from, first)?;
+    let from = moment("--from", &args.from, SystemTime::UNIX_EPOCH)?;
     let until = moment("--until", &args.until, last)?;
     let place = Place::File(args.to.clone());
     let shown = text::safe(args.to.as_os_str().as_encoded_bytes()).into_owned();
@@ -330,7 +332,8 @@ fn cut(args: &CutArgs) -> Result<Exit, Failure> {
             Ok(snapshot) if snapshot.time < from => {}
             Ok(snapshot) if snapshot.time > until => break,
             Ok(snapshot) => {
-                let of_it = std::iter::from_fn(|| incidents.next_if(|incident| incident.at() <= snapshot.time));
+                let of_it =
+                    std::iter::from_fn(|| incidents.next_if(|incident| incident.at() < snapshot.time + PRECISION));
                 let mut of_it: Vec<_> = of_it.cloned().collect();
                 let mut snapshot = snapshot;
                 if let Some(anonymizer) = &mut anonymizer {

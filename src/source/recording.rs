@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use zstd::stream::read::Decoder;
 
 use super::error::Fault;
-use super::{BUFFER, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
+use super::{BUFFER, LONGEST, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
 use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, START};
 
 /// The end of the name of each file in a directory of recordings.
@@ -30,7 +30,7 @@ pub struct Recording {
     groups: Vec<Group>,
     incidents: Vec<Incident>,
     /// Why a file of the directory was left out.
-    unread: Option<Fault>,
+    unread: Option<SourceError>,
 }
 
 /// Some minutes of a recording.
@@ -94,10 +94,8 @@ impl Recording {
         recording.refresh()?;
         if recording.groups.is_empty() {
             let is_folder = recording.path.is_dir();
-            let fault = recording
-                .unread
-                .unwrap_or(if is_folder { Fault::NoRecording } else { Fault::Empty });
-            return Err(fault.of(&recording.name));
+            let fault = if is_folder { Fault::NoRecording } else { Fault::Empty };
+            return Err(recording.unread.unwrap_or_else(|| fault.of(&recording.name)));
         }
         Ok(recording)
     }
@@ -110,10 +108,13 @@ impl Recording {
         let found = self
             .files_now()
             .map_err(|error| Fault::unreadable(&error).of(&self.name))?;
-        let mut changed = self.files.len() != found.len();
+        let known = self.files.len();
         // A file that is gone was deleted by the retention.
         self.files.retain(|file| found.contains(&file.path));
+        let mut changed = self.files.len() != known;
+        self.unread = None;
         for path in found {
+            let name = file_name(&path);
             let known = self.files.iter().position(|file| file.path == path);
             let at = match known {
                 Some(at) => at,
@@ -125,14 +126,21 @@ impl Recording {
                     // The retention deleted it, or its writer has not begun.
                     Err(Fault::Empty) if path != self.path => continue,
                     Err(fault @ Fault::Unreadable(_)) if path != self.path => {
-                        self.unread = Some(fault);
+                        self.unread = Some(fault.of(&name));
                         continue;
                     }
-                    Err(fault) => return Err(fault.of(&file_name(&path))),
+                    Err(fault) => return Err(fault.of(&name)),
                 },
             };
-            let name = file_name(&path);
-            changed |= self.files[at].read_on().map_err(|fault| fault.of(&name))?;
+            match self.files[at].read_on() {
+                Ok(has_more) => changed |= has_more,
+                Err(fault) if path == self.path => return Err(fault.of(&name)),
+                Err(fault) => {
+                    // The others can be read.
+                    changed |= !self.files.remove(at).groups.is_empty();
+                    self.unread = Some(fault.of(&name));
+                }
+            }
         }
         if changed {
             self.files
@@ -212,7 +220,10 @@ impl Recording {
             body: None,
             is_complete: true,
             ends_line: true,
-            pending: Vec::new(),
+            pending: self
+                .unread
+                .as_ref()
+                .map_or_else(Vec::new, |fault| record::damage(&fault.to_string())),
         };
         Source::of(
             self.name.clone(),
@@ -382,11 +393,8 @@ impl Indexed {
         let mut lines = BufReader::with_capacity(BUFFER, place.open()?);
         let mut line = Vec::new();
         // The end of the bytes that were written is no error here; reading the snapshots reports damage.
-        while lines.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-            if line.ends_with(b"\n") {
-                Brief::of(&line).into_iter().for_each(&mut read);
-            }
-            line.clear();
+        while next_line(&mut lines, &mut line) && line.ends_with(b"\n") {
+            Brief::of(&line).into_iter().for_each(&mut read);
         }
         Ok(())
     }
@@ -430,7 +438,7 @@ impl Indexed {
         let mut lines = BufReader::with_capacity(BUFFER, place.open()?);
         let mut open: Option<Group> = None;
         let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        while next_line(&mut lines, &mut line) {
             let start = at;
             at += line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
@@ -447,7 +455,6 @@ impl Indexed {
                 group.add(&brief);
                 self.incidents.extend(brief.incidents);
             }
-            line.clear();
         }
         self.groups.extend(open.map(|group| Group {
             body: group.body.start..self.length,
@@ -506,6 +513,13 @@ impl Group {
         self.to = brief.time;
         self.snapshots += 1;
     }
+}
+
+/// Reads a line, at most [`LONGEST`] bytes of it. Returns false at the end, and if it cannot be read.
+fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
+    line.clear();
+    let read = lines.take(LONGEST as u64).read_until(b'\n', line);
+    read.is_ok_and(|n| n > 0)
 }
 
 /// The bytes of a group.

@@ -16,6 +16,7 @@ pub use page::{HelpSection, Page, PageKey, PageTable, Pages};
 
 use crate::act::RequestId;
 use crate::alert::Alerts;
+use crate::call_tree::{CHAIN, Cell, Line, Measured, Order, flame, lines};
 use crate::columns::{COLUMNS, ColumnId, Row, layout};
 use crate::config::views::View;
 use crate::config::{Action, Chord, Config, Context, Settings, UiSettings, alerts};
@@ -465,6 +466,7 @@ pub struct Data {
     /// The saved views, as read when they were asked for last; `None` before.
     pub views: Option<Vec<View>>,
     pub asked: Option<Asked>,
+    pub call_paths: CallPathData,
 }
 
 /// A question about a process, and the answer once it came.
@@ -475,6 +477,81 @@ pub struct Asked {
     /// The pid and the name, safe to print.
     pub name: String,
     pub found: Option<Reading<Found>>,
+}
+
+/// The code that takes the memory of a process, measured while its popup is open.
+#[derive(Debug, Default)]
+pub struct CallPathData {
+    /// The number of the last measurement; reports of earlier ones are dropped.
+    pub number: u64,
+    pub runs: bool,
+    /// The process.
+    pub id: Option<Identity>,
+    /// Its pid and name, safe to print.
+    pub name: String,
+    pub found: Option<Result<Arc<Measured>, String>>,
+    pub view: CallPathView,
+    /// The lines of the tree of `found`, or the cells of its flame graph.
+    pub lines: Vec<Line>,
+    pub cells: Vec<Cell>,
+}
+
+/// A way to show call paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallPathView {
+    #[default]
+    Callers,
+    Callees,
+    Flame,
+}
+
+impl CallPathData {
+    /// Branches with a smaller share of the kept bytes are summed.
+    const LEAST: f64 = 0.01;
+
+    /// Starts a measurement of another process, or goes on with the result of the last one.
+    pub fn start(&mut self, id: Identity, name: String) -> Effect {
+        self.number += 1;
+        self.runs = true;
+        if self.id != Some(id) {
+            self.found = None;
+            (self.lines, self.cells) = (Vec::new(), Vec::new());
+        }
+        (self.id, self.name) = (Some(id), name);
+        Effect::Measure(Some((self.number, id)))
+    }
+
+    pub fn take_in(&mut self, number: u64, found: Result<Arc<Measured>, String>) {
+        if number != self.number {
+            return;
+        }
+        // What was found before stays if the process ends.
+        if found.is_ok() || !matches!(self.found, Some(Ok(_))) {
+            self.found = Some(found);
+        }
+        self.draw_tree();
+    }
+
+    /// Shows them the next way.
+    pub fn turn(&mut self) {
+        self.view = match self.view {
+            CallPathView::Callers => CallPathView::Callees,
+            CallPathView::Callees => CallPathView::Flame,
+            CallPathView::Flame => CallPathView::Callers,
+        };
+        self.draw_tree();
+    }
+
+    fn draw_tree(&mut self) {
+        let Some(Ok(measured)) = &self.found else { return };
+        let order = match self.view {
+            CallPathView::Callers => Order::Callers,
+            CallPathView::Callees | CallPathView::Flame => Order::Callees,
+        };
+        let tree = measured.stacks.tree(order);
+        self.lines = lines(&tree, Self::LEAST, CHAIN);
+        self.cells = flame(&tree, Self::LEAST / 4.0);
+    }
 }
 
 /// The files that fill the page cache, read when their list is opened.

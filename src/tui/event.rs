@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::act;
+use crate::call_tree::Measured;
 use crate::config::views::View;
 use crate::config::{AlertSettings, Config, UiSettings};
 use crate::history::mappings::{Coldness, Look};
@@ -57,6 +58,8 @@ pub enum Event {
     Views(Vec<View>),
     /// The answer to a question about a process.
     Answered(Inquiry, Identity, Reading<Found>),
+    /// The call paths that the measurement of that number has found so far, or why it failed.
+    Measured(u64, Result<Arc<Measured>, String>),
     /// An effect succeeded: a message.
     Done(String),
     /// An effect failed: the reason.
@@ -123,4 +126,6 @@ pub enum Effect {
     Visit(SystemTime),
     /// Reads once what is asked about a process.
     Ask(Inquiry, Identity),
+    /// Measures which code takes the memory of this process, and reports under that number; `None` stops that.
+    Measure(Option<(u64, Identity)>),
 }

@@ -42,6 +42,7 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         | Action::HotCold
         | Action::Environment
         | Action::OpenFiles
+        | Action::CallPaths
         | Action::Mappings
         | Action::CopyPid => Some(REFUSED),
         Action::MemoryPage | Action::KernelPage => Some("this page is about one machine: run zmtop there"),

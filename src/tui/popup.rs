@@ -15,6 +15,7 @@
 
 pub mod alerts;
 pub mod cache;
+pub mod call_paths;
 pub mod diagnostics;
 pub mod help;
 pub mod inquiry;

@@ -86,6 +86,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 asked.found = Some(found);
             }
         }
+        Event::Measured(number, found) => app.data.call_paths.take_in(number, found),
         Event::Fleet(status) => app.fleet = Some(status),
         Event::Config(read) => {
             effects = reload::on_config(app, read);
@@ -96,6 +97,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     }
     effects.extend(panel::request(app));
     effects.extend(page::request_trace(app));
+    effects.extend(popup::call_paths::end(app));
     effects.extend(act::request_looks(app));
     effects.extend(popup::leaks::request_files(app));
     let plan = app.fleet.as_ref().and_then(|_| plan(app));

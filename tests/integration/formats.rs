@@ -2,6 +2,7 @@
 
 mod anonymize;
 mod csv;
+mod golden;
 mod json;
 pub(crate) mod made;
 mod python;

@@ -8,6 +8,7 @@ mod arch;
 mod assets;
 mod callers;
 mod cli;
+mod code;
 mod columns;
 mod config;
 mod engine;

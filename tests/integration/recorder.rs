@@ -17,7 +17,9 @@ use zmtop::record::{Incident, IncidentKind};
 use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
+use crate::support::long;
 use crate::support::rows::{process, snapshot};
+use crate::support::tree::ProcTree;
 
 /// Midday of a day in 2026.
 const DAY: Duration = Duration::from_secs(1_795_521_600);
@@ -220,6 +222,61 @@ fn a_clock_that_is_set_back_and_a_renamed_host_lose_nothing() {
 }
 
 #[test]
+fn a_suspend_begins_a_new_file_and_loses_nothing() {
+    let (dir, mut writer) = folder();
+    for seconds in [0, 1, 28_800, 28_801] {
+        record(&mut writer, at(seconds), &[]);
+    }
+    writer.close();
+    assert_eq!(names(&dir), ["20261124T120000Z.zmrec", "20261124T200000Z.zmrec"]);
+    let clocks: Vec<_> = read(dir.path())
+        .iter()
+        .map(|snapshot| snapshot.monotonic.as_secs())
+        .collect();
+    assert_eq!(clocks, [1000, 1001, 29_800, 29_801]);
+}
+
+#[test]
+fn a_copy_has_all_snapshots_and_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let [from, to] = ["a.zmrec", "b.zmrec"].map(|name| dir.path().join(name));
+    let mut writer = Writer::new(Options::new(Place::File(from.clone()), &settings())).unwrap();
+    for second in 0..4 {
+        let mut made = at(second);
+        // The lines of snapshots have milliseconds, events nanoseconds.
+        made.time += Duration::from_nanos(123_456_789);
+        made.boot_id = Ok(if second < 2 { "one" } else { "another" }.into());
+        let is_end = second % 3 == 0;
+        record(&mut writer, made, if is_end { &[IncidentKind::Kill] } else { &[] });
+    }
+    writer.close();
+    let zmtop = Command::new(env!("CARGO_BIN_EXE_zmtop"))
+        .args(["record", "cut"])
+        .args([&from, &to])
+        .output()
+        .unwrap();
+    assert!(zmtop.status.success(), "{zmtop:?}");
+    assert_eq!(read(&to).len(), 4);
+    let events = |path: &Path| Recording::open(path).unwrap().incidents().to_vec();
+    assert_eq!(events(&to), events(&from));
+}
+
+#[test]
+fn a_second_recorder_of_a_folder_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let _first = Folder::open(dir.path()).unwrap();
+    let second = Command::new(env!("CARGO_BIN_EXE_zmtop"))
+        .arg("record")
+        .arg(dir.path())
+        .env("XDG_CONFIG_HOME", dir.path())
+        .output()
+        .unwrap();
+    assert!(!second.status.success());
+    let text = String::from_utf8(second.stderr).unwrap();
+    assert!(text.contains("another zmtop records to it"), "{text}");
+}
+
+#[test]
 fn command_lines_are_left_out_by_choice() {
     for (choice, line) in [
         ("full", Ok(&b"/sbin/init\0--deserialize\x005"[..])),
@@ -272,14 +329,26 @@ fn what_others_control_is_refused() {
     assert_eq!(second, "another zmtop records to it");
 }
 
+/// A machine of a few processes.
+fn machine() -> ProcTree {
+    let tree = ProcTree::new();
+    for pid in 2..6 {
+        tree.process(pid).comm("daemon").pss_kb(300).write();
+    }
+    tree
+}
+
 #[test]
 fn a_full_disk_loses_snapshots_and_no_more() {
     // The limit on the size of files stands for a full disk: it fails a write in its middle, too.
+    // A made machine, as the first snapshot of a large one would not fit.
+    let tree = machine();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.zmrec");
     let script = format!(
-        "trap '' XFSZ; ulimit -f 24; exec {} record --every 100ms {}",
+        "trap '' XFSZ; ulimit -f 16; exec {} record --every 100ms --proc-root {} {}",
         env!("CARGO_BIN_EXE_zmtop"),
+        tree.root().display(),
         path.display()
     );
     let mut child = Command::new("sh")
@@ -307,6 +376,50 @@ fn a_full_disk_loses_snapshots_and_no_more() {
     assert!(!read(&path).is_empty());
 }
 
+#[test]
+fn a_full_tmpfs_that_has_room_again_is_recorded_to_again() {
+    // The next attempt follows after ten seconds.
+    if !long() {
+        return;
+    }
+    let tree = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let script = r#"
+        mkdir "$1/disk" && mount -t tmpfs -o size=64k none "$1/disk" || exit 97
+        head -c 56k /dev/zero > "$1/disk/other"
+        "$ZMTOP" record --every 100ms --proc-root "$2" "$1/disk/a.zmrec" 2> "$1/said" &
+        until grep -q 'not recorded: No space left' "$1/said"; do sleep 0.1; done
+        rm "$1/disk/other"
+        until grep -q 'recording again' "$1/said"; do sleep 0.1; done
+        sleep 1; kill $!; wait $!
+        cp "$1/disk/a.zmrec" "$1/"
+    "#;
+    let run = Command::new("unshare")
+        .args(["-m", "timeout", "120", "sh", "-c", script, "sh"])
+        .args([dir.path(), &tree.root()])
+        .env("ZMTOP", env!("CARGO_BIN_EXE_zmtop"))
+        .env("XDG_CONFIG_HOME", dir.path())
+        .status()
+        .unwrap();
+    if !rustix::process::geteuid().is_root() || run.code() == Some(97) {
+        return;
+    }
+    assert!(run.success(), "{run}");
+    let text = fs::read_to_string(dir.path().join("said")).unwrap();
+    let number = |after: &str| -> usize {
+        let rest = text.rsplit(after).next().unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    // The last line says how many were recorded and how many were lost.
+    let (recorded, lost) = (number("zmtop: "), number("recorded, "));
+    let all = read(&dir.path().join("a.zmrec"));
+    assert_eq!(all.len(), recorded, "{text}");
+    let gap = all
+        .windows(2)
+        .map(|pair| pair[1].monotonic.saturating_sub(pair[0].monotonic));
+    assert!(lost > 0 && gap.max().unwrap() > Duration::from_secs(9), "{text}");
+}
+
 /// A process that does not outlive the test.
 struct Killed(Child);
 
@@ -320,45 +433,47 @@ impl Drop for Killed {
 /// Kills a recorder in the middle of its work so many times.
 fn kill(times: u32) {
     let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path().join("box");
+    let stem = |name: &str| name.split('.').next().unwrap().to_owned();
+    let mut known: Vec<String> = Vec::new();
     let mut recorded = 0;
     for round in 0..times {
         let child = Command::new(env!("CARGO_BIN_EXE_zmtop"))
             .args(["record", "--every", "100ms"])
-            .arg(format!("{}/", folder.display()))
-            .env("XDG_CONFIG_HOME", dir.path())
+            .arg(dir.path())
+            .env("XDG_CONFIG_HOME", "/nonexistent")
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
         let mut child = Killed(child);
-        let count = || Source::open(&folder).map_or(0, |source| source.flatten().count());
-        while count() < recorded + 3 {
+        // The file of this round. An incident may rename it.
+        let own = || names(&dir).into_iter().find(|name| !known.contains(&stem(name)));
+        let count = || {
+            let source = own().and_then(|name| Source::open(&dir.path().join(name)).ok());
+            source.map_or(0, |source| source.flatten().count())
+        };
+        let mut least = 0;
+        while least < 3 {
             assert!(
                 std::time::Instant::now() < deadline,
                 "round {round}: nothing is recorded"
             );
             thread::sleep(Duration::from_millis(20 + u64::from(round) * 7 % 50));
+            least = count();
         }
         child.0.kill().unwrap();
         child.0.wait().unwrap();
-        let all = read(&folder);
-        assert!(
-            all.len() >= recorded + 3,
-            "round {round}: {} of {recorded} and 3",
-            all.len()
-        );
-        recorded = all.len();
+        let all = read(&dir.path().join(own().unwrap()));
+        assert!(all.len() >= least, "round {round}: {} of {least}", all.len());
+        recorded += all.len();
+        known = names(&dir).iter().map(|name| stem(name)).collect();
     }
+    assert_eq!(read(dir.path()).len(), recorded);
 }
 
 #[test]
 fn a_recorder_that_is_killed_loses_nothing_that_could_be_read() {
-    kill(if std::env::var_os("ZMTOP_LONG").is_some() {
-        200
-    } else {
-        4
-    });
+    kill(if long() { 200 } else { 4 });
 }
 
 #[test]

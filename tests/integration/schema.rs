@@ -227,6 +227,7 @@ fn documents() -> Vec<Value> {
     let cache = format!("cache {} --format json", holders.root().display());
     all.push(tree(&holders, &cache));
     all.push(read(&limits::document()));
+    all.push(serde_json::to_value(crate::update::call_paths::measured()).unwrap());
     all.push(read(&recording::line_of_changes()));
     all
 }

@@ -2,6 +2,7 @@
 
 mod act;
 mod ahead;
+pub(crate) mod call_paths;
 mod chart;
 mod equal;
 mod find;

@@ -535,6 +535,24 @@ fn spike() -> Vec<Snapshot> {
 }
 
 #[test]
+fn a_kill_just_before_the_recording_is_another_event() {
+    let mut all = limit().split_off(115);
+    for snap in &mut all {
+        let mut kills = vec![killed(113, 0, 3, "other", 10, Some("/shop"))];
+        kills.extend(snap.oom_kills.iter().cloned());
+        snap.oom_kills = kills.into();
+    }
+    let found = explain(all, None).unwrap();
+    let killed: Vec<_> = found
+        .victims
+        .iter()
+        .filter_map(|victim| victim.kill.event.record)
+        .collect();
+    assert_eq!(killed, [1]);
+    assert_eq!(found.others.len(), 1);
+}
+
+#[test]
 fn the_end_of_a_victim_is_said_once() {
     let mut all = limit();
     let mut exits = (*spike()[20].exits).clone();

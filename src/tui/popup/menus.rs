@@ -43,7 +43,7 @@ impl ColumnChooser {
         Self {
             order: columns.iter().copied().chain(rest).collect(),
             chosen: columns.len(),
-            before: columns.to_vec(),
+            before: columns.clone(),
         }
     }
 

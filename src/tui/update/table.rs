@@ -194,6 +194,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::TagAll => tag_all(app),
         Action::Environment => return popup::inquiry::open(app, Inquiry::Environment),
         Action::OpenFiles => return popup::inquiry::open(app, Inquiry::OpenFiles),
+        Action::CallPaths => return popup::call_paths::open(app),
         Action::UntagAll if app.tables.tags.is_empty() => app.screen.say("no row is tagged"),
         Action::UntagAll => {
             app.tables.tags.clear();

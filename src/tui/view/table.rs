@@ -123,7 +123,9 @@ fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16, ord
     };
     // The order matters most.
     if let Some(order) = order {
-        notes.iter_mut().for_each(|note| *note = format!("{order} {note}"));
+        for note in &mut notes {
+            *note = format!("{order} {note}");
+        }
         notes.push(order);
     }
     notes

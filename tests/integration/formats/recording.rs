@@ -12,6 +12,7 @@ use zmtop::source::{Recording, Source};
 
 use super::made::{HOSTILE, hostile, small};
 use super::record::assert_same;
+use crate::support::long;
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 const START: u64 = 1_795_478_400;
@@ -173,7 +174,7 @@ fn zstd_exports_the_lines() {
 
 /// The rule of damage: what is read is what was written, whole groups are complete, and what is lost is reported.
 #[track_caller]
-fn assert_salvaged(bytes: &[u8], all: &[Arc<Snapshot>], damaged: usize, what: &str) {
+fn assert_salvaged(bytes: &[u8], groups: &[Vec<Arc<Snapshot>>], damaged: usize, what: &str) {
     let (_folder, path) = file(bytes);
     let source = match Source::open(&path) {
         Ok(source) => source,
@@ -181,30 +182,29 @@ fn assert_salvaged(bytes: &[u8], all: &[Arc<Snapshot>], damaged: usize, what: &s
         Err(fault) => panic!("{what}: {fault}"),
     };
     let (read, faults) = read(source);
-    let mut rest = all.iter();
+    let mut rest = groups.iter().flatten();
     for found in &read {
         let original = rest.find(|original| original.monotonic == found.monotonic);
         let original = original.unwrap_or_else(|| panic!("{what}: read what was not written: {:?}", found.monotonic));
         assert_same(original, found);
     }
     let got = seconds(&read);
-    for (group, chunk) in all.chunks(4).enumerate().filter(|(group, _)| *group != damaged) {
-        let want = seconds(chunk);
+    for (group, whole) in groups.iter().enumerate().filter(|(group, _)| *group != damaged) {
+        let want = seconds(whole);
         assert!(
             want.iter().all(|second| got.contains(second)),
             "{what}: group {group} is lost: {got:?}"
         );
     }
     assert!(
-        got.len() == all.len() || !faults.is_empty(),
+        got.len() == groups.iter().flatten().count() || !faults.is_empty(),
         "{what}: nothing says what is lost: {got:?}"
     );
 }
 
 #[test]
 fn a_flipped_bit_costs_its_group_at_most() {
-    let groups = groups();
-    let all = groups.concat();
+    let groups: Vec<_> = (0..3).map(|group| series(100 + group * 2, 2)).collect();
     let bytes = written(&groups, &[]);
     let each: Vec<usize> = groups
         .iter()
@@ -212,9 +212,13 @@ fn a_flipped_bit_costs_its_group_at_most() {
         .collect();
     for at in 16..bytes.len() {
         let group = (0..3).find(|group| at < each[..=*group].iter().sum()).unwrap();
-        let mut flipped = bytes.clone();
-        flipped[at] ^= 1 << (at % 8);
-        assert_salvaged(&flipped, &all, group, &format!("byte {at} of group {group}"));
+        // One bit of each byte; in the long form, every one.
+        for bit in (0..8).filter(|bit| long() || *bit == at % 8) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            let what = format!("bit {bit} of byte {at}, in group {group}");
+            assert_salvaged(&flipped, &groups, group, &what);
+        }
     }
 }
 
@@ -301,15 +305,104 @@ fn lines_are_indexed_too() {
     assert_eq!(seconds(&read), (220..300).collect::<Vec<_>>(), "{faults:?}");
 }
 
+/// Overwrites bytes of a header, and corrects its checksum.
+fn set(bytes: &mut [u8], header: usize, at: usize, value: &[u8]) {
+    bytes[header + at..header + at + value.len()].copy_from_slice(value);
+    let sum = crc32(&bytes[header + 8..header + 100]);
+    bytes[header + 100..header + 104].copy_from_slice(&sum.to_le_bytes());
+}
+
 #[test]
 fn a_later_version_is_refused() {
     let mut bytes = written(&groups(), &[]);
-    bytes[16] = 2;
-    let sum = crc32(&bytes[8..100]);
-    bytes[100..104].copy_from_slice(&sum.to_le_bytes());
+    set(&mut bytes, 0, 16, &[2]);
     let (_folder, path) = file(&bytes);
     let error = Recording::open(&path).unwrap_err().to_string();
     assert!(error.contains("later version"), "{error}");
+}
+
+#[test]
+fn a_file_of_a_later_version_does_not_hide_the_others() {
+    let groups = groups();
+    let folder = tempfile::tempdir().unwrap();
+    let mut later = written(&groups[1..2], &[]);
+    set(&mut later, 0, 16, &[2]);
+    fs::write(folder.path().join("a.zmrec"), written(&groups[..1], &[])).unwrap();
+    fs::write(folder.path().join("b.zmrec"), later).unwrap();
+    fs::write(folder.path().join("c.zmrec"), written(&groups[2..], &[])).unwrap();
+    let mut recording = Recording::open(folder.path()).unwrap();
+    assert!(!recording.refresh().unwrap());
+    let (read, faults) = read(recording.read_from(groups[0][0].time));
+    assert_eq!(seconds(&read), [100, 101, 102, 103, 108, 109, 110, 111]);
+    let [fault] = &faults[..] else { panic!("{faults:?}") };
+    assert!(fault.contains("b.zmrec") && fault.contains("later version"), "{fault}");
+}
+
+#[test]
+fn hostile_lengths_cost_their_group_at_most() {
+    let groups = groups();
+    let whole = written(&groups, &[]);
+    let second = written(&groups[..1], &[]).len();
+    let cases: [(usize, &[u8]); 8] = [
+        (20, &[0xff; 4]),
+        (20, &[0; 4]),
+        (40, &[0xff; 8]),
+        (40, &[0; 8]),
+        (40, &u64::from(u32::MAX).to_le_bytes()),
+        (40, &1_u64.to_le_bytes()),
+        (64, &[0xff; 4]),
+        (64, &1_u32.to_le_bytes()),
+    ];
+    for (at, value) in cases {
+        let mut bytes = whole.clone();
+        set(&mut bytes, second, at, value);
+        assert_salvaged(&bytes, &groups, 1, &format!("{value:?} at {at}"));
+    }
+    // A window of 2 TiB, in the header of the frame of zstd.
+    let mut bytes = whole.clone();
+    bytes[second + HEADER + 4] = 0;
+    bytes[second + HEADER + 5] = 0xf8;
+    assert_salvaged(&bytes, &groups, 1, "a window of 2 TiB");
+}
+
+#[test]
+fn a_line_without_an_end_needs_no_more_memory_than_the_longest() {
+    use std::io::Write as _;
+    // A group that its writer did not finish, whose line has a GiB.
+    let mut bytes = written(&groups()[..1], &[]);
+    let mut header = bytes[..HEADER].to_vec();
+    set(&mut header, 0, 18, &[0, 0]);
+    bytes.extend(header);
+    let mut body = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    for _ in 0..1024 {
+        body.write_all(&vec![b' '; 1 << 20]).unwrap();
+    }
+    bytes.extend(body.finish().unwrap());
+    let (_folder, path) = file(&bytes);
+    let run = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 1000000; exec \"$0\" why \"$1\""])
+        .args([env!("CARGO_BIN_EXE_zmtop").as_ref(), path.as_os_str()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{} {text}", run.status);
+    assert!(text.contains("damaged"), "{text}");
+}
+
+#[test]
+fn zeros_after_the_last_line_are_no_damage() {
+    // Some file systems leave them after a power cut. To zstd they are blocks of no bytes.
+    let groups = groups();
+    let mut writer = GroupWriter::default();
+    let mut bytes = written(&groups[..1], &[]);
+    for made in &groups[1] {
+        bytes.extend(writer.push(made, &[]).unwrap());
+    }
+    bytes.resize(bytes.len() + 5000, 0);
+    let (_folder, path) = file(&bytes);
+    let (read, faults) = read(Source::open(&path).unwrap());
+    assert_eq!(seconds(&read), (100..108).collect::<Vec<_>>());
+    assert!(faults.is_empty(), "{faults:?}");
 }
 
 /// CRC-32 of IEEE 802.3, bit by bit.

@@ -62,11 +62,12 @@ fn holder(group: &Group, most: u32, pauses: bool, adjust: i32) -> Child {
 }
 
 /// Records while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
-fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
+fn why<T>(name: &str, before: impl FnOnce(&Group) -> T, scene: impl FnOnce(&Group, T)) -> Option<String> {
     // Kills within ten seconds are one event.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
     let group = Group::new(name, 30 << 20)?;
+    let begun = before(&group);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("scene.zmrec");
     let zmtop = |args: &[&str]| {
@@ -91,7 +92,7 @@ fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
         panic!("no snapshot is recorded");
     };
     recorded(3);
-    scene(&group);
+    scene(&group, begun);
     let killed = time_text(SystemTime::now());
     recorded(5);
     for pid in std::fs::read_to_string(group.dir.join("cgroup.procs")).unwrap().lines() {
@@ -109,11 +110,15 @@ fn why(name: &str, scene: impl FnOnce(&Group)) -> Option<String> {
 #[test]
 fn what_outgrows_its_cgroup_is_named_by_why() {
     let mut pid = 0;
-    let told = why("grows", |group| {
-        let mut grower = holder(group, 1000, true, 0);
-        pid = grower.id();
-        assert_eq!(grower.wait().unwrap().signal(), Some(9));
-    });
+    let told = why(
+        "grows",
+        |_| (),
+        |group, ()| {
+            let mut grower = holder(group, 1000, true, 0);
+            pid = grower.id();
+            assert_eq!(grower.wait().unwrap().signal(), Some(9));
+        },
+    );
     let Some(told) = told else {
         return skip("there is no memory controller to make a group in");
     };
@@ -130,15 +135,27 @@ fn what_outgrows_its_cgroup_is_named_by_why() {
 #[test]
 fn who_grew_is_named_by_why_where_a_bystander_is_killed() {
     let mut pids = [0; 2];
-    let told = why("bystander", |group| {
-        let mut bystander = holder(group, 14, false, 1000);
-        std::thread::sleep(Duration::from_secs(5));
-        let mut grower = holder(group, 1000, true, 0);
-        pids = [bystander.id(), grower.id()];
-        assert_eq!(bystander.wait().unwrap().signal(), Some(9));
-        grower.kill().unwrap();
-        grower.wait().unwrap();
-    });
+    let told = why(
+        "bystander",
+        |group| {
+            let bystander = holder(group, 8, false, 1000);
+            let resident = || {
+                let statm = std::fs::read_to_string(format!("/proc/{}/statm", bystander.id())).unwrap();
+                statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+            };
+            while resident() * rustix::param::page_size() < 8 << 20 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            bystander
+        },
+        |group, mut bystander| {
+            let mut grower = holder(group, 1000, true, 0);
+            pids = [bystander.id(), grower.id()];
+            assert_eq!(bystander.wait().unwrap().signal(), Some(9));
+            grower.kill().unwrap();
+            grower.wait().unwrap();
+        },
+    );
     let Some(told) = told else {
         return skip("there is no memory controller to make a group in");
     };

@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) looks: Vec<Look>,
     /// The number of the trace of the kernel's callers that goes on.
     pub(crate) traced: Option<u64>,
+    /// The process whose code is measured.
+    pub(crate) measured: Option<(u64, Identity)>,
     pinned: BTreeMap<RequestId, Vec<Identity>>,
     answers: VecDeque<Event>,
 }
@@ -80,6 +82,7 @@ impl World {
                 self.views.retain(|(other, _)| other != name);
                 self.answers.push_back(Event::Done(format!("view {name} deleted")));
             }
+            Effect::Measure(of) => self.measured = *of,
             Effect::Ask(inquiry, id) => {
                 let found = vec![
                     (b"API_TOKEN"[..].into(), b"***"[..].into()),

@@ -1,0 +1,661 @@
+//! Call paths with the memory that each took and kept, and the trees made of them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+use crate::units::{self, Units, counted};
+
+/// The kind of code that a frame belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The program's own file.
+    Program,
+    Library,
+    /// A function that hands out or fills memory for others, by [`is_allocator`].
+    Allocator,
+    /// Machine code that a runtime made, or code without a file.
+    Generated,
+    Kernel,
+    /// Code of a file, or of none, for which no name was found.
+    Unknown,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Source {
+    pub file: Box<str>,
+    pub line: u32,
+}
+
+/// A function on the stack. Names are raw: others choose them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    pub function: Box<str>,
+    /// The file name of the program or library.
+    pub module: Box<str>,
+    /// The source file and the line of the call, or of the first access.
+    pub source: Option<Source>,
+    pub inlined: bool,
+    pub kind: Kind,
+}
+
+/// Bytes by their state at the end of the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weight {
+    /// Pages touched for the first time.
+    pub taken: u64,
+    /// Those of them that are still resident or in swap.
+    pub kept: u64,
+    /// The samples behind `taken`, a measure of its error.
+    pub samples: u64,
+}
+
+impl std::ops::AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.taken += other.taken;
+        self.kept += other.kept;
+        self.samples += other.samples;
+    }
+}
+
+/// One call path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// Indices into [`Stacks::frames`], innermost first.
+    pub frames: Vec<u32>,
+    #[serde(flatten)]
+    pub weight: Weight,
+    /// True if the outer callers are missing: the stack was deeper than its copy, or could not be unwound.
+    #[serde(rename = "cut")]
+    pub is_cut: bool,
+}
+
+/// Call paths, and the functions on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stacks {
+    pub frames: Vec<Frame>,
+    pub stacks: Vec<Stack>,
+}
+
+/// The functions that hand out, fill or copy memory for a caller, by the names that the C and C++ libraries, Rust, jemalloc,
+/// tcmalloc and mimalloc give them.
+const ALLOCATORS: [&str; 54] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "free",
+    "cfree",
+    "mmap",
+    "mmap64",
+    "mremap",
+    "brk",
+    "sbrk",
+    "_int_malloc",
+    "_int_realloc",
+    "_int_memalign",
+    "_int_free",
+    "sysmalloc",
+    "sysmalloc_mmap",
+    "grow_heap",
+    "new_heap",
+    "arena_get2",
+    "malloc_consolidate",
+    "tcache_init",
+    "alloc_perturb",
+    "unlink_chunk",
+    "systrim",
+    "malloc_hook_ini",
+    "ptmalloc_init",
+    "operator new",
+    "operator new[]",
+    "memset",
+    "memcpy",
+    "memmove",
+    "read",
+    "__read",
+    "pread",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "fread",
+    "getline",
+    "getdelim",
+    "mempcpy",
+    "bzero",
+    "strdup",
+    "strndup",
+    "strcpy",
+    "asprintf",
+    "vasprintf",
+];
+/// Beginnings of the names of such functions, and of the containers of C++ and Rust, which allocate for their users.
+const ALLOCATOR_PREFIXES: [&str; 31] = [
+    "__libc_",
+    "_IO_",
+    "__GI_",
+    "__memset",
+    "__memcpy",
+    "__memmove",
+    "__mempcpy",
+    "__strdup",
+    "__mmap",
+    "__brk",
+    "__sbrk",
+    "__rust_",
+    "__rdl_",
+    "__rg_",
+    "je_",
+    "_rjem_",
+    "mi_",
+    "_mi_",
+    "tc_",
+    "tcmalloc::",
+    "operator new(",
+    "operator new[](",
+    "std::",
+    "void std::",
+    "__gnu_cxx::",
+    "alloc::",
+    "core::",
+    "hashbrown::",
+    "<alloc::",
+    "<core::",
+    "<hashbrown::",
+];
+/// Implementations of traits of Rust's containers.
+const ALLOCATOR_PARTS: [&str; 2] = [" as alloc::", " as core::"];
+/// Beginnings of the names of whole libraries: allocators, and the libraries of C and C++, whose inner functions have no names
+/// in most systems.
+const ALLOCATOR_MODULES: [&str; 10] = [
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    "libsnmalloc",
+    "libc.so",
+    "libc-2.",
+    "libc.musl",
+    "ld-musl",
+    "libstdc++.so",
+    "libc++.so",
+];
+
+/// Returns true for a function that hands out or fills memory for its caller: of an allocator, or of the C or C++ library. The
+/// innermost frames of this kind are left out where the code that keeps memory is named.
+pub fn is_allocator(function: &str, module: &str) -> bool {
+    let function = function.split('@').next().unwrap_or(function);
+    ALLOCATORS.contains(&function)
+        || ALLOCATOR_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
+        || ALLOCATOR_PARTS.iter().any(|part| function.contains(part))
+        || ALLOCATOR_MODULES.iter().any(|name| module.starts_with(name))
+}
+
+impl Stacks {
+    pub fn total(&self) -> Weight {
+        let mut total = Weight::default();
+        for stack in &self.stacks {
+            total += stack.weight;
+        }
+        total
+    }
+
+    /// Returns the frames of a path without the innermost ones that belong to the kernel or an allocator. If nothing else is
+    /// left, returns all.
+    pub fn without_allocator<'a>(&'a self, stack: &'a Stack) -> &'a [u32] {
+        let is_skipped = |id: &u32| matches!(self.frames[*id as usize].kind, Kind::Allocator | Kind::Kernel);
+        let first = stack.frames.iter().position(|id| !is_skipped(id));
+        first.map_or(&stack.frames, |first| &stack.frames[first..])
+    }
+
+    /// Merges the paths into a tree. In a tree of callers, the roots are the functions that took the memory, and the children
+    /// of each function are those that called it. In a tree of callees, the roots are the outermost functions.
+    ///
+    /// Children are sorted by kept bytes, then by taken bytes.
+    pub fn tree(&self, order: Order) -> Tree {
+        let mut nodes = vec![Node::default()];
+        let mut index: HashMap<(u32, u32), u32> = HashMap::new();
+        let functions = self.functions();
+        for stack in &self.stacks {
+            let frames = self.without_start(self.without_allocator(stack));
+            let (mut at, mut last) = (0, None);
+            nodes[0].weight += stack.weight;
+            let mut descend = |frame: u32| {
+                // Lines of one function are one node; the heaviest line is named. A function that calls itself is one, too.
+                let function = functions[frame as usize];
+                if last.replace(function) == Some(function) {
+                    return;
+                }
+                let key = (at, function);
+                let next = *index.entry(key).or_insert_with(|| {
+                    let new = nodes.len() as u32;
+                    nodes.push(Node {
+                        frame,
+                        ..Node::default()
+                    });
+                    nodes[at as usize].children.push(new);
+                    new
+                });
+                let node = &mut nodes[next as usize];
+                node.weight += stack.weight;
+                if stack.weight.kept.max(1) > node.heaviest {
+                    (node.frame, node.heaviest) = (frame, stack.weight.kept.max(1));
+                }
+                at = next;
+            };
+            match order {
+                Order::Callers => frames.iter().for_each(|frame| descend(*frame)),
+                Order::Callees => frames.iter().rev().for_each(|frame| descend(*frame)),
+            }
+        }
+        for at in 0..nodes.len() {
+            let mut children = std::mem::take(&mut nodes[at].children);
+            crate::order::sort_by_key(&mut children, |child| {
+                let weight = nodes[*child as usize].weight;
+                std::cmp::Reverse((weight.kept, weight.taken))
+            });
+            nodes[at].children = children;
+        }
+        Tree { nodes }
+    }
+
+    /// Returns the frames without the outermost ones, which start the program or the thread.
+    fn without_start<'a>(&self, frames: &'a [u32]) -> &'a [u32] {
+        let is_start = |id: &u32| {
+            let frame = &self.frames[*id as usize];
+            STARTS.iter().any(|name| frame.function.starts_with(name))
+        };
+        let last = frames.iter().rposition(|id| !is_start(id));
+        last.map_or(frames, |last| &frames[..=last])
+    }
+
+    /// Returns for each frame the first one of the same function.
+    fn functions(&self) -> Vec<u32> {
+        let mut first = HashMap::new();
+        let frames = self.frames.iter().enumerate();
+        frames
+            .map(|(at, frame)| *first.entry((&frame.function, &frame.module)).or_insert(at as u32))
+            .collect()
+    }
+
+    /// Returns the runtime that most of the kept memory goes through, if its functions have no names here.
+    pub fn runtime(&self) -> Option<Runtime> {
+        let total = self.total();
+        let runs = |stack: &&Stack, runtime: Runtime| {
+            stack.frames.iter().any(|id| {
+                let frame = &self.frames[*id as usize];
+                runtime
+                    .marks()
+                    .iter()
+                    .any(|mark| frame.function.starts_with(mark) || frame.module.starts_with(mark))
+            })
+        };
+        let names_generated = self.frames.iter().any(|frame| frame.kind == Kind::Generated);
+        let most = |runtime: &Runtime| {
+            let kept: u64 = self
+                .stacks
+                .iter()
+                .filter(|stack| runs(stack, *runtime))
+                .map(|stack| stack.weight.kept)
+                .sum();
+            kept * 2 > total.kept
+        };
+        let found = [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most);
+        found.filter(|_| !names_generated)
+    }
+}
+
+/// A runtime that runs code without symbols of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    Java,
+    Node,
+    Python,
+}
+
+impl Runtime {
+    /// Beginnings of the names of its functions and libraries.
+    const fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::Java => &["libjvm.so"],
+            Self::Node => &["Builtins_JSEntry", "v8::internal::"],
+            Self::Python => &["_PyEval_EvalFrameDefault", "PyEval_EvalCode"],
+        }
+    }
+
+    /// Returns how its functions get names.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Java => {
+                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector"
+            }
+            Self::Node => {
+                "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector"
+            }
+            Self::Python => {
+                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions"
+            }
+        }
+    }
+}
+
+/// Functions that start a program or a thread.
+const STARTS: [&str; 8] = [
+    "_start",
+    "__libc_start",
+    "__libc_start_call_main",
+    "start_thread",
+    "__clone",
+    "clone3",
+    "std::rt::lang_start",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
+];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    Callers,
+    Callees,
+}
+
+/// A function in a [`Tree`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// An index into [`Stacks::frames`]; of the root, it says nothing.
+    pub frame: u32,
+    pub weight: Weight,
+    pub children: Vec<u32>,
+    /// The kept bytes of the heaviest path, whose line `frame` names.
+    heaviest: u64,
+}
+
+/// Merged call paths. The first node is the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+}
+
+/// The completeness of a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The faults, by their samples.
+    pub faults: u64,
+    pub samples: u64,
+    /// Records for which the kernel had no room.
+    pub lost: u64,
+    /// Samples whose outermost callers are missing.
+    pub cut: u64,
+    /// Samples without registers, as of a 32-bit program.
+    pub without_stack: u64,
+    /// Samples of pages of files, which are not counted.
+    pub of_files: u64,
+    /// Samples of pages or paths beyond the most that are remembered.
+    pub forgotten: u64,
+    pub threads: usize,
+    pub threads_left_out: usize,
+    pub sees_kernel: bool,
+}
+
+/// The schema's name of [`Measured`]. Fields are only ever added.
+pub const SCHEMA: &str = "zmtop-call-paths/1";
+
+/// The result of a measurement, as `zmtop callers --format json` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    pub schema: String,
+    pub pid: u32,
+    pub command: String,
+    pub time_s: f64,
+    /// The growth of its PSS and swap in that time, if both ends could be read.
+    pub growth: Option<i64>,
+    #[serde(flatten)]
+    pub counts: Counts,
+    #[serde(flatten)]
+    pub stacks: Stacks,
+}
+
+impl Measured {
+    /// Returns the sums in a line.
+    pub fn summary(&self, units: Units) -> String {
+        let total = self.stacks.total();
+        format!(
+            "{} (pid {}), {}: {}, {} taken, {} of it kept",
+            text::safe_prefix(self.command.as_bytes(), 40),
+            self.pid,
+            units::span(Duration::try_from_secs_f64(self.time_s).unwrap_or_default()),
+            counted(self.counts.faults, "page fault"),
+            units::bytes(total.taken, units),
+            units::bytes(total.kept, units),
+        )
+    }
+
+    /// Returns the limits of the result, as sentences without a full stop.
+    pub fn notes(&self, units: Units) -> Vec<String> {
+        let counts = self.counts;
+        let mut notes = Vec::new();
+        if let Some(growth) = self.growth {
+            let kept = self.stacks.total().kept;
+            let bytes = units::delta(growth, units);
+            notes.push(format!("PSS and swap changed by {bytes}"));
+            let unseen = growth.saturating_sub_unsigned(kept);
+            if unseen > 1 << 20 && unseen.unsigned_abs() * 5 > growth.unsigned_abs() {
+                notes.push(format!(
+                    "{} of the growth is not explained: pages that were mapped without a sampled fault, such as by khugepaged, or shared less than before",
+                    units::bytes(unseen.unsigned_abs(), units),
+                ));
+            }
+        }
+        if let Some(runtime) = self.stacks.runtime() {
+            notes.push(runtime.advice().replace("PID", &self.pid.to_string()));
+        }
+        if counts.faults > counts.samples * 11 / 10 {
+            notes.push(format!("sampled: {} of the faults", units::count(counts.samples)));
+        }
+        if !counts.sees_kernel {
+            notes.push(
+                "without faults in the kernel, as by read(2) into a fresh buffer: that needs CAP_PERFMON, or kernel.perf_event_paranoid of at most 1"
+                    .to_owned(),
+            );
+        }
+        if counts.lost > 0 {
+            notes.push(format!(
+                "{} lost: the machine was too busy",
+                counted(counts.lost, "sample")
+            ));
+        }
+        if counts.without_stack > 0 {
+            notes.push(format!(
+                "{} without a stack, as of a 32-bit program",
+                counted(counts.without_stack, "sample")
+            ));
+        }
+        if counts.cut * 20 > counts.samples {
+            let share = counts.cut * 100 / counts.samples.max(1);
+            notes.push(format!(
+                "{share} % of the stacks are cut: they were deeper than their copy, or could not be unwound"
+            ));
+        }
+        if counts.threads_left_out > 0 {
+            notes.push(format!(
+                "{} could not be followed",
+                counted(counts.threads_left_out as u64, "thread")
+            ));
+        }
+        if counts.forgotten > 0 {
+            notes.push(format!(
+                "{} beyond the most that are remembered",
+                counted(counts.forgotten, "sample")
+            ));
+        }
+        if counts.samples == 0 {
+            notes.push("no page was touched for the first time in that time".to_owned());
+        }
+        notes
+    }
+}
+
+/// A function in a flame graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// An index into [`Stacks::frames`]; `None` for all of it.
+    pub frame: Option<u32>,
+    pub weight: Weight,
+    pub depth: usize,
+    /// The index of its caller; its own for the first cell.
+    pub parent: usize,
+    /// Its place from left to right, as shares of the whole.
+    pub start: f64,
+    pub share: f64,
+}
+
+/// Returns the cells of a flame graph: each function before what it called, the largest first. Those with a smaller share than
+/// `least` are left out.
+pub fn flame(tree: &Tree, least: f64) -> Vec<Cell> {
+    let total = tree.nodes[0].weight;
+    let size = |weight: Weight| if total.kept > 0 { weight.kept } else { weight.taken };
+    let all = size(total).max(1) as f64;
+    let mut cells = Vec::new();
+    // What is still to do, the next one last: the node, its depth, its caller's cell, its start.
+    let mut todo = vec![(0_u32, 0_usize, 0_usize, 0.0)];
+    while let Some((at, depth, parent, start)) = todo.pop() {
+        let node = &tree.nodes[at as usize];
+        let cell = cells.len();
+        cells.push(Cell {
+            frame: (at != 0).then_some(node.frame),
+            weight: node.weight,
+            depth,
+            parent,
+            start,
+            share: size(node.weight) as f64 / all,
+        });
+        let mut next = start;
+        let first = todo.len();
+        for child in &node.children {
+            let share = size(tree.nodes[*child as usize].weight) as f64 / all;
+            if share >= least && share > 0.0 {
+                todo.push((*child, depth + 1, cell, next));
+            }
+            next += share;
+        }
+        todo[first..].reverse();
+    }
+    cells
+}
+
+/// The most lines of a chain without branches.
+pub const CHAIN: usize = 12;
+
+/// A line of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub depth: usize,
+    /// `None` for a line with the same weight as the one above.
+    pub weight: Option<Weight>,
+    pub what: What,
+}
+
+impl Line {
+    /// Returns its function, if it is one's.
+    pub const fn frame(&self) -> Option<u32> {
+        match self.what {
+            What::Frame(id) => Some(id),
+            What::More(_) | What::Others => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A function, by an index into [`Stacks::frames`].
+    Frame(u32),
+    /// So many callers of a chain that are not shown.
+    More(usize),
+    /// The sum of the branches that are not shown.
+    Others,
+}
+
+/// Returns the lines of a tree. A chain without branches is not indented, and has at most `chain` lines.
+pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
+    let total = tree.nodes[0].weight;
+    let by_kept = total.kept > 0;
+    let size = |weight: Weight| if by_kept { weight.kept } else { weight.taken };
+    let floor = (size(total) as f64 * least).ceil() as u64;
+    let mut lines = Vec::new();
+    // What is still to do, the next one last.
+    let mut todo = vec![(0_u32, 0_usize, true)];
+    let mut in_chain = 0;
+    while let Some((at, depth, is_branch)) = todo.pop() {
+        let node = &tree.nodes[at as usize];
+        in_chain = if is_branch { 0 } else { in_chain + 1 };
+        if at != 0 && in_chain < chain {
+            lines.push(Line {
+                depth,
+                weight: is_branch.then_some(node.weight),
+                what: What::Frame(node.frame),
+            });
+        } else if at != 0 {
+            match lines.last_mut() {
+                Some(Line {
+                    what: What::More(count),
+                    ..
+                }) => *count += 1,
+                _ => lines.push(Line {
+                    depth,
+                    weight: None,
+                    what: What::More(1),
+                }),
+            }
+        }
+        let is_large = |child: &&u32| size(tree.nodes[**child as usize].weight) >= floor.max(1);
+        let shown: Vec<u32> = node.children.iter().filter(is_large).copied().collect();
+        let only = shown.len() == 1 && at != 0 && size(tree.nodes[shown[0] as usize].weight) == size(node.weight);
+        let below = if at == 0 || only { depth } else { depth + 1 };
+        todo.extend(shown.iter().rev().map(|child| (*child, below, !only)));
+    }
+    let mut shown = Weight::default();
+    for line in lines.iter().filter(|line| line.depth == 0) {
+        if let Some(weight) = line.weight {
+            shown += weight;
+        }
+    }
+    let rest = Weight {
+        taken: total.taken.saturating_sub(shown.taken),
+        kept: total.kept.saturating_sub(shown.kept),
+        samples: total.samples.saturating_sub(shown.samples),
+    };
+    if size(rest) > 0 {
+        lines.push(Line {
+            depth: 0,
+            weight: Some(rest),
+            what: What::Others,
+        });
+    }
+    lines
+}
+
+/// Returns the name of a frame with its module or its line, safe to print.
+pub fn frame_text(frame: &Frame) -> String {
+    let mut text = text::safe(frame.function.as_bytes()).into_owned();
+    match (&frame.source, frame.kind) {
+        (Some(Source { file, line }), _) => {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            let _ = write!(text, " {}:{line}", text::safe(file.as_bytes()));
+        }
+        (None, Kind::Program | Kind::Kernel) => {}
+        (None, _) if frame.module.is_empty() => {}
+        (None, _) => {
+            let _ = write!(text, " ({})", text::safe(frame.module.as_bytes()));
+        }
+    }
+    text
+}

@@ -1,0 +1,225 @@
+//! `perf_event_open(2)`: events of threads, and the ring buffers that the kernel writes their records into.
+//!
+//! A ring holds memory of the kernel for as long as it is open. Records for which it has no room are lost and counted.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// `struct perf_event_attr` of `include/uapi/linux/perf_event.h`, as of Linux 4.8 (`PERF_ATTR_SIZE_VER5`).
+#[repr(C)]
+#[derive(Clone, Debug, Default)]
+pub struct Attributes {
+    pub kind: u32,
+    pub(super) size: u32,
+    pub config: u64,
+    pub sample_period: u64,
+    pub sample_type: u64,
+    pub read_format: u64,
+    pub flags: u64,
+    pub wakeup_watermark: u32,
+    pub breakpoint: [u32; 5],
+    pub branch_sample_type: u64,
+    pub sample_regs_user: u64,
+    pub sample_stack_user: u32,
+    pub clock: i32,
+    pub sample_regs_intr: u64,
+    pub aux_watermark: u32,
+    pub sample_max_stack: u16,
+    pub reserved: u16,
+}
+
+pub const PERF_TYPE_SOFTWARE: u32 = 1;
+pub const PERF_TYPE_TRACEPOINT: u32 = 2;
+
+/// `PERF_COUNT_SW_PAGE_FAULTS_MIN`: a page fault without I/O, counted after the page was mapped.
+pub const MINOR_FAULTS: u64 = 5;
+
+pub const SAMPLE_IP: u64 = 1 << 0;
+pub const SAMPLE_TID: u64 = 1 << 1;
+pub const SAMPLE_TIME: u64 = 1 << 2;
+pub const SAMPLE_ADDR: u64 = 1 << 3;
+pub const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+pub const SAMPLE_RAW: u64 = 1 << 10;
+pub const SAMPLE_REGS_USER: u64 = 1 << 12;
+pub const SAMPLE_STACK_USER: u64 = 1 << 13;
+/// Since Linux 5.11.
+pub const SAMPLE_DATA_PAGE_SIZE: u64 = 1 << 22;
+
+/// Threads and processes that the thread creates are followed, too.
+pub const INHERIT: u64 = 1 << 1;
+pub const EXCLUDE_KERNEL: u64 = 1 << 5;
+pub const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// Records of new mappings that are executable.
+pub const MMAP: u64 = 1 << 8;
+/// Records of names, and of `exec` by [`MISC_COMM_EXEC`].
+pub const COMM: u64 = 1 << 9;
+/// Records of new and ended threads.
+pub const TASK: u64 = 1 << 13;
+/// All records end in the fields `TID` and `TIME` if samples have them.
+pub const SAMPLE_ID_ALL: u64 = 1 << 18;
+/// `wakeup_watermark` counts bytes: with a large one, nothing is woken up.
+pub const WATERMARK: u64 = 1 << 14;
+/// With [`MMAP`]: its records have the device and the inode.
+pub const MMAP2: u64 = 1 << 23;
+pub const COMM_EXEC: u64 = 1 << 24;
+pub const USE_CLOCK: u64 = 1 << 25;
+
+pub const RECORD_LOST: u32 = 2;
+pub const RECORD_COMM: u32 = 3;
+pub const RECORD_FORK: u32 = 7;
+pub const RECORD_SAMPLE: u32 = 9;
+pub const RECORD_MMAP2: u32 = 10;
+
+/// The bits of `misc` that hold the mode of the processor, and their value for a program.
+pub const MISC_MODE: u16 = 7;
+pub const MISC_USER: u16 = 2;
+pub const MISC_COMM_EXEC: u16 = 1 << 13;
+
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+/// `PERF_EVENT_IOC_SET_OUTPUT`.
+const SET_OUTPUT: libc::Ioctl = 0x2405;
+
+/// Opens an event of the thread `tid`, on one processor or on all (`-1`).
+///
+/// # Errors
+/// `ACCES` or `PERM` without the right, `SRCH` if the thread has ended, `INVAL` if the kernel lacks something of it, `MFILE`
+/// if zmtop has too many descriptors.
+pub fn open(attributes: &Attributes, tid: u32, cpu: i32) -> Result<OwnedFd, Errno> {
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        ..attributes.clone()
+    };
+    let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::SRCH)?;
+    #[expect(unsafe_code, reason = "no library offers perf_event_open(2)")]
+    // SAFETY: the attributes are as the kernel defines them, and live during the call. The descriptor is new.
+    unsafe {
+        let call = libc::SYS_perf_event_open;
+        let event = libc::syscall(call, &raw const attributes, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        if event < 0 {
+            return Err(last_error());
+        }
+        Ok(OwnedFd::from_raw_fd(event as i32))
+    }
+}
+
+/// Returns the number of events so far, of which the samples are a part.
+pub fn count(event: &OwnedFd) -> Result<u64, Errno> {
+    let mut number = [0; 8];
+    let read = rustix::io::read(event, &mut number)?;
+    if read == number.len() {
+        Ok(u64::from_ne_bytes(number))
+    } else {
+        Err(Errno::IO)
+    }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// The offsets of `data_head` and `data_tail` in `struct perf_event_mmap_page`, in numbers of 8 bytes.
+const HEAD: usize = 128;
+const TAIL: usize = 129;
+
+/// The ring buffer of an event, and of the events that write into it as well.
+#[derive(Debug)]
+pub struct Ring {
+    /// A page with the positions, then the data.
+    area: NonNull<u64>,
+    len: usize,
+    event: OwnedFd,
+}
+
+#[expect(unsafe_code, reason = "a pointer is not Send")]
+// SAFETY: the mapping belongs to the ring alone, and any thread may read it.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps a ring of `pages`, a power of two.
+    ///
+    /// # Errors
+    /// The event, and `PERM` if a user has more than `perf_event_mlock_kb` of such memory.
+    pub fn map(event: OwnedFd, pages: usize) -> Result<Self, (Errno, OwnedFd)> {
+        let len = rustix::param::page_size() * (1 + pages);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        #[expect(unsafe_code, reason = "no library maps such a buffer")]
+        // SAFETY: the kernel chooses the place of the mapping, which is this ring's alone.
+        let area = unsafe { rustix::mm::mmap(null_mut(), len, protection, MapFlags::SHARED, &event, 0) };
+        match area.map(|area| NonNull::new(area.cast())) {
+            Ok(Some(area)) => Ok(Self { area, len, event }),
+            Ok(None) => Err((Errno::NOMEM, event)),
+            Err(errno) => Err((errno, event)),
+        }
+    }
+
+    /// Makes another event of the same processor write into this ring.
+    pub fn add(&self, event: &OwnedFd) -> Result<(), Errno> {
+        #[expect(unsafe_code, reason = "no library offers this ioctl")]
+        // SAFETY: the argument is a descriptor.
+        let done = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) };
+        if done < 0 { Err(last_error()) } else { Ok(()) }
+    }
+
+    /// Returns the event that the ring was made for.
+    pub fn event(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    /// Appends the records since the last call to `bytes`.
+    pub fn drain(&self, bytes: &mut Vec<u8>) {
+        let page = rustix::param::page_size();
+        let size = self.len - page;
+        #[expect(unsafe_code, reason = "the kernel writes to the mapping")]
+        // SAFETY: both positions are in the first page, aligned, and changed by atomic operations alone. The data up to `head`
+        // is complete, and the kernel leaves it alone until `tail` says that it was read. The two pieces are in the mapping.
+        unsafe {
+            let position = |at: usize| AtomicU64::from_ptr(self.area.as_ptr().add(at));
+            let (head, tail) = (position(HEAD).load(Ordering::Acquire), position(TAIL));
+            let from = tail.load(Ordering::Relaxed);
+            let len = (head.wrapping_sub(from) as usize).min(size);
+            let data = self.area.as_ptr().cast::<u8>().cast_const().add(page);
+            let start = from as usize % size;
+            let first = len.min(size - start);
+            bytes.extend_from_slice(std::slice::from_raw_parts(data.add(start), first));
+            bytes.extend_from_slice(std::slice::from_raw_parts(data, len - first));
+            tail.store(head, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        #[expect(unsafe_code, reason = "no library unmaps it")]
+        // SAFETY: nothing refers to the mapping any more.
+        let _ = unsafe { rustix::mm::munmap(self.area.as_ptr().cast(), self.len) };
+    }
+}
+
+/// One record of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    pub kind: u32,
+    pub misc: u16,
+    pub body: &'a [u8],
+}
+
+/// Splits the bytes of a ring into records: a head of 8 bytes with kind, `misc` and size, then the body. Ends at a record whose
+/// size cannot be true.
+pub fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    std::iter::from_fn(move || {
+        let (head, rest) = bytes.split_first_chunk::<8>()?;
+        let [kind @ .., misc_low, misc_high, low, high] = *head;
+        let size = usize::from(u16::from_le_bytes([low, high]));
+        let (body, next) = rest.split_at_checked(size.checked_sub(8)?)?;
+        bytes = next;
+        Some(Record {
+            kind: u32::from_le_bytes(kind),
+            misc: u16::from_le_bytes([misc_low, misc_high]),
+            body,
+        })
+    })
+}

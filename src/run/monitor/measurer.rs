@@ -1,0 +1,100 @@
+//! Measures which code takes the memory of a process, while the screen shows it.
+//!
+//! It runs as `zmtop callers` in a process of its own: the programs whose code is read are the choice of others, and what reading
+//! them costs ends with it. Its end is noticed by the closed pipe, should zmtop be killed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Input;
+use crate::call_tree::Measured;
+use crate::model::Identity;
+use crate::tui::Event;
+
+/// Maximum time of one measurement, as `callers --for` takes it.
+const LONGEST: &str = "1h";
+/// The longest object that is read.
+const MAX_LINE: u64 = 64 << 20;
+
+#[derive(Default)]
+pub(super) struct Measurer {
+    current: Option<Running>,
+}
+
+/// The process that measures. It is killed when dropped.
+struct Running(Arc<Mutex<Child>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The thread that reads its output waits for it.
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    }
+}
+
+impl Measurer {
+    /// Measures another process, or none.
+    pub(super) fn turn_to(&mut self, of: Option<(u64, Identity)>, send: &SyncSender<Input>) {
+        self.current = None;
+        let Some((number, id)) = of else { return };
+        match start(number, id, send.clone()) {
+            Ok(running) => self.current = Some(running),
+            Err(why) => {
+                let _ = send.try_send(Input::Event(Event::Measured(number, Err(why))));
+            }
+        }
+    }
+}
+
+fn start(number: u64, id: Identity, send: SyncSender<Input>) -> Result<Running, String> {
+    let program = std::env::current_exe().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
+    let pid = id.pid.to_string();
+    let mut child = Command::new(program)
+        .args(["callers", &pid, "--for", LONGEST, "--format", "ndjson"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("the measurement cannot be started: {error}"))?;
+    let (out, errors) = (child.stdout.take(), child.stderr.take());
+    let child = Arc::new(Mutex::new(child));
+    let running = Running(Arc::clone(&child));
+    let read = move || {
+        let (Some(out), Some(errors)) = (out, errors) else {
+            return;
+        };
+        forward(number, out, &send);
+        let mut why = String::new();
+        let _ = errors.take(4096).read_to_string(&mut why);
+        let _ = child.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        let why = why.lines().last().unwrap_or("the measurement ended early");
+        let why = why.strip_prefix("zmtop: ").unwrap_or(why).to_owned();
+        let _ = send.send(Input::Event(Event::Measured(number, Err(why))));
+    };
+    let started = std::thread::Builder::new().name("zmtop-measure".into()).spawn(read);
+    started.map_err(|error| format!("cannot start a thread: {error}"))?;
+    Ok(running)
+}
+
+/// Passes the objects on, until the process ends.
+fn forward(number: u64, out: ChildStdout, send: &SyncSender<Input>) {
+    let mut out = BufReader::new(out);
+    loop {
+        let mut line = Vec::new();
+        match out.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+            Ok(len) if len > 0 => {}
+            _ => return,
+        }
+        let Ok(measured) = serde_json::from_slice::<Measured>(&line) else {
+            return;
+        };
+        // Waits while the screen is stuck, and ends with it.
+        if send
+            .send(Input::Event(Event::Measured(number, Ok(Arc::new(measured)))))
+            .is_err()
+        {
+            return;
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The code that takes the memory of a process: samples of its page faults, unwound to call paths at once, and whether the
+//! sampled pages are kept.
+//!
+//! Every page that a process keeps was touched for the first time once, by a fault. Memory that an allocator recycles causes no
+//! fault. The stacks may hold secrets: each copy is unwound when it arrives, and dropped.
+//!
+//! The code of a process is its own choice, so that its files may be hostile: this runs in a process that does nothing else.
+
+mod modules;
+mod symbols;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use modules::{CodeArea, Files, Place, Space};
+use symbols::Names;
+
+use crate::call_tree::{Counts, Frame, Stack, Stacks, Weight};
+use crate::model::Reading;
+use crate::proc::files;
+use crate::proc::maps::Area;
+use crate::proc::page_faults::{Event, Fault, FaultWatch, monotonic};
+
+/// The most sampled pages that are remembered, of 40 bytes each.
+const MAX_PAGES: usize = 1 << 20;
+/// The most distinct call paths.
+const MAX_PATHS: usize = 1 << 16;
+/// The largest `maps` that is read.
+const MAX_MAPS: usize = 64 << 20;
+/// `PERF_CONTEXT_MAX` of `include/uapi/linux/perf_event.h`: what is above are marks of the mode in a chain.
+const CONTEXT_MARKS: u64 = -4095_i64 as u64;
+const CONTEXT_KERNEL: u64 = -128_i64 as u64;
+const CONTEXT_USER: u64 = -512_i64 as u64;
+
+/// The bits of `/proc/PID/pagemap`.
+const PRESENT: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const OF_FILE: u64 = 1 << 61;
+
+/// A sampled page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    path: u32,
+    /// The bytes that it stands for.
+    weight: u64,
+    is_kept: bool,
+}
+
+/// A measurement under way.
+pub struct Measurement {
+    watch: FaultWatch,
+    samples: Samples,
+}
+
+/// The samples so far.
+struct Samples {
+    proc: PathBuf,
+    program: PathBuf,
+    page_size: u64,
+    files: Files,
+    names: Names,
+    spaces: HashMap<u32, Space>,
+    paths: HashMap<(Box<[Place]>, bool), u32>,
+    /// The weight of each path. Kept bytes are in `pages`.
+    taken: Vec<Weight>,
+    pages: HashMap<(u32, u64), Page>,
+    pagemaps: HashMap<u32, Option<File>>,
+    /// The pages sampled since the last balance, and all faults at it, counted and by the samples.
+    recent: Vec<(u32, u64)>,
+    balanced: (u64, u64),
+    counts: Counts,
+}
+
+impl Measurement {
+    /// Starts to sample the process `pid`, with copies of `stack` bytes.
+    ///
+    /// # Errors
+    /// As [`FaultWatch::open`].
+    pub fn start(proc: &Path, pid: u32, stack: u32) -> Reading<Self> {
+        let watch = FaultWatch::open(proc, pid, stack)?;
+        let program = std::fs::read_link(proc.join(pid.to_string()).join("exe")).unwrap_or_default();
+        let program = program
+            .to_str()
+            .and_then(|path| path.strip_suffix(" (deleted)"))
+            .map(PathBuf::from)
+            .unwrap_or(program);
+        let counts = Counts {
+            threads: watch.threads,
+            threads_left_out: watch.left_out,
+            sees_kernel: watch.sees_kernel,
+            ..Counts::default()
+        };
+        let mut samples = Samples {
+            proc: proc.to_owned(),
+            program,
+            page_size: rustix::param::page_size() as u64,
+            files: Files::default(),
+            names: Names::default(),
+            spaces: HashMap::new(),
+            paths: HashMap::new(),
+            taken: Vec::new(),
+            pages: HashMap::new(),
+            pagemaps: HashMap::new(),
+            recent: Vec::new(),
+            balanced: (0, 0),
+            counts,
+        };
+        samples.space(pid);
+        Ok(Self { watch, samples })
+    }
+
+    /// Adds the samples since the last call. Call it some hundred times a second: the kernel's buffers are small.
+    pub fn poll(&mut self) {
+        let now = monotonic();
+        let samples = &mut self.samples;
+        self.watch.drain(now, |event| samples.add(event));
+    }
+
+    /// Looks up which of the sampled pages are still there. Of a process that has ended, the last state stays.
+    pub fn check(&mut self) {
+        let counted = self.watch.count();
+        self.poll();
+        self.samples.balance(counted);
+        self.samples.check();
+    }
+
+    pub const fn counts(&self) -> Counts {
+        self.samples.counts
+    }
+
+    /// Returns the paths with their functions, as of the last [`Self::check`]. Those that are not named within `limit` stay
+    /// addresses.
+    pub fn stacks(&mut self, limit: Duration) -> Stacks {
+        self.samples.stacks(limit)
+    }
+}
+
+impl Samples {
+    fn add(&mut self, event: Event<'_>) {
+        match event {
+            Event::Fault(fault) => self.add_fault(&fault),
+            Event::Mapped(new) => {
+                let area = CodeArea {
+                    range: new.start..new.start.saturating_add(new.len),
+                    offset: new.offset,
+                    inode: None,
+                    path: new.path,
+                };
+                if !self.spaces.contains_key(&new.pid) {
+                    self.space(new.pid);
+                } else if let Some(space) = self.spaces.get_mut(&new.pid)
+                    && !space.add(&mut self.files, &self.proc, &area)
+                {
+                    // The mapping may have been split since, and its file deleted.
+                    self.read_space(new.pid);
+                }
+            }
+            Event::Exec { pid } => {
+                self.pagemaps.remove(&pid);
+                self.pages.retain(|(of, _), _| *of != pid);
+                self.spaces.insert(pid, Space::new(pid));
+            }
+            Event::Forked { pid, .. } => {
+                self.space(pid);
+            }
+            Event::Lost(count) => self.counts.lost += count,
+        }
+    }
+
+    /// Returns the code of a process. Reads its mappings if it is new.
+    fn space(&mut self, pid: u32) -> &mut Space {
+        if !self.spaces.contains_key(&pid) {
+            self.read_space(pid);
+        }
+        self.spaces.entry(pid).or_insert_with(|| Space::new(pid))
+    }
+
+    /// Adds the mappings that a process has now.
+    fn read_space(&mut self, pid: u32) {
+        let maps = read_maps(&self.proc, pid);
+        let space = self.spaces.entry(pid).or_insert_with(|| Space::new(pid));
+        for area in maps.split(|byte| *byte == b'\n').filter_map(Area::parse) {
+            if let Some(code) = CodeArea::of(&area) {
+                space.add(&mut self.files, &self.proc, &code);
+            }
+        }
+    }
+
+    fn add_fault(&mut self, fault: &Fault<'_>) {
+        self.counts.samples += 1;
+        self.counts.faults += fault.period;
+        let mut places = Vec::new();
+        let (kernel, user) = split_chain(fault.chain);
+        if fault.in_kernel {
+            // The handler of the fault is the innermost part: its callers are of interest.
+            places.extend(kernel.iter().map(|address| Place::Kernel(*address)));
+        }
+        let is_cut = if let Some(registers) = fault.registers {
+            self.space(fault.pid).unwind(registers, fault.stack, &user, &mut places)
+        } else {
+            self.counts.without_stack += 1;
+            true
+        };
+        self.counts.cut += u64::from(is_cut);
+        let next = self.paths.len() as u32;
+        if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&(places.clone().into_boxed_slice(), is_cut)) {
+            self.counts.forgotten += 1;
+            return;
+        }
+        let path = *self.paths.entry((places.into_boxed_slice(), is_cut)).or_insert(next);
+        if path == next {
+            self.taken.push(Weight::default());
+        }
+        let size = fault.page_size.unwrap_or(self.page_size).max(self.page_size);
+        let weight = size.saturating_mul(fault.period);
+        self.taken[path as usize] += Weight {
+            taken: weight,
+            kept: 0,
+            samples: 1,
+        };
+        let page = fault.address & !(size - 1);
+        let key = (fault.pid, page);
+        if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&key) {
+            self.counts.forgotten += 1;
+            return;
+        }
+        let is_kept = false;
+        self.pages.insert(key, Page { path, weight, is_kept });
+        self.recent.push(key);
+    }
+
+    /// Lets the recent samples stand for the faults that were counted and not sampled: for which the kernel had no room, or by
+    /// the chance of a long period.
+    fn balance(&mut self, counted: u64) {
+        let before = std::mem::replace(&mut self.balanced, (counted, self.counts.faults));
+        let counted = counted.saturating_sub(before.0);
+        let missing = counted.saturating_sub(self.counts.faults - before.1);
+        let recent = std::mem::take(&mut self.recent);
+        if missing * 50 <= counted || recent.is_empty() {
+            return;
+        }
+        let share = missing as f64 * self.page_size as f64 / recent.len() as f64;
+        for key in recent {
+            if let Some(page) = self.pages.get_mut(&key) {
+                page.weight += share as u64;
+                self.taken[page.path as usize].taken += share as u64;
+            }
+        }
+        self.counts.faults += missing;
+        self.balanced.1 = self.counts.faults;
+    }
+
+    fn check(&mut self) {
+        let mut files_of: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+        let mut order: Vec<(u32, u64)> = self.pages.keys().copied().collect();
+        order.sort_unstable();
+        for (pid, address) in order {
+            let pagemap = self.pagemaps.entry(pid).or_insert_with(|| {
+                let path = self.proc.join(pid.to_string()).join("pagemap");
+                files::open(path.as_os_str().as_encoded_bytes()).ok().map(File::from)
+            });
+            let Some(pagemap) = pagemap else { continue };
+            let mut entry = [0; 8];
+            if pagemap.read_exact_at(&mut entry, address / self.page_size * 8).is_err() {
+                continue;
+            }
+            let entry = u64::from_le_bytes(entry);
+            let of_file = |files_of: &mut HashMap<u32, Vec<(u64, u64)>>| {
+                let ranges = files_of.entry(pid).or_insert_with(|| file_ranges(&self.proc, pid));
+                let after = ranges.partition_point(|(start, _)| *start <= address);
+                after.checked_sub(1).is_some_and(|at| address < ranges[at].1)
+            };
+            if entry & OF_FILE != 0 && entry & PRESENT != 0 && of_file(&mut files_of) {
+                self.drop_page((pid, address));
+            } else if let Some(page) = self.pages.get_mut(&(pid, address)) {
+                page.is_kept = entry & (PRESENT | SWAPPED) != 0;
+            }
+        }
+    }
+
+    /// Takes a page of a file out of the sums: it can be read again, and is no memory of the program.
+    fn drop_page(&mut self, key: (u32, u64)) {
+        if let Some(page) = self.pages.remove(&key) {
+            let weight = &mut self.taken[page.path as usize];
+            weight.taken = weight.taken.saturating_sub(page.weight);
+            weight.samples = weight.samples.saturating_sub(1);
+            self.counts.of_files += 1;
+        }
+    }
+
+    fn stacks(&mut self, limit: Duration) -> Stacks {
+        let mut weights = self.taken.clone();
+        for page in self.pages.values().filter(|page| page.is_kept) {
+            weights[page.path as usize].kept += page.weight;
+        }
+        let mut distinct: HashMap<Place, usize> = HashMap::new();
+        let mut places = Vec::new();
+        let counted = |path: &u32| weights[*path as usize].samples > 0;
+        for (path, _) in self.paths.iter().filter(|(_, id)| counted(id)) {
+            for place in &path.0 {
+                distinct.entry(*place).or_insert_with(|| {
+                    places.push(*place);
+                    places.len() - 1
+                });
+            }
+        }
+        let until = Instant::now() + limit;
+        self.names
+            .resolve(&places, &self.files, &self.program, &self.proc, until);
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut ids: HashMap<Frame, u32> = HashMap::new();
+        let names: Vec<Vec<u32>> = places
+            .iter()
+            .map(|place| {
+                let id = |frame: &Frame| {
+                    *ids.entry(frame.clone()).or_insert_with(|| {
+                        frames.push(frame.clone());
+                        frames.len() as u32 - 1
+                    })
+                };
+                self.names.of(place).iter().map(id).collect()
+            })
+            .collect();
+        let mut stacks: Vec<Stack> = self
+            .paths
+            .iter()
+            .filter(|(_, id)| counted(id))
+            .map(|((path, is_cut), id)| Stack {
+                frames: path
+                    .iter()
+                    .flat_map(|place| names[distinct[place]].iter().copied())
+                    .collect(),
+                weight: weights[*id as usize],
+                is_cut: *is_cut,
+            })
+            .collect();
+        crate::order::sort_by_key(&mut stacks, |stack| {
+            (
+                std::cmp::Reverse((stack.weight.kept, stack.weight.taken)),
+                stack.frames.clone(),
+            )
+        });
+        Stacks { frames, stacks }
+    }
+}
+
+fn read_maps(proc: &Path, pid: u32) -> Vec<u8> {
+    let path = proc.join(pid.to_string()).join("maps");
+    files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MAPS).unwrap_or_default()
+}
+
+/// Returns the ranges of mapped files, ascending, without shared memory.
+fn file_ranges(proc: &Path, pid: u32) -> Vec<(u64, u64)> {
+    let maps = read_maps(proc, pid);
+    let areas = maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
+    areas.filter(Area::is_of_file).map(|area| area.range).collect()
+}
+
+/// Splits a chain of the kernel into the addresses of its two modes, without the marks.
+fn split_chain(chain: &[u8]) -> (Vec<u64>, Vec<u64>) {
+    let (mut kernel, mut user) = (Vec::new(), Vec::new());
+    let mut mode = CONTEXT_USER;
+    let (words, _) = chain.as_chunks::<8>();
+    for address in words.iter().map(|word| u64::from_le_bytes(*word)) {
+        match address {
+            CONTEXT_MARKS.. => mode = address,
+            _ if mode == CONTEXT_KERNEL => kernel.push(address),
+            _ if mode == CONTEXT_USER => user.push(address),
+            _ => {}
+        }
+    }
+    (kernel, user)
+}

@@ -1,0 +1,329 @@
+//! The address space of a process: which file each piece of code comes from, and how to unwind it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSegment};
+
+use crate::proc::maps::Area;
+use crate::proc::page_faults::Registers;
+
+/// The largest section that is read for unwinding. The largest known programs have 20 MiB.
+const MAX_SECTION: u64 = 64 << 20;
+/// The most frames of a path. Deeper ones are recursions.
+const MAX_FRAMES: usize = 256;
+/// The most executable files of all processes together.
+const MAX_FILES: usize = 4096;
+
+pub(super) type FileId = u32;
+
+/// An executable file. It stays open, so that it can be read after the process has ended or the file was replaced.
+pub(super) struct CodeFile {
+    pub file: File,
+    /// As the process names it, in its own mount namespace.
+    pub path: PathBuf,
+    /// The root directory of the process.
+    pub root: PathBuf,
+    pub build_id: Option<Vec<u8>>,
+    segments: Vec<Segment>,
+    sections: Sections,
+}
+
+struct Segment {
+    offset: Range<u64>,
+    address: u64,
+}
+
+#[derive(Clone, Default)]
+struct Sections {
+    text: Option<Range<u64>>,
+    got: Option<Range<u64>>,
+    eh_frame: Option<(Range<u64>, Bytes)>,
+    eh_frame_hdr: Option<(Range<u64>, Bytes)>,
+    debug_frame: Option<Bytes>,
+}
+
+/// The data of a section, shared by all processes that map the file.
+#[derive(Clone)]
+pub(super) struct Bytes(Rc<[u8]>);
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self(Rc::new([]))
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl CodeFile {
+    fn read(file: File, path: PathBuf, root: PathBuf) -> Option<Self> {
+        let cache = ReadCache::new(file.try_clone().ok()?);
+        let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+        // Two segments may share a page of the file: only those with code are of interest.
+        let is_code =
+            |flags| matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+        let segments = elf.segments().filter(|segment| is_code(segment.flags()));
+        let segments = segments.map(|segment| {
+            let (offset, len) = segment.file_range();
+            Segment {
+                offset: offset..offset.saturating_add(len),
+                address: segment.address(),
+            }
+        });
+        let segments = segments.collect();
+        let range = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            Some(section.address()..section.address().checked_add(section.size())?)
+        };
+        let data = |name: &str| {
+            let section = elf.section_by_name(name)?;
+            (section.size() <= MAX_SECTION).then_some(())?;
+            Some(Bytes(section.uncompressed_data().ok()?.into()))
+        };
+        let both = |name: &str| Some((range(name)?, data(name)?));
+        let sections = Sections {
+            text: range(".text"),
+            got: range(".got"),
+            eh_frame: both(".eh_frame"),
+            eh_frame_hdr: both(".eh_frame_hdr"),
+            debug_frame: data(".debug_frame"),
+        };
+        let build_id = elf.build_id().ok().flatten().map(<[u8]>::to_vec);
+        Some(Self {
+            file,
+            path,
+            root,
+            build_id,
+            segments,
+            sections,
+        })
+    }
+
+    /// Returns the difference between the addresses in a mapping of this file and those that the file states.
+    fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+        let page = rustix::param::page_size() as u64;
+        let covers = |segment: &&Segment| segment.offset.start & !(page - 1) <= offset && offset < segment.offset.end;
+        let segment = self.segments.iter().find(covers)?;
+        let stated = segment.address.wrapping_sub(segment.offset.start).wrapping_add(offset);
+        Some(start.wrapping_sub(stated))
+    }
+
+    fn section_info(&self) -> ExplicitModuleSectionInfo<Bytes> {
+        let Sections {
+            text,
+            got,
+            eh_frame,
+            eh_frame_hdr,
+            debug_frame,
+        } = self.sections.clone();
+        let (eh_frame_svma, eh_frame) = eh_frame.unzip();
+        let (eh_frame_hdr_svma, eh_frame_hdr) = eh_frame_hdr.unzip();
+        ExplicitModuleSectionInfo {
+            text_svma: text,
+            got_svma: got,
+            eh_frame_svma,
+            eh_frame,
+            eh_frame_hdr_svma,
+            eh_frame_hdr,
+            debug_frame,
+            ..Default::default()
+        }
+    }
+}
+
+/// The executable files of the processes that are followed.
+#[derive(Default)]
+pub(super) struct Files {
+    files: Vec<CodeFile>,
+    known: HashMap<(u64, u64), Option<FileId>>,
+}
+
+impl Files {
+    pub(super) fn get(&self, id: FileId) -> &CodeFile {
+        &self.files[id as usize]
+    }
+
+    /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
+    /// root of the process, if that is still the same file.
+    fn open(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
+        let dir = proc.join(pid.to_string());
+        let exact = dir.join(format!("map_files/{:x}-{:x}", area.range.start, area.range.end));
+        let named = area.path.strip_suffix(b" (deleted)").unwrap_or(area.path);
+        let named = Path::new(std::ffi::OsStr::from_bytes(named));
+        let root = dir.join("root");
+        let in_root = root.join(named.strip_prefix("/").ok()?);
+        let open = |path: &Path| {
+            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NONBLOCK;
+            let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+            let metadata = file.metadata().ok()?;
+            let is_file = metadata.is_file() && !metadata.file_type().is_fifo();
+            is_file.then_some((file, metadata))
+        };
+        let by_path = || open(&in_root).filter(|(_, metadata)| area.inode.is_none_or(|inode| inode == metadata.ino()));
+        let (file, metadata) = open(&exact).or_else(by_path)?;
+        let key = (metadata.dev(), metadata.ino());
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), root));
+        let id = code.flatten().map(|code| {
+            self.files.push(code);
+            self.files.len() as FileId - 1
+        });
+        self.known.insert(key, id);
+        id
+    }
+}
+
+/// An executable mapping.
+#[derive(Clone, Debug)]
+pub(super) struct CodeArea<'a> {
+    pub range: Range<u64>,
+    pub offset: u64,
+    /// `None` if the kernel did not say it.
+    pub inode: Option<u64>,
+    pub path: &'a [u8],
+}
+
+impl<'a> CodeArea<'a> {
+    /// Returns the area if it holds code of a file.
+    pub(super) fn of(area: &Area<'a>) -> Option<Self> {
+        let is_code = area.permissions[2] == b'x' && area.name.first() == Some(&b'/');
+        is_code.then_some(Self {
+            range: area.range.0..area.range.1,
+            offset: area.offset,
+            inode: Some(area.inode),
+            path: area.name,
+        })
+    }
+}
+
+/// The place of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// In a file, at the address that the file states.
+    File(FileId, u64),
+    /// In no file that could be read.
+    Address(u32, u64),
+    Kernel(u64),
+}
+
+struct Mapped {
+    range: Range<u64>,
+    bias: u64,
+    file: FileId,
+}
+
+type NativeUnwinder = framehop::UnwinderNative<Bytes, MayAllocateDuringUnwind>;
+
+/// The code of one process.
+pub(super) struct Space {
+    pid: u32,
+    mapped: Vec<Mapped>,
+    unwinder: NativeUnwinder,
+    cache: framehop::CacheNative<MayAllocateDuringUnwind>,
+}
+
+impl Space {
+    pub(super) fn new(pid: u32) -> Self {
+        Self {
+            pid,
+            mapped: Vec::new(),
+            unwinder: NativeUnwinder::new(),
+            cache: framehop::CacheNative::new(),
+        }
+    }
+
+    /// Adds a mapping, in place of those that it overlaps. Returns false if its file could not be read.
+    pub(super) fn add(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) -> bool {
+        if self.mapped.iter().any(|mapped| mapped.range == area.range) {
+            return true;
+        }
+        let Some(file) = files.open(proc, self.pid, area) else {
+            return false;
+        };
+        let code = files.get(file);
+        let Some(bias) = code.bias(area.range.start, area.offset) else {
+            return false;
+        };
+        let overlaps = |range: &Range<u64>| range.start < area.range.end && area.range.start < range.end;
+        for mapped in self.mapped.extract_if(.., |mapped| overlaps(&mapped.range)) {
+            self.unwinder.remove_module(mapped.range.start);
+        }
+        let name = format!("{file}");
+        let module = framehop::Module::new(name, area.range.clone(), bias, code.section_info());
+        self.unwinder.add_module(module);
+        self.mapped.push(Mapped {
+            range: area.range.clone(),
+            bias,
+            file,
+        });
+        true
+    }
+
+    /// Returns the place of an address. `is_return` marks the address after a call.
+    fn place(&self, address: u64, is_return: bool) -> Place {
+        let address = address.wrapping_sub(u64::from(is_return));
+        match self.mapped.iter().find(|mapped| mapped.range.contains(&address)) {
+            Some(mapped) => Place::File(mapped.file, address.wrapping_sub(mapped.bias)),
+            None => Place::Address(self.pid, address),
+        }
+    }
+
+    /// Finds the callers of a thread by its registers and a copy of its stack, innermost first. `chain` has the callers that
+    /// the kernel found by frame pointers: they continue where the copy ends. Returns true if the outermost ones are missing.
+    pub(super) fn unwind(
+        &mut self,
+        registers: Registers,
+        stack: &[u8],
+        chain: &[u64],
+        places: &mut Vec<Place>,
+    ) -> bool {
+        let mut read = |address: u64| {
+            let at = usize::try_from(address.wrapping_sub(registers.sp)).map_err(drop)?;
+            let word = stack.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(())?;
+            Ok(u64::from_le_bytes(*word))
+        };
+        #[cfg(target_arch = "aarch64")]
+        let start = framehop::UnwindRegsNative::new(registers.lr, registers.sp, registers.fp);
+        #[cfg(not(target_arch = "aarch64"))]
+        let start = framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.fp);
+        let mut frames = Vec::new();
+        let mut iter = self
+            .unwinder
+            .iter_frames(registers.ip, start, &mut self.cache, &mut read);
+        let mut is_cut = loop {
+            match iter.next() {
+                Ok(Some(frame)) if frames.len() < MAX_FRAMES => frames.push(frame),
+                Ok(None) => break false,
+                Ok(Some(_)) | Err(_) => break true,
+            }
+        };
+        let last = frames.last().map(|frame| frame.address());
+        places.extend(
+            frames
+                .iter()
+                .map(|frame: &FrameAddress| self.place(frame.address(), frame.is_return_address())),
+        );
+        if is_cut && let Some(at) = chain.iter().rposition(|address| Some(*address) == last) {
+            let rest = &chain[at + 1..];
+            is_cut = rest.is_empty();
+            let room = MAX_FRAMES.saturating_sub(frames.len());
+            places.extend(rest.iter().take(room).map(|address| self.place(*address, true)));
+        }
+        is_cut
+    }
+}

@@ -1,0 +1,278 @@
+//! Names of functions: of ELF files by their symbols and DWARF, of generated code by the map that a runtime writes, of the kernel
+//! by kallsyms.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
+
+use super::modules::{CodeFile, FileId, Files, Place};
+use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
+use crate::proc::files;
+use crate::proc::kallsyms::Lookup;
+
+/// The largest map of generated code that is read.
+const MAX_MAP: u64 = 64 << 20;
+/// The longest name of a function that is kept.
+const MAX_NAME: usize = 512;
+
+/// The functions at each place, innermost first: more than one if calls were inlined.
+#[derive(Default)]
+pub(super) struct Names {
+    known: HashMap<Place, Vec<Frame>>,
+    symbols: Symbols,
+}
+
+impl Names {
+    /// Finds the functions of the places that are not known. Those that are not found before `deadline` stay addresses.
+    pub(super) fn resolve(&mut self, places: &[Place], code: &Files, program: &Path, proc: &Path, deadline: Instant) {
+        let new: Vec<Place> = places
+            .iter()
+            .filter(|place| !self.known.contains_key(place))
+            .copied()
+            .collect();
+        let kernel = kernel_functions(&new, proc);
+        let mut generated: HashMap<u32, GeneratedCode> = HashMap::new();
+        for place in new {
+            let names = match place {
+                Place::File(id, address) => {
+                    if Instant::now() >= deadline {
+                        continue;
+                    }
+                    self.symbols.in_file(id, code.get(id), program, address)
+                }
+                Place::Address(pid, address) => {
+                    let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
+                    // A runtime may write the name later.
+                    let Some(function) = code.find(address) else { continue };
+                    vec![frame(function, Kind::Generated)]
+                }
+                Place::Kernel(address) => {
+                    let name = kernel.get(&address).map_or("kernel", |name| name);
+                    vec![Frame {
+                        module: "kernel".into(),
+                        ..frame(name, Kind::Kernel)
+                    }]
+                }
+            };
+            self.known.insert(place, names);
+        }
+    }
+
+    /// Returns the functions at a place; its address if they are not known.
+    pub(super) fn of(&self, place: &Place) -> Cow<'_, [Frame]> {
+        let address = |address: u64| vec![frame(&format!("{address:#x}"), Kind::Unknown)].into();
+        match (self.known.get(place), place) {
+            (Some(names), _) => names.into(),
+            (None, Place::File(_, at) | Place::Address(_, at) | Place::Kernel(at)) => address(*at),
+        }
+    }
+}
+
+fn frame(function: &str, kind: Kind) -> Frame {
+    Frame {
+        function: function.chars().take(MAX_NAME).collect::<String>().into(),
+        module: "".into(),
+        source: None,
+        inlined: false,
+        kind,
+    }
+}
+
+fn line_of(code: &CodeInfo<'_>) -> Option<SourceLine> {
+    Some(SourceLine {
+        file: code.file.to_string_lossy().into(),
+        line: code.line?,
+    })
+}
+
+fn file_name(path: &Path) -> Box<str> {
+    path.file_name().unwrap_or_default().to_string_lossy().into()
+}
+
+/// Symbols of ELF files.
+struct Symbols {
+    symbolizer: Symbolizer,
+    /// The files with symbols for each file, best first. They stay open, for their paths name descriptors.
+    sources: HashMap<FileId, (Vec<Source<'static>>, Option<File>)>,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        let builder = Symbolizer::builder().enable_auto_reload(false);
+        Self {
+            symbolizer: builder.enable_code_info(true).enable_inlined_fns(true).build(),
+            sources: HashMap::new(),
+        }
+    }
+}
+
+impl Symbols {
+    fn in_file(&mut self, id: FileId, file: &CodeFile, program: &Path, address: u64) -> Vec<Frame> {
+        let module = file_name(&file.path);
+        let usual = if file.path == program {
+            Kind::Program
+        } else {
+            Kind::Library
+        };
+        let mut names = self.find(id, file, address);
+        let is_named = !names.is_empty();
+        if !is_named {
+            names.push(frame(&format!("{address:#x}"), Kind::Unknown));
+        }
+        for frame in &mut names {
+            frame.kind = match is_allocator(&frame.function, &module) {
+                true => Kind::Allocator,
+                false if is_named => usual,
+                false => Kind::Unknown,
+            };
+            frame.module.clone_from(&module);
+        }
+        names
+    }
+
+    fn find(&mut self, id: FileId, file: &CodeFile, address: u64) -> Vec<Frame> {
+        let (sources, _) = self.sources.entry(id).or_insert_with(|| {
+            let debug = debug_file(file);
+            let elf = |file: &File, debug_syms| {
+                let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+                Source::Elf(Elf {
+                    debug_syms,
+                    ..Elf::new(path)
+                })
+            };
+            // The symbol table alone helps if the rest cannot be read.
+            let sources = debug
+                .iter()
+                .chain([&file.file])
+                .flat_map(|file| [elf(file, true), elf(file, false)]);
+            (sources.collect(), debug)
+        });
+        let found = sources.iter().find_map(|source| {
+            match self.symbolizer.symbolize_single(source, Input::VirtOffset(address)) {
+                Ok(Symbolized::Sym(symbol)) => Some(symbol),
+                _ => None,
+            }
+        });
+        let Some(symbol) = found else {
+            return Vec::new();
+        };
+        let named = |function: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
+            source: code.and_then(line_of),
+            inlined,
+            ..frame(function, Kind::Library)
+        };
+        let outer = named(&symbol.name, symbol.code_info.as_deref(), false);
+        let inlined = symbol.inlined.iter().rev();
+        let mut names: Vec<_> = inlined.map(|f| named(&f.name, f.code_info.as_ref(), true)).collect();
+        names.push(outer);
+        names
+    }
+}
+
+/// Opens the separate file with the symbols of a stripped one, by its build id, in the root of the process and in zmtop's.
+fn debug_file(file: &CodeFile) -> Option<File> {
+    let (first, rest) = file.build_id.as_ref()?.split_first()?;
+    let mut name = format!("usr/lib/debug/.build-id/{first:02x}/");
+    for byte in rest {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.push_str(".debug");
+    let open = |root: &Path| {
+        let opened = files::open(root.join(&name).as_os_str().as_encoded_bytes()).ok()?;
+        let opened = File::from(opened);
+        opened.metadata().ok()?.is_file().then_some(opened)
+    };
+    open(&file.root).or_else(|| open(Path::new("/")))
+}
+
+/// The functions of a process that a runtime compiled, by `/tmp/perf-PID.map`.
+#[derive(Default)]
+struct GeneratedCode {
+    /// Start, end and name, ascending.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl GeneratedCode {
+    /// Reads the map in the root of the process, under its pid there. It must belong to the user of the process or to root.
+    fn read(proc: &Path, pid: u32) -> Self {
+        let dir = proc.join(pid.to_string());
+        let status = std::fs::read_to_string(dir.join("status")).unwrap_or_default();
+        let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let inner = inner
+            .and_then(|line| line.split_whitespace().last()?.parse().ok())
+            .unwrap_or(pid);
+        let path = dir.join(format!("root/tmp/perf-{inner}.map"));
+        let flags = rustix::fs::OFlags::RDONLY
+            | rustix::fs::OFlags::CLOEXEC
+            | rustix::fs::OFlags::NOFOLLOW
+            | rustix::fs::OFlags::NONBLOCK;
+        let Ok(file) = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()) else {
+            return Self::default();
+        };
+        let file = File::from(file);
+        let owner = std::fs::metadata(&dir).map(|metadata| metadata.uid());
+        let is_trusted = file.metadata().is_ok_and(|metadata| {
+            metadata.is_file() && (metadata.uid() == 0 || owner.is_ok_and(|owner| owner == metadata.uid()))
+        });
+        if is_trusted { Self::parse(file) } else { Self::default() }
+    }
+
+    /// Parses lines of a start address, a size and a name. A later line replaces an earlier one with the same start.
+    fn parse(file: impl Read) -> Self {
+        let mut functions = Vec::new();
+        let mut reader = BufReader::new(file.take(MAX_MAP));
+        let mut line = Vec::new();
+        while matches!(reader.read_until(b'\n', &mut line), Ok(len) if len > 0) {
+            let text = String::from_utf8_lossy(&line);
+            let mut words = text.trim_end().splitn(3, ' ');
+            let mut number = || u64::from_str_radix(words.next()?.trim_start_matches("0x"), 16).ok();
+            if let (Some(start), Some(size)) = (number(), number())
+                && let Some(name) = words.next()
+            {
+                functions.push((start, start.saturating_add(size), name.chars().take(MAX_NAME).collect()));
+            }
+            line.clear();
+        }
+        functions.reverse();
+        crate::order::sort_by_key(&mut functions, |(start, ..)| *start);
+        functions.dedup_by_key(|(start, ..)| *start);
+        Self { functions }
+    }
+
+    fn find(&self, address: u64) -> Option<&str> {
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        let (_, end, name) = self.functions.get(after.checked_sub(1)?)?;
+        (address < *end).then_some(name)
+    }
+}
+
+fn kernel_functions(places: &[Place], proc: &Path) -> HashMap<u64, Box<str>> {
+    let addresses = places.iter().filter_map(|place| match place {
+        Place::Kernel(address) => Some(*address),
+        _ => None,
+    });
+    let addresses: Vec<u64> = addresses.collect();
+    if addresses.is_empty() {
+        return HashMap::new();
+    }
+    let mut lookup = Lookup::new(addresses);
+    let read = files::pieces(&proc.join("kallsyms"), |piece| lookup.feed(piece));
+    let found = if read.is_ok() {
+        lookup.finish()
+    } else {
+        return HashMap::new();
+    };
+    let found = found.unwrap_or_default().into_iter();
+    found
+        .filter_map(|(address, symbol)| Some((address, String::from_utf8_lossy(&symbol?.name).into())))
+        .collect()
+}

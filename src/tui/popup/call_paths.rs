@@ -1,0 +1,267 @@
+//! The code that takes and keeps the memory of a process, measured while the popup is open.
+//!
+//! ```text
+//! ┌ Origin of the memory ─────────────────────────────────────────────────────┐
+//! │   KEPT          TAKEN  FUNCTION, AND ITS CALLERS                          │
+//! │  23.5M   97 %   23.6M  remember_session server.c:41                       │
+//! │                        ← handle_request server.c:88                       │
+//! │───────────────────────────────────────────────────────────────────────────│
+//! │ server (pid 4711), 30 s: 6,392 page faults, 25.0M taken, 24.1M of it kept │
+//! └───────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::{Popup, TYPE};
+use crate::call_tree::{Cell, Line, Measured, What, frame_text};
+use crate::config::Action;
+use crate::tui::app::{App, CallPathView, Hint, Response};
+use crate::tui::event::Effect;
+use crate::tui::widgets::{ListState, draw_line, line, select_row};
+use crate::{text, units};
+
+pub struct CallPathTree;
+
+/// Opens the popup, and measures the selected process until it is closed.
+pub(in crate::tui) fn open(app: &mut App) -> Vec<Effect> {
+    if cfg!(not(feature = "code")) {
+        app.screen.fail("this zmtop was built without call paths");
+        return Vec::new();
+    }
+    let snapshot = app.engine.snapshot.clone();
+    let Some(sample) = snapshot.as_ref().and_then(|snapshot| app.selected_sample(snapshot)) else {
+        app.screen.say("select one process for that: Enter opens a group");
+        return Vec::new();
+    };
+    let name = format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15));
+    let effect = app.data.call_paths.start(sample.id, name);
+    app.open_popup(CallPathTree);
+    vec![effect]
+}
+
+/// Ends the measurement once the popup is closed.
+pub(in crate::tui) fn end(app: &mut App) -> Option<Effect> {
+    let is_over = app.data.call_paths.runs && app.popup::<CallPathTree>().is_none();
+    is_over.then(|| {
+        app.data.call_paths.runs = false;
+        Effect::Measure(None)
+    })
+}
+
+fn function(measured: &Measured, id: u32) -> String {
+    let frame = measured.stacks.frames.get(id as usize);
+    frame.map_or_else(String::new, frame_text)
+}
+
+/// Returns the next or the previous function with the same caller.
+fn sibling(cells: &[Cell], at: usize, forward: bool) -> usize {
+    let Some(from) = cells.get(at) else { return at };
+    let is_one = |index: &usize| {
+        let cell = cells[*index];
+        (cell.parent, cell.depth) == (from.parent, from.depth)
+    };
+    let found = if forward {
+        (at + 1..cells.len()).find(is_one)
+    } else {
+        (0..at).rev().find(is_one)
+    };
+    found.unwrap_or(at)
+}
+
+/// The columns from which on a function's name can be read.
+const READABLE: f64 = 20.0;
+
+/// Draws the flame graph, the outermost function at the top. A caller of the selected function fills the width if the function
+/// would be too narrow to read.
+fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &mut Buffer) {
+    let (theme, cells) = (&app.config.theme, &app.data.call_paths.cells);
+    let title = " each function below its caller, as wide as the memory it keeps; the arrows walk";
+    draw_line(buf, area, title, theme.dim);
+    let Some(selected) = cells.get(cursor) else { return };
+    let width = f64::from(area.width.saturating_sub(2));
+    // The outermost caller that leaves enough room, else the function itself.
+    let mut callers = vec![selected];
+    while let Some(caller) = callers.last().filter(|cell| cell.depth > 0) {
+        callers.push(&cells[caller.parent]);
+    }
+    let leaves_room = |caller: &&&Cell| selected.share / caller.share * width >= READABLE;
+    let zoomed = callers.iter().rev().find(leaves_room).copied().unwrap_or(selected);
+    let rows = usize::from(area.height.saturating_sub(1));
+    let top = (selected.depth + 2).saturating_sub(rows);
+    let column = |share: f64| {
+        ((share - zoomed.start) / zoomed.share * width)
+            .round()
+            .clamp(0.0, width) as u16
+    };
+    for (index, cell) in cells.iter().enumerate() {
+        let (from, to) = (column(cell.start), column(cell.start + cell.share));
+        let Some(y) = cell.depth.checked_sub(top).filter(|y| *y < rows && from < to) else {
+            continue;
+        };
+        let place = Rect {
+            x: area.x + 1 + from,
+            y: area.y + 1 + y as u16,
+            // A gap separates neighbours.
+            width: (to - from).saturating_sub(1).max(1),
+            height: 1,
+        };
+        let name = match cell.frame {
+            Some(id) => function(measured, id),
+            None => text::safe_prefix(measured.command.as_bytes(), 15).into_owned(),
+        };
+        // Neighbours differ in their style.
+        let style = if index % 2 == 0 { theme.popup } else { theme.key };
+        let style = style.add_modifier(Modifier::REVERSED);
+        let width = usize::from(place.width);
+        let name = if width < 4 {
+            " ".repeat(width)
+        } else {
+            text::fit(&name, width, text::Align::Left)
+        };
+        draw_line(buf, place, &name, style);
+        if index == cursor {
+            buf.set_style(
+                place,
+                theme
+                    .selected
+                    .remove_modifier(Modifier::REVERSED)
+                    .add_modifier(Modifier::BOLD),
+            );
+        }
+    }
+}
+
+/// Returns a line of the tree.
+fn row(app: &App, measured: &Measured, line: &Line) -> String {
+    let units = app.screen.units;
+    let total = measured.stacks.total();
+    let figures = line.weight.map_or_else(String::new, |weight| {
+        let share = match total.kept {
+            0 => String::new(),
+            kept => format!("{:.0} %", weight.kept as f64 * 100.0 / kept as f64),
+        };
+        let bytes = |bytes| units::bytes(bytes, units);
+        format!("{:>7} {share:>6} {:>7}", bytes(weight.kept), bytes(weight.taken))
+    });
+    let arrow = match app.data.call_paths.view {
+        _ if line.depth == 0 && line.weight.is_some() => "",
+        CallPathView::Callers => "← ",
+        CallPathView::Callees | CallPathView::Flame => "→ ",
+    };
+    let what = match line.what {
+        What::Frame(id) => function(measured, id),
+        What::More(count) => format!("{count} more"),
+        What::Others => "others".to_owned(),
+    };
+    format!(" {figures:<22}  {}{arrow}{what}", "  ".repeat(line.depth.min(12)))
+}
+
+impl Popup for CallPathTree {
+    const TITLE: &'static str = " Origin of the memory ";
+    const WIDTH: u16 = 160;
+    const HEADING_LINES: u16 = 1;
+    const SWITCHES: bool = true;
+    const HINTS: &'static [Hint] = &[
+        TYPE,
+        Hint::Action(Action::Toggle, "callers, callees, flame graph"),
+        Hint::Action(Action::Cancel, "end"),
+    ];
+
+    fn texts(&self, app: &App) -> Vec<String> {
+        let data = &app.data.call_paths;
+        let Some(Ok(measured)) = &data.found else {
+            return Vec::new();
+        };
+        let name = |id: Option<u32>| id.map_or_else(String::new, |id| function(measured, id));
+        match data.view {
+            CallPathView::Flame => data.cells.iter().map(|cell| name(cell.frame)).collect(),
+            CallPathView::Callers | CallPathView::Callees => data.lines.iter().map(|line| name(line.frame())).collect(),
+        }
+    }
+
+    /// Returns the whole line, the sums, and what limits them.
+    fn note(&self, app: &App, at: usize) -> Option<Cow<'static, str>> {
+        let data = &app.data.call_paths;
+        let units = app.screen.units;
+        match &data.found {
+            Some(Ok(measured)) => {
+                let mut parts = vec![measured.summary(units)];
+                let selected = match data.view {
+                    CallPathView::Flame => data.cells.get(at).and_then(|cell| {
+                        let kept = units::bytes(cell.weight.kept, units);
+                        Some(format!(
+                            "{}: {kept}, {:.0} %",
+                            function(measured, cell.frame?),
+                            cell.share * 100.0
+                        ))
+                    }),
+                    _ => data
+                        .lines
+                        .get(at)
+                        .and_then(|line| Some(function(measured, line.frame()?))),
+                };
+                parts.splice(0..0, selected);
+                parts.extend(measured.notes(units));
+                Some(parts.join("; ").into())
+            }
+            _ => None,
+        }
+    }
+
+    fn accept(&mut self, _app: &mut App, _at: usize) -> Response {
+        Response::stay()
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, at: usize) -> usize {
+        let data = &mut app.data.call_paths;
+        match action {
+            Action::Toggle => {
+                data.turn();
+                0
+            }
+            Action::MoveUp if data.view == CallPathView::Flame => sibling(&data.cells, at, false),
+            Action::MoveDown if data.view == CallPathView::Flame => sibling(&data.cells, at, true),
+            _ => at,
+        }
+    }
+
+    fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
+        let (theme, data) = (&app.config.theme, &app.data.call_paths);
+        if area.is_empty() {
+            return;
+        }
+        let measured = match &data.found {
+            None => {
+                let wait = format!(
+                    " {}: sampling its page faults, the first result comes in some seconds …",
+                    data.name
+                );
+                return draw_line(buf, area, &wait, theme.dim);
+            }
+            Some(Err(why)) => return draw_line(buf, area, &format!(" {}", text::safe(why.as_bytes())), theme.error),
+            Some(Ok(measured)) => measured,
+        };
+        let title = match data.view {
+            CallPathView::Callers => "FUNCTION, AND ITS CALLERS",
+            CallPathView::Callees => "FUNCTION, AND WHAT IT CALLED",
+            CallPathView::Flame => return draw_flame(app, measured, list.cursor, area, buf),
+        };
+        draw_line(
+            buf,
+            area,
+            &format!(" {:>7} {:>6} {:>7}  {title}", "KEPT", "", "TAKEN"),
+            theme.dim,
+        );
+        for (y, (index, shown)) in (1..area.height).zip(data.lines.iter().enumerate().skip(list.offset)) {
+            let style = if shown.weight.is_some() { theme.popup } else { theme.dim };
+            draw_line(buf, line(area, y), &row(app, measured, shown), style);
+            if index == list.cursor {
+                select_row(buf, line(area, y), theme, &[]);
+            }
+        }
+    }
+}

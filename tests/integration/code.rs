@@ -1,0 +1,443 @@
+//! Call paths of memory: the page faults of real programs, which count themselves what each of their functions keeps.
+
+mod paths;
+mod records;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use zmtop::call_tree::{Counts, Kind, Source, Stacks};
+use zmtop::stacks::Measurement;
+
+/// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
+/// `scratch`. It begins when it reads a line, and prints the bytes that each kept.
+const SERVER: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static unsigned long remembered, received;
+static void *last;
+__attribute__((noinline)) void remember(void) {
+    char *p = malloc(60000);
+    memset(p, 1, 60000);
+    *(void **)p = last;
+    last = p;
+    remembered += 60000;
+}
+__attribute__((noinline)) void receive(int fd) {
+    char *p = malloc(120000);
+    if (read(fd, p, 120000) != 120000) exit(1);
+    *(void **)p = last;
+    last = p;
+    received += 120000;
+}
+__attribute__((noinline)) void scratch(void) {
+    char *p = mmap(0, 80000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 2, 80000);
+    munmap(p, 80000);
+}
+__attribute__((noinline)) void handle(int fd) {
+    remember();
+    remember();
+    receive(fd);
+    scratch();
+    __asm__ volatile("" ::: "memory");
+}
+int main(void) {
+    int fd = open("/dev/zero", O_RDONLY);
+    getchar();
+    for (int i = 0; i < 30; i++) { handle(fd); usleep(25000); }
+    printf("%lu %lu\n", remembered, received);
+    fflush(stdout);
+    getchar();
+    getchar();
+}
+"#;
+
+/// A program under test. It is killed at the end.
+struct Program {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Program {
+    fn compiled(compiler: &str, source: &str, extension: &str, flags: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let program = compile(dir.path(), compiler, source, extension, flags);
+        Self::run(&program, dir)
+    }
+
+    fn run(program: &Path, dir: tempfile::TempDir) -> Self {
+        let mut child = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self {
+            child,
+            lines,
+            _dir: dir,
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets it begin, and samples until it prints a line. Returns the numbers of the line.
+    fn measure(&mut self) -> (Vec<u64>, Stacks, Counts) {
+        let mut measurement = Measurement::start(Path::new("/proc"), self.pid(), 16 << 10).unwrap();
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let line = poll_until_line(&mut measurement, &mut self.lines);
+        measurement.check();
+        let numbers = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        (
+            numbers,
+            measurement.stacks(Duration::from_secs(60)),
+            measurement.counts(),
+        )
+    }
+}
+
+fn poll_until_line(measurement: &mut Measurement, lines: &mut (impl BufRead + Send)) -> String {
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            line
+        });
+        let start = Instant::now();
+        while !reader.is_finished() && start.elapsed() < Duration::from_secs(60) {
+            measurement.poll();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        reader.join().unwrap()
+    })
+}
+
+fn compile(dir: &Path, compiler: &str, source: &str, extension: &str, flags: &[&str]) -> PathBuf {
+    let (file, program) = (dir.join(format!("program.{extension}")), dir.join("program"));
+    std::fs::write(&file, source).unwrap();
+    let status = Command::new(compiler)
+        .args(flags)
+        .arg("-o")
+        .arg(&program)
+        .arg(&file)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{compiler} {flags:?}");
+    program
+}
+
+/// Returns the kept and the taken bytes whose innermost function outside allocators is `function`.
+fn of_function(stacks: &Stacks, function: &str) -> (u64, u64) {
+    let (mut kept, mut taken) = (0, 0);
+    for stack in &stacks.stacks {
+        let first = stacks.without_allocator(stack).first();
+        if first.is_some_and(|id| stacks.frames[*id as usize].function.contains(function)) {
+            kept += stack.weight.kept;
+            taken += stack.weight.taken;
+        }
+    }
+    (kept, taken)
+}
+
+/// Checks a figure of the samples against the program's own count. Pages that hold the end of one block and the beginning of the
+/// next belong to whichever touched them first.
+#[track_caller]
+fn assert_near(found: u64, counted: u64, what: &str) {
+    let error = found.abs_diff(counted);
+    assert!(error * 10 <= counted, "{what}: {found} found, {counted} counted");
+}
+
+#[track_caller]
+fn check_server(flags: &[&str]) {
+    let mut program = Program::compiled("cc", SERVER, "c", flags);
+    let (counted, stacks, counts) = program.measure();
+    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+    for (function, counted) in ["remember", "receive"].into_iter().zip(&counted) {
+        assert_near(
+            of_function(&stacks, function).0,
+            *counted,
+            &format!("{function} of {flags:?}: {names:?}"),
+        );
+    }
+    let total: u64 = counted.iter().sum();
+    assert!(stacks.total().kept * 10 >= total * 9);
+    // What was given back was taken, and is not kept.
+    let (kept, taken) = of_function(&stacks, "scratch");
+    assert_eq!((kept, taken > 30 * 70_000), (0, true), "{flags:?}: {taken}");
+    assert!(counts.sees_kernel && counts.without_stack == 0);
+    // The tree of callees begins in main, and that of callers leads to it.
+    let callees = stacks.tree(zmtop::call_tree::Order::Callees);
+    let first = &callees.nodes[callees.nodes[0].children[0] as usize];
+    assert_eq!(&*stacks.frames[first.frame as usize].function, "main", "{flags:?}");
+}
+
+#[test]
+fn the_functions_that_keep_memory_are_named() {
+    check_server(&["-O2", "-g"]);
+}
+
+#[test]
+fn without_frame_pointers_and_debug_info() {
+    check_server(&["-O2", "-fomit-frame-pointer"]);
+}
+
+#[test]
+fn a_fixed_address_and_frame_pointers() {
+    check_server(&["-O1", "-no-pie", "-fno-omit-frame-pointer"]);
+}
+
+#[test]
+fn a_static_program() {
+    check_server(&["-O2", "-static"]);
+}
+
+#[test]
+fn lines_and_inlined_calls_are_named() {
+    let source = SERVER.replace(
+        "__attribute__((noinline)) void remember",
+        "static inline __attribute__((always_inline)) void remember",
+    );
+    let mut program = Program::compiled("cc", &source, "c", &["-O2", "-g"]);
+    let (counted, stacks, _) = program.measure();
+    assert_near(of_function(&stacks, "remember").0, counted[0], "an inlined function");
+    let frame = stacks
+        .frames
+        .iter()
+        .find(|frame| &*frame.function == "remember")
+        .unwrap();
+    assert!(frame.inlined && frame.kind == Kind::Program);
+    let Source { file, line } = frame.source.clone().unwrap();
+    assert!(
+        file.ends_with("program.c") && (11..=13).contains(&line),
+        "{file}:{line}"
+    );
+}
+
+#[test]
+fn a_stripped_program_has_addresses_in_place_of_names() {
+    let mut program = Program::compiled("cc", SERVER, "c", &["-O2", "-s"]);
+    let (counted, stacks, _) = program.measure();
+    assert_near(stacks.total().kept, counted.iter().sum(), "all of a stripped program");
+    let own = stacks
+        .frames
+        .iter()
+        .filter(|frame| &*frame.module == "program" && frame.kind == Kind::Unknown);
+    assert!(own.clone().all(|frame| frame.function.starts_with("0x")));
+    assert!(own.count() > 2);
+}
+
+#[test]
+fn of_freed_memory_only_what_stays_is_kept() {
+    let source = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static unsigned long kept;
+__attribute__((noinline)) void *fill(void) {
+    void *p = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 1, 65536);
+    return p;
+}
+int main(void) {
+    getchar();
+    for (int i = 0; i < 90; i++) {
+        void *p = fill();
+        usleep(8000);
+        if (i % 3) munmap(p, 65536); else kept += 65536;
+    }
+    printf("%lu\n", kept);
+    fflush(stdout);
+    getchar();
+    getchar();
+}
+"#;
+    let mut program = Program::compiled("cc", source, "c", &["-O2"]);
+    let (counted, stacks, _) = program.measure();
+    let (kept, taken) = of_function(&stacks, "fill");
+    assert_near(kept, counted[0], "kept");
+    assert_near(taken, counted[0] * 3, "taken");
+}
+
+#[test]
+fn threads_and_children_are_followed() {
+    let source = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_barrier_t barrier;
+__attribute__((noinline)) void touch(size_t size) {
+    void *p = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 1, size);
+}
+__attribute__((noinline)) void in_old_thread(void) { touch(16384); __asm__ volatile(""); }
+__attribute__((noinline)) void in_new_thread(void) { touch(16384); __asm__ volatile(""); }
+__attribute__((noinline)) void in_child(void) { touch(1 << 20); __asm__ volatile(""); }
+static void *old(void *unused) { pthread_barrier_wait(&barrier); in_old_thread(); pthread_barrier_wait(&barrier); return 0; }
+static void *new(void *unused) { in_new_thread(); return 0; }
+int main(void) {
+    pthread_t threads[200];
+    pthread_barrier_init(&barrier, 0, 101);
+    for (int i = 0; i < 100; i++) pthread_create(&threads[i], 0, old, 0);
+    printf("0\n");
+    fflush(stdout);
+    getchar();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    for (int i = 100; i < 200; i++) { pthread_create(&threads[i], 0, new, 0); pthread_join(threads[i], 0); usleep(3000); }
+    int done[2];
+    if (pipe(done)) return 1;
+    if (fork() == 0) { in_child(); close(done[1]); pause(); }
+    close(done[1]);
+    char c;
+    (void)!read(done[0], &c, 1);
+    printf("%d\n", 100 * 16384);
+    fflush(stdout);
+    getchar();
+    getchar();
+    kill(0, 0);
+}
+"#;
+    let source = format!("#include <signal.h>\n#include <sys/prctl.h>\n{source}").replace(
+        "if (fork() == 0) { in_child()",
+        "if (fork() == 0) { prctl(PR_SET_PDEATHSIG, SIGKILL); in_child()",
+    );
+    let mut program = Program::compiled("cc", &source, "c", &["-O2", "-pthread"]);
+    let mut ready = String::new();
+    program.lines.read_line(&mut ready).unwrap();
+    let (counted, stacks, counts) = program.measure();
+    assert_eq!((counts.threads, counts.threads_left_out), (101, 0));
+    for (caller, expected) in [
+        ("in_old_thread", counted[0]),
+        ("in_new_thread", counted[0]),
+        ("in_child", 1 << 20),
+    ] {
+        let through = |frames: &[u32]| frames.iter().any(|id| &*stacks.frames[*id as usize].function == caller);
+        let kept = stacks
+            .stacks
+            .iter()
+            .filter(|stack| through(&stack.frames))
+            .map(|stack| stack.weight.kept)
+            .sum();
+        assert_near(kept, expected, caller);
+    }
+}
+
+#[test]
+fn a_library_that_is_loaded_meanwhile_and_another_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libplugin.so");
+    let plugin = "#include <stdlib.h>\n#include <string.h>\nvoid plugin_keeps(void) { for (int i = 0; i < 50; i++) { char *p = malloc(60000); memset(p, 1, 60000); } }";
+    let built = compile(
+        dir.path(),
+        "cc",
+        plugin,
+        "c",
+        &["-O1", "-shared", "-fPIC", "-fno-builtin-malloc"],
+    );
+    std::fs::rename(built, &library).unwrap();
+    let host = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    if (argc == 1) { getchar(); execl("/proc/self/exe", "again", "1", (char *)0); return 1; }
+    void (*keeps)(void) = (void (*)(void))dlsym(dlopen("LIBRARY", RTLD_NOW), "plugin_keeps");
+    keeps();
+    unlink("LIBRARY");
+    printf("%d\n", 50 * 60000);
+    fflush(stdout);
+    getchar();
+    getchar();
+}
+"#
+    .replace("LIBRARY", library.to_str().unwrap());
+    let host = compile(dir.path(), "cc", &host, "c", &["-O1", "-ldl"]);
+    let mut program = Program::run(&host, dir);
+    let (counted, stacks, _) = program.measure();
+    assert_near(
+        of_function(&stacks, "plugin_keeps").0,
+        counted[0],
+        "a plugin of a program that made an exec",
+    );
+    let frame = stacks
+        .frames
+        .iter()
+        .find(|frame| &*frame.function == "plugin_keeps")
+        .unwrap();
+    assert_eq!((&*frame.module, frame.kind), ("libplugin.so", Kind::Library));
+}
+
+#[test]
+fn rust_and_its_inlined_allocator() {
+    let source = r#"
+use std::io::Read;
+#[inline(never)]
+fn remember(all: &mut Vec<Vec<u8>>) { all.push(vec![1; 60000]); }
+fn main() {
+    let (mut all, mut byte) = (Vec::new(), [0; 1]);
+    std::io::stdin().read_exact(&mut byte).unwrap();
+    for _ in 0..50 { remember(&mut all); }
+    println!("{}", all.len() * 60000);
+    std::io::stdin().read_exact(&mut byte).ok();
+    std::hint::black_box(all);
+}
+"#;
+    let mut program = Program::compiled("rustc", source, "rs", &["-Copt-level=2", "-g"]);
+    let (counted, stacks, _) = program.measure();
+    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+    assert_near(
+        of_function(&stacks, "remember").0,
+        counted[0],
+        &format!("a vector of Rust: {names:?}"),
+    );
+}
+
+#[test]
+fn a_program_that_is_gone_is_named_so() {
+    let mut program = Program::compiled("cc", SERVER, "c", &["-O1"]);
+    let pid = program.pid();
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    assert_eq!(
+        Measurement::start(Path::new("/proc"), pid, 16 << 10).err(),
+        Some(zmtop::model::Missing::Gone)
+    );
+}
+
+#[test]
+fn of_a_program_that_ended_the_last_state_is_reported() {
+    let mut program = Program::compiled("cc", SERVER, "c", &["-O1"]);
+    let mut measurement = Measurement::start(Path::new("/proc"), program.pid(), 16 << 10).unwrap();
+    program.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    let line = poll_until_line(&mut measurement, &mut program.lines);
+    measurement.check();
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    measurement.check();
+    let counted: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let kept = of_function(&measurement.stacks(Duration::from_secs(60)), "remember").0;
+    assert_near(kept, counted[0], "a program that ended");
+}

@@ -1,0 +1,151 @@
+//! Trees of call paths, as tables.
+
+use zmtop::call_tree::{Frame, Kind, Line, Order, Runtime, Stack, Stacks, Weight, What, is_allocator, lines};
+
+/// Makes stacks from lines such as `malloc<remember<main 40 30`: functions, innermost first, taken and kept bytes.
+fn stacks(text: &str) -> Stacks {
+    let mut stacks = Stacks::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let frames = words[0].split('<').map(|function| {
+            let kind = match function {
+                _ if is_allocator(function, "") => Kind::Allocator,
+                _ if function.starts_with("k_") => Kind::Kernel,
+                _ => Kind::Program,
+            };
+            let frame = Frame {
+                function: function.into(),
+                module: "".into(),
+                source: None,
+                inlined: false,
+                kind,
+            };
+            let known = stacks.frames.iter().position(|other| *other == frame);
+            known.unwrap_or_else(|| {
+                stacks.frames.push(frame);
+                stacks.frames.len() - 1
+            }) as u32
+        });
+        let frames = frames.collect();
+        stacks.stacks.push(Stack {
+            frames,
+            weight: Weight {
+                taken: words[1].parse().unwrap(),
+                kept: words[2].parse().unwrap(),
+                samples: 1,
+            },
+            is_cut: false,
+        });
+    }
+    stacks
+}
+
+/// Returns the lines of a tree as text: an indent of two blanks per level, kept bytes, and the function.
+fn drawn(stacks: &Stacks, order: Order, least: f64, chain: usize) -> Vec<String> {
+    let text = |line: Line| {
+        let what = match line.what {
+            What::Frame(id) => stacks.frames[id as usize].function.to_string(),
+            What::More(count) => format!("{count} more"),
+            What::Others => "others".into(),
+        };
+        let kept = line.weight.map_or(String::new(), |weight| format!("{} ", weight.kept));
+        format!("{}{kept}{what}", "  ".repeat(line.depth))
+    };
+    lines(&stacks.tree(order), least, chain).into_iter().map(text).collect()
+}
+
+const SERVER: &str = "
+    malloc<remember<handle<main<_start 40 40
+    memset<remember<handle<main<_start 20 20
+    malloc<log<handle<main<_start 30 10
+    malloc<log<main<_start 10 10
+    k_copy<read<receive<main<_start 20 20
+";
+
+#[test]
+fn the_tree_of_callers_begins_with_the_code_that_keeps_most() {
+    let tree = drawn(&stacks(SERVER), Order::Callers, 0.01, 99);
+    let expected = [
+        "60 remember",
+        "handle",
+        "main",
+        "20 log",
+        "  10 handle",
+        "  main",
+        "  10 main",
+        "20 receive",
+        "main",
+    ];
+    assert_eq!(tree, expected);
+}
+
+#[test]
+fn the_tree_of_callees_begins_in_main() {
+    let tree = drawn(&stacks(SERVER), Order::Callees, 0.01, 99);
+    let expected = [
+        "100 main",
+        "  70 handle",
+        "    60 remember",
+        "    10 log",
+        "  20 receive",
+        "  10 log",
+    ];
+    assert_eq!(tree, expected);
+}
+
+#[test]
+fn small_branches_are_summed_and_long_chains_cut() {
+    let tree = drawn(&stacks(SERVER), Order::Callers, 0.25, 2);
+    assert_eq!(tree, ["60 remember", "handle", "1 more", "40 others"]);
+}
+
+#[test]
+fn a_function_that_calls_itself_is_one_line() {
+    let stacks = stacks("malloc<walk<walk<walk<main 10 10\nmalloc<walk<main 5 5");
+    assert_eq!(drawn(&stacks, Order::Callers, 0.0, 99), ["15 walk", "main"]);
+    assert_eq!(drawn(&stacks, Order::Callees, 0.0, 99), ["15 main", "walk"]);
+}
+
+#[test]
+fn if_nothing_is_kept_the_taken_bytes_are_shown() {
+    let stacks = stacks("malloc<scratch<main 30 0\nmalloc<other<main 10 0");
+    assert_eq!(
+        drawn(&stacks, Order::Callers, 0.5, 99),
+        ["0 scratch", "main", "0 others"]
+    );
+}
+
+#[test]
+fn a_path_of_allocators_alone_is_shown_whole() {
+    let stacks = stacks("malloc<calloc 10 10");
+    assert_eq!(drawn(&stacks, Order::Callers, 0.0, 99), ["10 malloc", "calloc"]);
+    assert!(drawn(&Stacks::default(), Order::Callers, 0.0, 99).is_empty());
+}
+
+#[test]
+fn allocators_are_known_by_name_and_by_library() {
+    for name in [
+        "malloc",
+        "__libc_calloc",
+        "operator new(unsigned long)",
+        "je_malloc",
+        "__memset_avx2_unaligned_erms",
+        "__rust_alloc",
+    ] {
+        assert!(is_allocator(name, "server"), "{name}");
+    }
+    assert!(is_allocator("anything", "libjemalloc.so.2") && is_allocator("0x1234", "libc.so.6"));
+    for name in ["my_malloc_wrapper", "zmalloc", "main", "freeze", "mmapper"] {
+        assert!(!is_allocator(name, "server"), "{name}");
+    }
+}
+
+#[test]
+fn a_runtime_whose_functions_have_no_names_is_advised() {
+    let python = stacks("malloc<_PyObject_Malloc<_PyEval_EvalFrameDefault<main 10 10\nmalloc<other<main 4 4");
+    assert_eq!(python.runtime(), Some(Runtime::Python));
+    let mut named = python.clone();
+    named.frames[3].kind = Kind::Generated;
+    assert_eq!(named.runtime(), None);
+    assert_eq!(stacks(SERVER).runtime(), None);
+}

@@ -1,0 +1,155 @@
+//! Records of page faults as the kernel writes them.
+
+use std::time::Duration;
+
+use zmtop::proc::page_faults::{Event, Fault, Format, NewMapping, Registers};
+use zmtop::proc::perf::{self, Record, records};
+
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u32(mut self, number: u32) -> Self {
+        self.0.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    fn u64(mut self, number: u64) -> Self {
+        self.0.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+}
+
+const FORMAT: Format = Format { has_page_size: true };
+
+/// A sample of one caller and 16 bytes of stack, of which 8 are filled.
+fn sample() -> Vec<u8> {
+    let head = Bytes::default()
+        .u64(0x1000)
+        .u32(7)
+        .u32(8)
+        .u64(5_000_000_000)
+        .u64(0x7fff_0123);
+    let chain = head.u64(2).u64(-512_i64 as u64).u64(0x1000);
+    let registers = if cfg!(target_arch = "aarch64") {
+        chain.u64(2).u64(0xb0).u64(0x1e).u64(0x50).u64(0x1000)
+    } else {
+        chain.u64(2).u64(0xb0).u64(0x50).u64(0x1000)
+    };
+    let stack = registers.u64(16).bytes(b"01234567________").u64(8);
+    stack.u64(4096).0
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Record<'_> {
+    Record { kind, misc, body }
+}
+
+#[test]
+fn a_sample_is_parsed() {
+    let body = sample();
+    let (event, time) = FORMAT
+        .parse(record(perf::RECORD_SAMPLE, perf::MISC_USER, &body))
+        .unwrap();
+    let chain = [(-512_i64).to_le_bytes(), 0x1000_u64.to_le_bytes().map(|byte| byte)].concat();
+    let fault = Fault {
+        pid: 7,
+        address: 0x7fff_0123,
+        page_size: Some(4096),
+        period: 1,
+        in_kernel: false,
+        chain: &chain,
+        registers: Some(Registers {
+            ip: 0x1000,
+            sp: 0x50,
+            fp: 0xb0,
+            lr: if cfg!(target_arch = "aarch64") { 0x1e } else { 0 },
+        }),
+        stack: b"01234567",
+    };
+    assert_eq!((event, time), (Event::Fault(fault), Duration::from_secs(5)));
+    let (event, _) = FORMAT.parse(record(perf::RECORD_SAMPLE, 1, &body)).unwrap();
+    assert!(matches!(event, Event::Fault(Fault { in_kernel: true, .. })));
+}
+
+#[test]
+fn a_sample_that_ends_early_is_none() {
+    let body = sample();
+    for len in 0..body.len() {
+        assert_eq!(
+            FORMAT.parse(record(perf::RECORD_SAMPLE, perf::MISC_USER, &body[..len])),
+            None,
+            "{len}"
+        );
+    }
+    // Lengths that cannot be true.
+    for at in [32, body.len() - 40] {
+        let mut hostile = body.clone();
+        hostile[at..at + 8].fill(0xff);
+        assert_eq!(
+            FORMAT.parse(record(perf::RECORD_SAMPLE, perf::MISC_USER, &hostile)),
+            None,
+            "{at}"
+        );
+    }
+}
+
+#[test]
+fn other_records_end_in_their_time() {
+    let end = |bytes: Bytes| bytes.u32(7).u32(8).u64(3_000_000_000).0;
+    let mapped = Bytes::default().u32(7).u32(8).u64(0x40_0000).u64(0x1000).u64(0x200);
+    let mapped = end(mapped.bytes(&[0; 32]).bytes(b"/usr/lib/a.so\0\0\0"));
+    let expected = Event::Mapped(NewMapping {
+        pid: 7,
+        start: 0x40_0000,
+        len: 0x1000,
+        offset: 0x200,
+        path: b"/usr/lib/a.so",
+    });
+    let parse = |kind, misc, body: &[u8]| {
+        FORMAT
+            .parse(record(kind, misc, body))
+            .map(|(event, time)| (format!("{event:?}"), time))
+    };
+    let at = Duration::from_secs(3);
+    assert_eq!(
+        parse(perf::RECORD_MMAP2, 2, &mapped),
+        Some((format!("{expected:?}"), at))
+    );
+    let named = end(Bytes::default().u32(7).u32(8).bytes(b"again\0\0\0"));
+    assert_eq!(parse(perf::RECORD_COMM, 0, &named), None);
+    let exec = Some((format!("{:?}", Event::Exec { pid: 7 }), at));
+    assert_eq!(parse(perf::RECORD_COMM, perf::MISC_COMM_EXEC, &named), exec);
+    let forked = end(Bytes::default().u32(9).u32(7).u32(9).u32(7).u64(1));
+    let expected = Some((format!("{:?}", Event::Forked { parent: 7, pid: 9 }), at));
+    assert_eq!(parse(perf::RECORD_FORK, 0, &forked), expected);
+    let thread = end(Bytes::default().u32(7).u32(7).u32(9).u32(7).u64(1));
+    assert_eq!(parse(perf::RECORD_FORK, 0, &thread), None);
+    let lost = end(Bytes::default().u64(1).u64(12));
+    assert_eq!(
+        parse(perf::RECORD_LOST, 0, &lost),
+        Some((format!("{:?}", Event::Lost(12)), at))
+    );
+}
+
+#[test]
+fn a_ring_is_split_into_records() {
+    let two = Bytes::default()
+        .u32(9)
+        .bytes(&[2, 0, 12, 0])
+        .u32(5)
+        .u32(3)
+        .bytes(&[0, 0, 8, 0])
+        .0;
+    let found: Vec<_> = records(&two).collect();
+    assert_eq!(found, [record(9, 2, &[5, 0, 0, 0]), record(3, 0, &[])]);
+    // A size below that of the head, and one beyond the end.
+    for size in [7_u8, 200] {
+        let bytes = Bytes::default().u32(9).bytes(&[0, 0, size, 0]).u64(0).0;
+        assert_eq!(records(&bytes).count(), 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Recordings of each version of the format, which stay readable for ever.
+//!
+//! `fixtures/recordings/v1` has recordings, and beside each `NAME.ndjson.zst`: the snapshots that it holds, as `zmtop/1`, with its
+//! incidents in the last line. They never change. A later version of the format adds a folder, and a later field of `zmtop/1`
+//! recordings that have it.
+//!
+//! | recording | how it was made |
+//! | --- | --- |
+//! | `kill` | `zmtop record` on an emulated machine with zram (Linux 6.12): a cgroup and the machine run out of memory |
+//! | `anonymized` | the same, by `zmtop record cut --anonymize` |
+//! | `boots` | several boots of such a machine, by `zmtop record cut` of their folder: a group each |
+//! | `damaged` | the same, with bytes overwritten in the second group |
+//! | `unfinished` | a kernel panic ended its writer |
+//! | `every-field` | snapshots made for tests: every field, and names that harm terminals and parsers |
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zmtop::record::{Incident, Record};
+use zmtop::source::{Recording, Source};
+
+/// The recordings, with a part of each fault that is reported.
+const ALL: [(&str, &[&str]); 6] = [
+    ("v1/anonymized", &[]),
+    ("v1/boots", &[]),
+    ("v1/damaged", &["line 40 is damaged"]),
+    ("v1/every-field", &[]),
+    ("v1/kill", &[]),
+    ("v1/unfinished", &[]),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings")
+}
+
+/// Reads the snapshots as documents, the incidents as one more, and the texts of the faults.
+fn export(path: &Path) -> (Vec<Value>, Vec<String>) {
+    let (mut documents, mut faults) = (Vec::new(), Vec::new());
+    for next in Source::open(path).unwrap() {
+        match next {
+            // As text, so that a fraction is parsed as often as one of the fixture.
+            Ok(snapshot) => documents.push(serde_json::to_string(&Record::new(&snapshot)).unwrap()),
+            Err(fault) => faults.push(fault.to_string()),
+        }
+    }
+    let incidents: &[Incident] = &Recording::open(path).unwrap().incidents().to_vec();
+    documents.push(serde_json::to_string(incidents).unwrap());
+    let documents = documents.iter().map(|text| serde_json::from_str(text).unwrap());
+    (documents.collect(), faults)
+}
+
+/// Returns the place and the values of the first part of `wanted` that `got` does not have. Fields that came later are no
+/// difference.
+fn lost(got: &Value, wanted: &Value) -> Option<String> {
+    match (got, wanted) {
+        (Value::Object(got), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
+            let lost = lost(got.get(key).unwrap_or(&Value::Null), wanted)?;
+            Some(format!(".{key}{lost}"))
+        }),
+        (Value::Array(got), Value::Array(wanted)) if got.len() == wanted.len() => {
+            let mut both = got.iter().zip(wanted).enumerate();
+            both.find_map(|(at, (got, wanted))| Some(format!("[{at}]{}", lost(got, wanted)?)))
+        }
+        _ => (got != wanted).then(|| format!(": {wanted} became {got}")),
+    }
+}
+
+#[test]
+fn recordings_of_every_version_stay_readable() {
+    let mut missing = Vec::new();
+    for (name, faults) in ALL {
+        let (documents, found) = export(&folder().join(format!("{name}.zmrec")));
+        assert_eq!(found.len(), faults.len(), "{name}: {found:?}");
+        for (found, part) in found.iter().zip(faults) {
+            assert!(found.contains(part), "{name}: {found}");
+        }
+        let exported = folder().join(format!("{name}.ndjson.zst"));
+        if !exported.exists() {
+            let lines: String = documents.iter().map(|document| format!("{document}\n")).collect();
+            fs::write(&exported, zstd::encode_all(lines.as_bytes(), 19).unwrap()).unwrap();
+            missing.push(exported);
+            continue;
+        }
+        let lines = zstd::decode_all(File::open(exported).unwrap()).unwrap();
+        let wanted: Vec<Value> = serde_json::Deserializer::from_slice(&lines)
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(lost(&documents.into(), &wanted.into()), None, "{name}");
+    }
+    assert!(missing.is_empty(), "read what was written, and commit it: {missing:?}");
+}
+
+#[test]
+fn the_recordings_are_all_there_is_and_small() {
+    let mut names = Vec::new();
+    for version in ["v1"] {
+        for entry in fs::read_dir(folder().join(version)).unwrap() {
+            let entry = entry.unwrap();
+            assert!(entry.metadata().unwrap().len() <= 30 << 10, "{:?}", entry.path());
+            let name = entry.file_name().into_string().unwrap();
+            names.extend(name.strip_suffix(".zmrec").map(|name| format!("{version}/{name}")));
+        }
+    }
+    names.sort();
+    assert_eq!(names, ALL.map(|(name, _)| name));
+}
