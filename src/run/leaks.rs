@@ -280,6 +280,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     let mut rows = snapshot.rows().iter();
     let has_match = !plan.filter.uses_text() || rows.any(|row| choose(&plan.filter, row, &snapshot) != Some(false));
     let mut history = plan.new_history(own_pid);
+    let gap = past.as_ref().map_or(Duration::ZERO, |past| past.gap(&snapshot));
     let past = past.map(|past| past.resume(&mut history, &snapshot));
     plan.push(&mut history, &snapshot);
     let watched = covered(&history, snapshot.monotonic);
@@ -289,12 +290,14 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
             Some("no process matches the filter".to_owned())
         }
         Some(Ok(past)) if watched >= SHORTEST => {
-            let why = too_short(watched, Duration::ZERO);
+            // Nothing is known of the gap, so that it proves no absence of a leak.
+            let known = watched.saturating_sub(gap);
+            let why = too_short(known, Duration::ZERO);
             let known = why.as_ref().map_or_else(String::new, |_| {
                 let least = span_exact(MIN_LEAK_OBSERVED);
                 format!(
                     ": {} are known, and nothing is called a leak before {least}",
-                    span(watched)
+                    span(known)
                 )
             });
             complain(&format!("judged with {past}{known}; --for TIME watches on"));
