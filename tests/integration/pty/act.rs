@@ -77,7 +77,9 @@ fn a_signal_ends_the_process_that_was_chosen() {
     let mut pty = monitor(&[], child.pid());
     pty.send(F9);
     pty.wait_for("Send a signal");
-    pty.wait_for(" ago ");
+    pty.wait("its age", |s| {
+        s.lines().any(|l| l.contains("started ") && l.contains(" ago"))
+    });
     pty.send("\r\r\r");
     pty.wait_for(&format!("send SIGTERM to {name}?"));
     assert!(child.runs());
