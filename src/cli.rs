@@ -40,6 +40,7 @@ use crate::text;
     name = "zmtop",
     version,
     about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
+    override_usage = "zmtop [OPTIONS] [FILTER]...\n       zmtop [OPTIONS] <COMMAND>",
     after_help = "Words that are no command are a filter: zmtop user:alice 'pss>100M'.\n\nExit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
                   config. 3: the data could not be read. 4: the output could not be written. 5: not yet judged: --check or a filter found nothing, \
                   but too little of the past is known to say so. 128 + N: ended by signal N."
@@ -184,7 +185,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 7] = [
+const WAYS: [(&str, &str); 8] = [
     (
         "--json",
         "zmtop ps --format json prints JSON, --format rows a line a process",
@@ -201,6 +202,7 @@ const WAYS: [(&str, &str); 7] = [
     ("-u", "user:NAME is a filter: zmtop user:NAME"),
     ("-p", "pid:N is a filter: zmtop pid:1,1234"),
     ("-s", "--sort KEY sorts"),
+    ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
 ];
 
 /// Adds the way to an error about an option that other monitors have.

@@ -390,11 +390,35 @@ impl FromIterator<Self> for Needs {
     }
 }
 
+/// Returns the index of the column of that name: its id, or its heading as the screen shows it, in any case. A `_` stands for a
+/// space of a heading: `full_in`.
+pub fn named<T: TableKind>(columns: &[Column<T>], typed: &str) -> Option<usize> {
+    let by_id = columns.iter().position(|column| column.id == typed);
+    let heading = |text: &str| text.trim_start_matches('≤').to_lowercase().replace([' ', '-'], "_");
+    by_id.or_else(|| {
+        let typed = heading(typed);
+        let has_title = |title: &str| columns.iter().position(|column| heading(column.title) == title);
+        let over_time = typed.split_once('/').map(|(title, _)| title);
+        // `Δ10s` is the heading of a change on a narrow screen.
+        let is_change = typed
+            .strip_prefix('δ')
+            .is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+        let timed = || columns.iter().position(|column| column.timed).filter(|_| is_change);
+        has_title(&typed)
+            .or_else(|| over_time.and_then(has_title))
+            .or_else(timed)
+    })
+}
+
 /// The columns of a table that have figures.
 impl<T: TableKind> Schema for &'static [Column<T>] {
     fn figure(&self, name: &str) -> Option<(usize, Unit)> {
-        let at = self.iter().position(|column| column.id == name)?;
+        let at = named(self, name)?;
         Some((at, self[at].unit)).filter(|(_, unit)| *unit != Unit::Text)
+    }
+
+    fn id(&self, name: &str) -> Option<&'static str> {
+        named(self, name).map(|at| self[at].id)
     }
 
     fn figures(&self) -> Vec<&'static str> {

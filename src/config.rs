@@ -220,7 +220,8 @@ pub fn load_theme(name: &str, files: &Files, env: &Env) -> Result<Theme, NoTheme
         theme.ok_or_else(|| {
             let what = unknown("theme", name, [AUTO].into_iter().chain(theme::SHIPPED.map(|(n, _)| n)));
             let own = theme_file(name, files).map(|own| fault::shown_path(&own));
-            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what} Nor is there {own}")))
+            let end = if what.ends_with('?') { "" } else { "." };
+            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}{end} Nor is there {own}")))
         })
     };
     let named = load(match name {

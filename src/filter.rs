@@ -80,6 +80,8 @@ impl TextField {
 pub trait Schema {
     /// Returns the number and the unit of the column of that name, if it has figures.
     fn figure(&self, name: &str) -> Option<(usize, Unit)>;
+    /// Returns the id of the column of that name or heading.
+    fn id(&self, name: &str) -> Option<&'static str>;
     /// Returns the names of the columns that have figures.
     fn figures(&self) -> Vec<&'static str>;
 }

@@ -216,8 +216,31 @@ pub fn matching(source: &RowSource<'_>, query: &Query<'_>) -> Vec<Identity> {
         .collect()
 }
 
-/// Returns what a filter by mappings could not decide, as the mappings of some processes are not known: they may match.
-pub fn unread_mappings(filter: &Filter, snapshot: &Snapshot) -> Option<String> {
+/// Processes whose mappings are not known, so that a filter by mappings cannot decide on them: they may match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnreadMappings {
+    pub count: u64,
+    pub why: Missing,
+}
+
+impl UnreadMappings {
+    /// Returns true if they are about to be read.
+    pub fn is_pending(self) -> bool {
+        self.why == Missing::Pending
+    }
+
+    /// Describes them while they are about to be read, or after they could not be.
+    pub fn text(self) -> String {
+        let count = units::counted(self.count, "process");
+        match self.why {
+            Missing::Pending => format!("reading the mappings of {count}"),
+            why => format!("the mappings of {count} are not known: {why}"),
+        }
+    }
+}
+
+/// Returns the processes that a filter by mappings could not decide on.
+pub fn unread_mappings(filter: &Filter, snapshot: &Snapshot) -> Option<UnreadMappings> {
     if !filter.text_fields().contains(&TextField::Mapped) {
         return None;
     }
@@ -227,12 +250,13 @@ pub fn unread_mappings(filter: &Filter, snapshot: &Snapshot) -> Option<String> {
         Some(found) => found.as_ref().err().copied().filter(|why| *why != Missing::Gone),
     };
     let missing: Vec<Missing> = rows.filter_map(reading).collect();
-    let why = missing
-        .iter()
-        .find(|why| **why != Missing::Pending)
-        .or(missing.first())?;
-    let count = units::counted(missing.len() as u64, "process");
-    Some(format!("the mappings of {count} are not known: {why}"))
+    let pending = missing.iter().filter(|why| **why == Missing::Pending).count();
+    let (count, why) = match missing.iter().find(|why| **why != Missing::Pending) {
+        _ if pending > 0 => (pending, Missing::Pending),
+        why => (missing.len(), *why?),
+    };
+    let count = count as u64;
+    Some(UnreadMappings { count, why })
 }
 
 /// Returns one process of each address space that the query sums: the processes whose mappings must be read.

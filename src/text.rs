@@ -273,6 +273,28 @@ pub fn truncate_start(text: &str, width: usize) -> String {
     }
 }
 
+/// Cuts a path to at most `width` terminal columns: first its directories, then the middle of the file's name, whose beginning
+/// says more than its suffixes: `…/_ssl.cpython…gnu.so`. A text without `/` loses its middle.
+pub fn truncate_path(path: &str, width: usize) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if self::width(name) < width || self::width(path) <= width {
+        return truncate_start(path, width);
+    }
+    let name = match name.len() {
+        len if len < path.len() => format!("…/{name}"),
+        _ => name.to_owned(),
+    };
+    let excess = (self::width(&name) + 1).saturating_sub(width);
+    let tail = width / 3;
+    let head = width.saturating_sub(tail + 1);
+    if excess <= 1 || head < 3 {
+        return truncate(&name, width);
+    }
+    let head = fit(&name, head + 1, Align::Left);
+    let tail = skip(&name, self::width(&name) - tail);
+    format!("{head}{tail}")
+}
+
 /// Shortens a command line that is wider than `width`: replaces the directories of its words by `…`, from left to right
 /// until it fits: `python3 …/train.py` for `python3 /srv/jobs/train.py`. The result may still be too wide.
 pub fn without_directories(command: &str, width: usize) -> String {

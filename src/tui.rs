@@ -36,6 +36,7 @@ mod timeline;
 pub mod update;
 pub mod view;
 pub mod widgets;
+pub mod words;
 
 pub use app::App;
 pub use event::{CacheScope, Effect, Event};

@@ -120,7 +120,8 @@ fn short(value: f64, suffix: &str) -> String {
 pub fn delta(n: i64, units: Units) -> String {
     let text = bytes(n.unsigned_abs(), units);
     match n {
-        0 => "0".into(),
+        // A sign before nothing says nothing.
+        _ if !text.contains(|c: char| matches!(c, '1'..='9')) => "0".into(),
         1.. => format!("+{text}"),
         _ => format!("-{text}"),
     }

@@ -7,7 +7,7 @@ use super::held::HeldObjects;
 use super::limit::LimitRows;
 use super::mapping::Mappings;
 use super::slab::Slab;
-use super::{Column, ColumnId, TableKind};
+use super::{AppliesTo, Column, ColumnId, Needs, TableKind, Unit};
 use crate::group::GroupBy;
 
 pub const PSS: ColumnId = ColumnId::named("pss");
@@ -23,12 +23,17 @@ pub const SWAP: ColumnId = ColumnId::named("swap");
 pub const DPSS: ColumnId = ColumnId::named("dpss");
 pub const MARK_PSS: ColumnId = ColumnId::named("mark_pss");
 pub const TREE_PSS: ColumnId = ColumnId::named("tree_pss");
+pub const TREE_SWAP: ColumnId = ColumnId::named("tree_swap");
 /// The column in which the guides of a tree are drawn.
 pub const COMMAND: ColumnId = ColumnId::named("command");
 pub const ELAPSED: ColumnId = ColumnId::named("elapsed");
 pub const CPU: ColumnId = ColumnId::named("cpu");
 pub const TIME: ColumnId = ColumnId::named("time");
 pub const PID: ColumnId = ColumnId::named("pid");
+pub const AGE: ColumnId = ColumnId::named("age");
+pub const PSS_ERROR: ColumnId = ColumnId::named("pss_error");
+pub const COUNT: ColumnId = ColumnId::named("count");
+pub const GROUP: ColumnId = ColumnId::named("group");
 pub const TREND: ColumnId = ColumnId::named("trend");
 /// The columns that only concern swap.
 pub const OF_SWAP: &[ColumnId] = &named(["swap", "dswap", "swap_pss", "mark_swap", "tree_swap", "cg_swap"]);
@@ -54,6 +59,17 @@ pub const GROUP_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "pid", 
 pub const FLEET_MEMBERS: &[ColumnId] = &named(["growth", "pss", "trend", "count", "host", "command"]);
 /// The columns of mappings in the monitor.
 pub const MAPPINGS: &[ColumnId] = &named(["pss", "avg_pss", "uss", "rss", "swap", "count", "group"]);
+
+/// Returns true if a mapping, summed over the processes that map it, has a value in a column: a figure of one reading of its
+/// memory, how many map it, or its name.
+pub fn is_of_mappings(id: ColumnId) -> bool {
+    let column = id.get();
+    let is_read_once = column.needs.without(Needs::MEMORY.and(Needs::SYSTEM)) == Needs::NOTHING;
+    let is_figure = column.needs.contains(Needs::MEMORY) && column.unit != Unit::Text;
+    let is_of_walks = [TREE_PSS, TREE_SWAP, AGE, PSS_ERROR].contains(&id);
+    let applies = column.applies_to == AppliesTo::AnyRow && is_figure && is_read_once && !is_of_walks;
+    applies || [COUNT, GROUP].contains(&id)
+}
 
 /// The columns of two tables side by side: the left one and the right one.
 pub type Pair = [&'static [ColumnId]; 2];

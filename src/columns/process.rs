@@ -874,8 +874,9 @@ impl ColumnId {
     }
 }
 
+/// Returns the column with an id, or with a heading as the screen shows it.
 pub fn find(id: &str) -> Option<ColumnId> {
-    COLUMNS.iter().position(|c| c.id == id).map(ColumnId)
+    super::named(COLUMNS, id).map(ColumnId)
 }
 
 fn memory<'a>(row: &Row<'a>, get: fn(&Memory) -> Reading<u64>) -> Value<'a> {

@@ -123,7 +123,7 @@ pub(super) fn read(array: &Item<'_>) -> Vec<AlertSettings> {
 
 fn read_rule(table: &Table<'_>) -> AlertSettings {
     let mut rule = AlertSettings::default();
-    read_table(&mut rule.settings(), table);
+    read_table(&mut rule.settings(), table, |_| None);
     for needed in ["name", "when"] {
         if table.get(needed).is_none() {
             table.fault(format!("this rule has no `{needed}`"));

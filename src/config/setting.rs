@@ -136,13 +136,22 @@ pub trait SettingsTable {
     fn settings(&mut self) -> Vec<SettingRef<'_>>;
 }
 
-/// Reads the entries of a TOML table one by one. Adds a fault for each that cannot be read.
-pub(super) fn read_table(settings: &mut [SettingRef<'_>], table: &Table<'_>) {
+/// Reads the entries of a TOML table one by one. Adds a fault for each that cannot be read; `table_of` returns the table that a
+/// key belongs in, if there is one.
+pub(super) fn read_table(
+    settings: &mut [SettingRef<'_>],
+    table: &Table<'_>,
+    table_of: impl Fn(&str) -> Option<&'static str>,
+) {
     for (name, item) in table.entries() {
         if let Some(setting) = settings.iter_mut().find(|setting| setting.name == name) {
             setting.value.read(&item);
         } else {
-            table.fault_of_name(name, unknown("key", name, settings.iter().map(|setting| setting.name)));
+            let what = match table_of(name) {
+                Some(other) => format!("unknown key `{}`: it belongs in [{other}]", shown(name)),
+                None => unknown("key", name, settings.iter().map(|setting| setting.name)),
+            };
+            table.fault_of_name(name, what);
         }
     }
 }

@@ -286,16 +286,26 @@ impl Settings {
     pub(super) fn read(&mut self, text: &str, faults: &Faults<'_>) {
         let document = document::parse(text, faults);
         let root = Table::root(&document, faults);
+        let named = self.tables().into_iter();
+        let keys: Vec<_> = named
+            .flat_map(|(table, settings)| {
+                settings
+                    .into_iter()
+                    .map(move |setting| (table, setting.name.to_owned()))
+            })
+            .collect();
         for (name, item) in root.entries() {
             if name == alerts::TABLE {
                 self.alerts = alerts::read(&item);
                 continue;
             }
             let mut tables = self.tables();
+            let table_of = |key: &str| keys.iter().find(|(_, known)| known == key).map(|(table, _)| *table);
             if let Some((_, settings)) = tables.iter_mut().find(|(table, _)| *table == name) {
-                item.table("a table")
-                    .iter()
-                    .for_each(|table| read_table(settings, table));
+                let table = item.table("a table");
+                if let Some(table) = table.as_ref() {
+                    read_table(settings, table, table_of);
+                }
             } else {
                 root.fault_of_name(name, unknown_table(name, &tables));
             }

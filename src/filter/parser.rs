@@ -159,7 +159,8 @@ impl<'a> Parser<'a> {
     }
 
     fn keyed(&mut self, key: &Literal, value: &Literal) -> Result<Condition, FilterError> {
-        let Some((name, kind, expects)) = find_key(&key.text) else {
+        let id = self.schema.id(&normalized(&key.text));
+        let Some((name, kind, expects)) = find_key(&key.text).or_else(|| find_key(id?)) else {
             // `verdict:leaking` reads better than `verdict=leaking`, and means the same.
             return match self.schema.figure(&normalized(&key.text)) {
                 Some((_, Unit::Verdict)) => self.figure(key, Comparison::Equal, value),
@@ -415,6 +416,7 @@ impl Lexer {
                 };
                 return Ok(Some(Token::Keyed(key, value)));
             }
+            let key = self.with_heading_end(key);
             // No term begins with a comparison, so spaces around one are unambiguous.
             self.skip_spaces();
             if let Some(comparison) = self.comparison() {
@@ -427,10 +429,26 @@ impl Lexer {
         Ok(Some(Token::Bare(self.literal()?)))
     }
 
-    /// Reads a key, if there is one here: a letter, then letters, digits, `_` or `-`.
+    /// Adds the end of a heading to a key before a comparison: `CPU%>5`, `MAJ/s>10`, `ΔPSS/10s>1M`.
+    fn with_heading_end(&mut self, mut key: Literal) -> Literal {
+        let at = self.at;
+        let Some(sign @ ('%' | '/')) = self.peek() else {
+            return key;
+        };
+        self.at += 1;
+        let time = self.plain_while(|c| sign == '/' && c.is_ascii_alphanumeric()).text;
+        if matches!(self.peek(), Some('<' | '>' | '=' | '!')) {
+            key.text = format!("{}{sign}{time}", key.text);
+        } else {
+            self.at = at;
+        }
+        key
+    }
+
+    /// Reads a key, if there is one here: a letter or a sign of a heading, then letters, digits, `_` or `-`.
     fn key(&mut self) -> Option<Literal> {
-        let is_start = self.peek()?.is_alphabetic();
-        is_start.then(|| self.plain_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')))
+        let is_start = self.peek()?.is_alphabetic() || matches!(self.peek(), Some('≤' | '±'));
+        is_start.then(|| self.plain_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '≤' | '±')))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {
@@ -617,7 +635,8 @@ fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> Filter
     let what = if schema.figure(&name).is_some() {
         format!("{name} is a figure: write {name}>{}", shown(value))
     } else {
-        unknown(key, KEYS.iter().map(|(name, ..)| *name))
+        // A verdict is written `verdict:leaking`, too.
+        unknown(key, KEYS.iter().map(|(name, ..)| *name).chain(schema.figures()))
     };
     FilterError::new(at, what)
 }

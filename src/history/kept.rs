@@ -18,7 +18,7 @@
 //! them before compression: growing and large rows come first, then those that fit.
 //!
 //! It is a file of its own since it is replaced as a whole, while a recording is only appended to: the history of a day, saved
-//! every five minutes, would be larger than the recording of the day. So it needs no lock: the last writer wins, and any of
+//! every minute, would be larger than the recording of the day. So it needs no lock: the last writer wins, and any of
 //! them works if the black box is off or belongs to another zmtop.
 
 use std::borrow::Cow;

@@ -18,6 +18,7 @@ use crate::model::snapshot::Snapshot;
 use crate::order;
 use crate::text;
 use crate::trend::{Judgement, Metric, Verdict, agree};
+use crate::units::{self, Units};
 
 /// Minimum number of growing processes of a program, and the share of its processes that must grow, to report them in one
 /// line. If fewer of many grow, each is reported.
@@ -74,6 +75,8 @@ pub enum Cause {
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
     SharedMemory,
+    /// This program fills its history, which is bounded by this many bytes.
+    Own { limit: u64 },
 }
 
 impl Cause {
@@ -86,6 +89,10 @@ impl Cause {
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
+            Self::Own { limit } => {
+                let limit = units::bytes(*limit, Units::Auto);
+                format!("this zmtop itself: its history is limited to {limit}")
+            }
         }
     }
 }
@@ -302,9 +309,12 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
             continue;
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();
+        let limit = history.config.max_memory;
+        let own = (history.config.own_pid == Some(id.pid)).then_some(Cause::Own { limit });
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
+            cause: own.or_else(|| row.cause()),
             eta: row.trend().eta(process_headroom(
                 snapshot,
                 id,

@@ -1,7 +1,8 @@
 //! The files whose pages fill the page cache.
 
 use super::{Missing, Reading};
-use crate::text::named;
+use crate::text::{self, named};
+use crate::units::{self, Units};
 
 /// The part of a file that is in memory, in bytes of whole pages: the figures of `cachestat(2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,20 @@ pub struct CachedFile {
 }
 
 impl CachedFile {
+    /// Describes the file, its size in memory and the first process that has it open, safe to print: `queue.dat 224M, open in 6576
+    /// python3`.
+    pub fn text(&self, units: Units) -> String {
+        let size = self
+            .figures
+            .map_or_else(|why| why.to_string(), |figures| units::bytes(figures.cached, units));
+        let holder = match (&self.first, self.processes) {
+            (Some((pid, comm)), _) => format!(", open in {pid} {}", text::safe(comm)),
+            (None, Ok(0)) => ", open in no process".into(),
+            (None, _) => String::new(),
+        };
+        format!("{} {size}{holder}", text::safe(&self.path))
+    }
+
     /// Returns the share of its pages that is cached. `page` is the page size.
     pub fn share(&self, page: u64) -> Option<f64> {
         let pages = self.size.ok()?.div_ceil(page);

@@ -32,6 +32,7 @@ use crate::history::suspects::{Cause, Suspect};
 use crate::history::system::Suspends;
 use crate::model::Snapshot;
 use crate::model::kill::{KillCause, OomLimit, OomVictim};
+use crate::model::page_cache::CachedFile;
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
@@ -56,6 +57,8 @@ pub struct LeaksReport<'a> {
     pub kills: Vec<&'a Kill>,
     /// The mapping of each that grew most, as far as that was read.
     pub grown: &'a HashMap<RowKey, MappingGrowth>,
+    /// The largest file of each file system in memory, as far as it was read.
+    pub files: &'a HashMap<RowKey, CachedFile>,
     /// Number of suspects beyond those.
     pub more: usize,
     /// Rows that the history did not keep, of which nothing can be said.
@@ -133,6 +136,18 @@ described_object! {
         "mount": foreign().null("no file system in memory") => {
             suspect.key.part().and_then(|key| key.mount.as_deref()).map(Node::bytes)
         },
+        /// The largest file of that file system.
+        "file": foreign().null("no file system in memory, or not read") => {
+            report.file_of(suspect).map(|file| Node::bytes(&file.path))
+        },
+        /// What that file has in memory.
+        "file_bytes": bytes().null("no file system in memory, or not read") => {
+            report.file_of(suspect).and_then(|file| file.figures.ok()).map(|figures| figures.cached)
+        },
+        /// The process with the lowest pid that has that file open.
+        "file_pid": id().null("none that could be read") => {
+            report.file_of(suspect).and_then(|file| file.first.as_ref()).map(|(pid, _)| *pid)
+        },
         /// The cause, if it is not the row as a whole: held: memfd, slab kmalloc-64, in transparent huge pages.
         "cause": foreign().null("the row itself, or unknown") => suspect.cause.as_ref().map(Cause::text),
         /// Why it is a leak, or why lasting growth is not called a leak yet, in words.
@@ -150,6 +165,10 @@ const NAME_WIDTH: usize = 120;
 
 impl<'a> LeaksReport<'a> {
     /// Returns the mapping of a suspect that grew most, if mappings were read.
+    fn file_of(&self, suspect: &Suspect) -> Option<&'a CachedFile> {
+        self.files.get(&suspect.key)
+    }
+
     fn grown_in(&self, suspect: &Suspect) -> Option<&'a MappingGrowth> {
         self.grown.get(&suspect.key).filter(|_| suspect.is_mapped())
     }
@@ -219,6 +238,9 @@ impl<'a> LeaksReport<'a> {
             let by = grown.growth().unwrap_or_default();
             let name = text::safe_prefix(&grown.name, MAX_MAPPING);
             parts.push(format!("mostly {name} {}", units::delta(by, self.style.units)));
+        }
+        if let Some(file) = self.file_of(suspect) {
+            parts.push(format!("its largest file: {}", file.text(self.style.units)));
         }
         parts.join("; ")
     }

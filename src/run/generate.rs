@@ -17,6 +17,7 @@ use crate::config::{Keymap, theme};
 use crate::group::GroupBy;
 use crate::output::{self, kernel, leaks, maps, mem, prove, table};
 use crate::schema::Schema;
+use crate::tui::words::WORDS;
 use crate::units::Units;
 use crate::{filter, record};
 
@@ -162,6 +163,7 @@ fn write(out: &mut Vec<u8>) -> io::Result<()> {
     let mut page = Roff::default();
     filters(&mut page);
     columns(&mut page);
+    words(&mut page);
     keys(&mut page);
     closing(&mut page, &command);
     page.to_writer(out)
@@ -265,6 +267,12 @@ fn filters(page: &mut Roff) {
     page.control("SH", ["FILTERS"]);
     page.text([roman("The same in the monitor and on the command line:")]);
     listed(page, filter::help());
+}
+
+fn words(page: &mut Roff) {
+    page.control("SH", ["SCREEN"]);
+    page.text([roman("The words, signs and units around the table of the monitor:")]);
+    listed(page, &WORDS);
 }
 
 fn columns(page: &mut Roff) {

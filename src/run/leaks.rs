@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,9 +27,11 @@ use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
 use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, stopped, suspects};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
+use crate::model::page_cache::CachedFile;
 use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
 use crate::sampler::mappings::merged;
+use crate::sampler::page_cache::{self, Named};
 use crate::sampler::{self, Options, Scanner};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
@@ -44,6 +48,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Maximum number of suspects whose mappings are read. Nobody reads a longer report.
 const MAX_SUSPECTS: usize = 32;
+/// Maximum number of files of a file system in memory that are looked at: a fraction of a second.
+const MAX_FILES: usize = 20_000;
 /// Maximum number of processes per program whose mappings are read.
 const MAX_MEMBERS: usize = 32;
 /// Pause after a read, as a multiple of its duration. All reads together use at most 2 % of a core.
@@ -138,6 +144,14 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let grown = mappings.map_or_else(HashMap::new, |mappings| {
         mappings.finish(&found, &observed.history, &observed.snapshot)
     });
+    let machine = &args.machine;
+    // A recording has no files to look at, and those of another proc tree are of another machine.
+    let is_live = machine.source.from.is_none() && machine.paths.proc_root.is_none();
+    let is_read = |suspect: &&Suspect| is_live && suspect.ended.is_none();
+    let options = sampler_options(&plan.settings.sampler, None);
+    let files = found.iter().filter(is_read);
+    let files = files.filter_map(|suspect| Some((suspect.key.clone(), largest_file(&options, suspect)?)));
+    let files = files.collect();
     let report = LeaksReport {
         snapshot: &observed.snapshot,
         suspends: observed.history.suspends(),
@@ -149,6 +163,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         stalls: observed.history.stalls(),
         kills: observed.history.kills_within(SHOWN).collect(),
         grown: &grown,
+        files: &files,
         more: all - found.len(),
         shortfall: *observed.history.shortfall(),
         style: output_style(plan.settings.ui.units, args.machine.color.no_color, env),
@@ -265,6 +280,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     let mut rows = snapshot.rows().iter();
     let has_match = !plan.filter.uses_text() || rows.any(|row| choose(&plan.filter, row, &snapshot) != Some(false));
     let mut history = plan.new_history(own_pid);
+    let gap = past.as_ref().map_or(Duration::ZERO, |past| past.gap(&snapshot));
     let past = past.map(|past| past.resume(&mut history, &snapshot));
     plan.push(&mut history, &snapshot);
     let watched = covered(&history, snapshot.monotonic);
@@ -274,12 +290,14 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
             Some("no process matches the filter".to_owned())
         }
         Some(Ok(past)) if watched >= SHORTEST => {
-            let why = too_short(watched, Duration::ZERO);
+            // Nothing is known of the gap, so that it proves no absence of a leak.
+            let known = watched.saturating_sub(gap);
+            let why = too_short(known, Duration::ZERO);
             let known = why.as_ref().map_or_else(String::new, |_| {
                 let least = span_exact(MIN_LEAK_OBSERVED);
                 format!(
                     ": {} are known, and nothing is called a leak before {least}",
-                    span(watched)
+                    span(known)
                 )
             });
             complain(&format!("judged with {past}{known}; --for TIME watches on"));
@@ -580,6 +598,19 @@ impl GrownMappings {
         }
         grown
     }
+}
+
+/// Returns the largest file of a suspect that is a file system in memory.
+fn largest_file(options: &Options, suspect: &Suspect) -> Option<CachedFile> {
+    let mount = suspect.key.part()?.mount.as_deref()?;
+    let named = [Named::Path(OsStr::from_bytes(mount).into())];
+    let found = page_cache::read(options, &named, MAX_FILES, |_| ControlFlow::Continue(())).ok()?;
+    let cached = |file: &CachedFile| file.figures.map_or(0, |figures| figures.cached);
+    found
+        .files
+        .into_iter()
+        .max_by_key(cached)
+        .filter(|file| cached(file) > 0)
 }
 
 /// Returns the processes of a suspect that are in the history.

@@ -15,7 +15,7 @@ use crate::record;
 use crate::text;
 use crate::units::span;
 
-/// Maximum time between the end of the past and now. The monitor writes it three times as often.
+/// Maximum time between the end of the past and now. The monitor writes it every minute, unless the machine is too busy or the disk full.
 pub const MAX_GAP: Duration = Duration::from_secs(15 * 60);
 
 /// A past that may be resumed.
@@ -37,8 +37,7 @@ impl Past {
         let of_file = |why: String| format!("{shown}: {}", text::safe(why.as_bytes()));
         let bytes = state::read(&file, kept::MAX_BYTES as u64).map_err(|error| of_file(error.to_string()))?;
         let bytes = bytes.filter(|bytes| !bytes.is_empty());
-        let bytes =
-            bytes.ok_or("no monitor of this user has kept a past yet; a running one keeps it every 5 minutes")?;
+        let bytes = bytes.ok_or("no monitor of this user has kept a past yet; a running one keeps it every minute")?;
         let namespaces = namespaces().map_err(|error| format!("/proc/self/ns/pid: {error}"))?;
         let kept = unpack(&bytes, &namespaces).map_err(of_file)?;
         kept.map(Self)
@@ -50,6 +49,11 @@ impl Past {
     pub fn without_groups(mut self) -> Self {
         self.0.drop_groups();
         self
+    }
+
+    /// Returns the time between its end and a snapshot, in which nobody watched.
+    pub fn gap(&self, first: &Snapshot) -> Duration {
+        self.0.age(first).unwrap_or_default()
     }
 
     /// Continues the past in a history that has no snapshot yet and that gets this one first. Returns the words for the past,

@@ -31,7 +31,7 @@ use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
-use crate::proc::files;
+use crate::proc::{files, pid};
 use crate::query::{MappingCount, Query, RowSource, Rows, Selection, ShownRow, address_spaces, unread_mappings};
 use crate::record::{Record, time_text};
 use crate::sampler::mappings::{self, Shared};
@@ -88,6 +88,9 @@ pub struct PsArgs {
     /// Print only the total of the --sort column, in bytes unless --units is given
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
+    /// Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table
+    #[arg(long)]
+    pub check: bool,
     /// Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub every: Option<String>,
@@ -185,10 +188,13 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
 }
 
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
-    let snapshot = readable(snapshot, plan.is_live())?;
+    let mut snapshot = readable(snapshot, plan.is_live())?;
+    if plan.args.source.from.is_none() && plan.args.format != Format::Table {
+        complete_commands(Arc::make_mut(&mut snapshot), &plan.sampling.proc_root);
+    }
     plan.check_named(&snapshot)?;
     if let Some(what) = unread_mappings(&plan.filter, &snapshot) {
-        complain(&what);
+        complain(&what.text());
     }
     if plan.is_live() && plan.args.format == Format::Table {
         tell_kills(&snapshot, plan.settings.ui.units);
@@ -199,6 +205,23 @@ fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History
     // The program ends here, so skip freeing memory piece by piece.
     std::mem::forget(snapshot);
     Ok(printer.exit(written(done.and_then(|()| out.flush()))))
+}
+
+/// Reads the command lines again of which only a part was kept, as data is not cut. One that changed meanwhile stays as it was.
+fn complete_commands(snapshot: &mut Snapshot, proc_root: &Path) {
+    let rows = snapshot.processes.as_mut().map_or(&mut [][..], |rows| &mut rows[..]);
+    for row in rows {
+        let Ok(kept) = row.facts.cmdline.as_deref() else {
+            continue;
+        };
+        if !pid::is_cut(kept) {
+            continue;
+        }
+        let whole = std::fs::read(proc_root.join(row.id.pid.to_string()).join("cmdline"));
+        if let Some(whole) = whole.ok().filter(|whole| *pid::cmdline(whole) == *kept) {
+            Arc::make_mut(&mut row.facts).cmdline = Ok(whole.into());
+        }
+    }
 }
 
 /// A column that a single snapshot does not have, and the option that asked for it.
@@ -296,6 +319,12 @@ impl<'a> Plan<'a> {
                     format!("{id} takes more than one snapshot, and mappings have no past"),
                 );
             }
+        }
+        if args.check && self.filter.is_empty() {
+            return refuse(
+                "--check",
+                "needs a FILTER, of which it reports whether a row matches".into(),
+            );
         }
         if args.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
             let what = format!("--total-only sums bytes, which {} does not count", sort.id);
@@ -444,6 +473,23 @@ impl<'a> Plan<'a> {
             }
             open => Unjudged::Some(format!("{open} of {all} are not judged yet")),
         }
+    }
+
+    /// Says that no row matches the filter, and how a script is told.
+    fn nothing_matched(&self, rows: &Rows<'_>) -> String {
+        let is_listed = |row: &Row<'_>| row.sample.is_none_or(|sample| !sample.stat.is_kernel_thread());
+        let all = rows.candidates().filter(|(_, row, _)| is_listed(row)).count() as u64;
+        let what = match self.args.by {
+            None => "process",
+            Some(GroupBy::Mapping) => "mapping",
+            Some(_) => "group",
+        };
+        let way = if self.args.check {
+            ""
+        } else {
+            " (with --check, the exit code is 1 if one does)"
+        };
+        format!("0 of {} match{way}", counted(all, what))
     }
 
     fn query(&self) -> Query<'_> {
@@ -642,6 +688,8 @@ struct Printer<'a> {
     tables: u64,
     /// The filter could judge nothing in the last table.
     is_unjudged: bool,
+    /// Rows matched in the last table.
+    has_found: bool,
 }
 
 impl<'a> Printer<'a> {
@@ -651,12 +699,14 @@ impl<'a> Printer<'a> {
             changes: None,
             tables: 0,
             is_unjudged: false,
+            has_found: false,
         }
     }
 
     /// Returns the exit code after the last table.
     fn exit(&self, written: Exit) -> Exit {
         match written {
+            Exit::Done if self.plan.args.check && self.has_found => Exit::Found,
             Exit::Done if self.is_unjudged => Exit::Unjudged,
             other => other,
         }
@@ -670,9 +720,16 @@ impl<'a> Printer<'a> {
             Some(GroupBy::Mapping) => mapping_rows(plan, snapshot),
             _ => Rows::select(snapshot, history, &plan.query()),
         };
+        let may_complain = self.tables == 1 || self.has_found;
+        self.has_found = rows.selection.count() > 0;
         let was_unjudged = self.is_unjudged;
         match plan.unjudged(&rows) {
-            Unjudged::None => self.is_unjudged = false,
+            Unjudged::None => {
+                if may_complain && !self.has_found && !plan.filter.is_empty() {
+                    complain(&plan.nothing_matched(&rows));
+                }
+                self.is_unjudged = false;
+            }
             Unjudged::Some(what) => {
                 if was_unjudged || self.tables == 1 {
                     complain(&what);

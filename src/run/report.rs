@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{Failure, output_style, sampler_options, settings, snapshot};
 use crate::cli::{Format, ProcessArg, ReportArgs, UsageError};
-use crate::columns::{Column, TableKind};
+use crate::columns::{Column, TableKind, named};
 use crate::config::{Env, unknown};
 use crate::filter::Filter;
 use crate::group::{GroupBy, GroupNames};
@@ -37,7 +37,7 @@ pub(super) fn wanted<T: TableKind>(
 ) -> Result<Wanted<T>, UsageError> {
     let settings = settings(&args.paths, &args.table.units, env)?;
     let find = |option, id: &str| {
-        known.iter().find(|column| column.id == id).ok_or_else(|| {
+        named(known, id).map(|at| &known[at]).ok_or_else(|| {
             let known = known.iter().map(|column| column.id);
             UsageError::option(option, unknown("column", id, known))
         })

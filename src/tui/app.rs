@@ -4,7 +4,7 @@ mod columns;
 mod modal;
 mod page;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -404,8 +404,8 @@ impl App {
             columns: self.tables.columns.clone(),
             group_columns: self.tables.group_columns.clone(),
             by: self.query.scope.grouping(),
-            sort: self.tables.single.sort,
-            descending: self.tables.single.descending,
+            sort: self.tables.order().0,
+            descending: self.tables.order().1,
             filter: self.query.process_filter().good.clone(),
             units: self.screen.units,
             tree: self.query.tree,
@@ -564,6 +564,39 @@ pub struct CacheReads {
     scope: CacheScope,
     /// The last result.
     pub found: Option<Reading<Arc<PageCache>>>,
+    /// The file system in memory whose files were read first, what each had cached then, and what grew since.
+    files: Option<MountFiles>,
+}
+
+/// The files of a file system in memory that grows.
+#[derive(Debug)]
+struct MountFiles {
+    mount: Arc<[u8]>,
+    first: HashMap<Box<[u8]>, u64>,
+    /// The file that grew most since, or else the largest; none if it is only a small part of them.
+    grower: Option<CachedFile>,
+    /// When they are read again, on the snapshots' monotonic clock.
+    next: Duration,
+}
+
+/// Minimum share of all growth in a file system, as a divisor, of the file that is named.
+const MIN_FILE_SHARE: u64 = 4;
+/// Time between two readings of the files of a file system that grows.
+const MOUNT_INTERVAL: Duration = Duration::from_secs(60);
+
+impl MountFiles {
+    fn take_in(&mut self, files: &[CachedFile]) {
+        let cached = |file: &CachedFile| file.figures.map_or(0, |figures| figures.cached);
+        if self.first.is_empty() {
+            self.first = files.iter().map(|file| (file.path.clone(), cached(file))).collect();
+        }
+        let grown = |file: &CachedFile| cached(file).saturating_sub(self.first.get(&file.path).copied().unwrap_or(0));
+        let all: u64 = files.iter().map(grown).sum();
+        let of: &dyn Fn(&CachedFile) -> u64 = if all > 0 { &grown } else { &cached };
+        let all: u64 = files.iter().map(of).sum();
+        let most = files.iter().max_by_key(|file| of(file));
+        self.grower = most.filter(|file| of(file) > all / MIN_FILE_SHARE).cloned();
+    }
 }
 
 impl CacheReads {
@@ -581,11 +614,30 @@ impl CacheReads {
         Some(Effect::ReadCache(self.number, self.scope.clone()))
     }
 
-    /// Returns the largest file of a file system by its last read.
-    pub fn largest_in(&self, mount: &[u8]) -> Option<&CachedFile> {
-        let is_of_it = matches!(&self.scope, CacheScope::Mount(path) if **path == *mount);
-        let found = self.found.as_ref()?.as_ref().ok().filter(|_| is_of_it)?;
-        found.files.first()
+    /// Returns the file of a file system in memory that grew most while it was watched, or else the largest.
+    pub fn grower_in(&self, mount: &[u8]) -> Option<&CachedFile> {
+        let files = self.files.as_ref().filter(|files| *files.mount == *mount)?;
+        files.grower.as_ref()
+    }
+
+    /// Starts a read of the files of a file system that grows, if it is time for it.
+    pub fn follow_mount(&mut self, mount: &Arc<[u8]>, now: Duration) -> Option<Effect> {
+        if self.progress.is_some() {
+            return None;
+        }
+        let files = self.files.take().filter(|files| files.mount == *mount);
+        let files = files.unwrap_or_else(|| MountFiles {
+            mount: Arc::clone(mount),
+            first: HashMap::new(),
+            grower: None,
+            next: now,
+        });
+        let is_due = now >= files.next;
+        let next = if is_due { now + MOUNT_INTERVAL } else { files.next };
+        self.files = Some(MountFiles { next, ..files });
+        is_due
+            .then(|| self.start(CacheScope::Mount(Arc::clone(mount))))
+            .flatten()
     }
 
     pub const fn follow(&mut self, number: u64, progress: Progress) {
@@ -596,6 +648,18 @@ impl CacheReads {
 
     pub fn take_in(&mut self, number: u64, found: Reading<Arc<PageCache>>) {
         if number == self.number {
+            let read = found.as_ref().ok().map(|found| &found.files[..]);
+            if let (CacheScope::Mount(path), Some(read)) = (&self.scope, read) {
+                let files = self.files.take().filter(|files| files.mount == *path);
+                let mut files = files.unwrap_or_else(|| MountFiles {
+                    mount: Arc::clone(path),
+                    first: HashMap::new(),
+                    grower: None,
+                    next: Duration::ZERO,
+                });
+                files.take_in(read);
+                self.files = Some(files);
+            }
             (self.progress, self.found) = (None, Some(found));
         }
     }
@@ -893,6 +957,8 @@ pub struct Tables {
     pub frozen: bool,
     /// The user changed the order that the settings ask for.
     pub sort_is_chosen: bool,
+    /// While mappings are shown: the sort columns of each table of processes, and whether in descending order.
+    order_of_processes: Vec<(ColumnId, bool)>,
 }
 
 impl Tables {
@@ -911,7 +977,32 @@ impl Tables {
             follow: false,
             frozen: false,
             sort_is_chosen: false,
+            order_of_processes: Vec::new(),
         }
+    }
+
+    /// Gives mappings an order of their own: they begin with that of the processes, if they have that column, and it returns
+    /// after them.
+    pub(in crate::tui) fn keep_order(&mut self, are_mappings: bool) {
+        let tables = || iter::once(&self.single).chain(&self.pair);
+        if !are_mappings {
+            let kept = std::mem::take(&mut self.order_of_processes);
+            let tables = iter::once(&mut self.single).chain(&mut self.pair);
+            tables
+                .zip(kept)
+                .for_each(|(table, order)| (table.sort, table.descending) = order);
+        } else if self.order_of_processes.is_empty() {
+            self.order_of_processes = tables().map(|table| (table.sort, table.descending)).collect();
+            if !layout::is_of_mappings(self.single.sort) {
+                (self.single.sort, self.single.descending) = (layout::PSS, true);
+            }
+        }
+    }
+
+    /// Returns the order of the processes, even if mappings are shown.
+    fn order(&self) -> (ColumnId, bool) {
+        let own = (self.single.sort, self.single.descending);
+        self.order_of_processes.first().copied().unwrap_or(own)
     }
 
     pub fn shown(&self) -> &[Table] {

@@ -36,7 +36,9 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
         (_, Some(outer)) => app.query.filter = outer,
         (_, None) => {}
     }
+    let are_mappings = matches!(scope, Scope::Mappings(_));
     app.query.scope = scope;
+    app.tables.keep_order(are_mappings);
     app.apply_columns();
     rebuild(app);
     app.select_row(select);

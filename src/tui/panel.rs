@@ -198,7 +198,7 @@ fn draw_titles<T: TableKind>(app: &App, columns: &[&Column<T>], area: Rect, buf:
 /// Draws a name and a remark after it. A long name loses its beginning: the end of a path distinguishes it better.
 fn draw_name(name: &[u8], (remark, remark_style): (&str, Style), area: Rect, style: Style, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(text::width(remark));
-    let name = text::truncate_start(&text::safe(name), width);
+    let name = text::truncate_path(&text::safe(name), width);
     let x = draw_text(buf, area.x, area.y, &name, width, style);
     let left = usize::from(area.right().saturating_sub(x));
     draw_text(buf, x, area.y, remark, left, remark_style);

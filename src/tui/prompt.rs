@@ -5,6 +5,8 @@
 //!  Filter  pss>x  cmd:postgres  12 match           the text, and a note
 //! ```
 
+use std::collections::BTreeSet;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -119,9 +121,20 @@ impl Prompt {
                     return Response::stay();
                 }
             },
-            PromptKind::Pid => select_pid(app, self.input.text(), true),
+            PromptKind::Pid => {
+                select_pid(app, self.input.text(), true);
+                let pid = self.input.text().parse().ok();
+                let selected = app.tables.current().selected.as_ref().and_then(RowKey::process);
+                if selected.is_some_and(|id| Some(id.pid) == pid) && !app.screen.picking {
+                    app.screen.panel_open = true;
+                    rebuild(app);
+                }
+            }
             PromptKind::Interval => match units::parse_span(self.input.text()) {
-                Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => app.requests.interval = interval,
+                Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => {
+                    app.requests.interval = interval;
+                    app.screen.say(format!("interval {}", units::span_exact(interval)));
+                }
                 _ => {
                     app.screen.fail("an interval is 100ms to 1h, such as 500ms, 2s, 1m");
                     return Response::stay();
@@ -185,10 +198,14 @@ impl Prompt {
                     false,
                 ),
             },
+            (PromptKind::Pid, _, Some(message)) if !message.bad => {
+                (format!("{}  Enter opens it, Esc goes back", message.text), false)
+            }
             (_, _, Some(message)) => (message.text.clone(), message.bad),
             (PromptKind::Filter, ..) => {
                 let rows = app.page().map_or(app.rows.matching, |page| page.keys(app).len());
-                let remark = filter(app).filter.remark();
+                let stranger = (rows == 0 && app.page().is_none()).then(|| unknown_user(app)).flatten();
+                let remark = stranger.or_else(|| filter(app).filter.remark());
                 let remark = remark.map_or_else(String::new, |remark| format!("; {remark}"));
                 (format!("{rows} match{remark}"), false)
             }
@@ -239,6 +256,24 @@ impl Prompt {
 /// Returns the filter of the open page, or else of the processes.
 fn filter(app: &App) -> &FilterState {
     app.page().map_or(&app.query.filter, |page| &page.table().filter)
+}
+
+/// Returns which user of the filter has no process, and the user that may be meant.
+fn unknown_user(app: &App) -> Option<String> {
+    let rows = app.engine.snapshot.as_ref()?.rows();
+    let names = rows.iter().filter_map(|row| row.facts.user.as_deref().ok());
+    let names: BTreeSet<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    let mut users = filter(app).filter.users().into_iter();
+    let unknown =
+        users.find(|user| user.parse::<u32>().is_err() && !names.iter().any(|name| name.eq_ignore_ascii_case(user)))?;
+    let meant = text::nearest(&unknown, names.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |name| {
+        format!(": did you mean {}?", text::safe(name.as_bytes()))
+    });
+    Some(format!(
+        "no process of user {}{meant}",
+        labels::cut(unknown.as_bytes(), 24)
+    ))
 }
 
 fn set_filter(app: &mut App, text: &str) {

@@ -99,6 +99,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     effects.extend(page::request_trace(app));
     effects.extend(popup::call_paths::end(app));
     effects.extend(act::request_looks(app));
+    effects.extend(popup::leaks::request_files(app));
     let plan = app.fleet.as_ref().and_then(|_| plan(app));
     app.engine.plan = plan.filter(ListPlan::is_of_snapshots);
     effects

@@ -63,6 +63,7 @@ fn the_manual_page_has_all_of_it() {
             "COMMANDS",
             "FILTERS",
             "COLUMNS",
+            "SCREEN",
             "KEYS",
             "FILES",
             "ENVIRONMENT",

@@ -21,6 +21,7 @@ mod panel;
 mod panels;
 mod pids;
 mod reload;
+mod said;
 mod selection;
 mod subtree;
 mod turns;

@@ -22,7 +22,7 @@ use crate::text;
 use crate::tui::Event;
 
 /// Interval between writes. At most this much history is lost by a kill or a power failure.
-const INTERVAL: Duration = Duration::from_secs(300);
+const INTERVAL: Duration = Duration::from_secs(60);
 
 /// The place where the history is kept, and whether a failure was reported.
 #[derive(Debug)]

@@ -33,16 +33,21 @@ pub(super) struct ColdnessQuestion;
 
 impl Question for ColdnessQuestion {
     fn hints(&self) -> &'static [Hint] {
-        &[
-            Hint::Action(Action::Accept, "start"),
-            Hint::Action(Action::Cancel, "cancel"),
-        ]
+        &[Hint::Key("y", "start"), Hint::Key("n", "cancel")]
     }
 
     fn on_action(&mut self, app: &mut App, selection: &Selection, action: Action) -> Response {
         match action {
             Action::Cancel => Response::close(),
             Action::Accept => selection.perform_and_close(app, ProcessAction::ClearReferenced, "nothing cleared"),
+            _ => Response::stay(),
+        }
+    }
+
+    fn on_char(&mut self, app: &mut App, selection: &Selection, c: char) -> Response {
+        match c {
+            'y' | 'Y' => self.on_action(app, selection, Action::Accept),
+            'n' | 'N' => Response::close(),
             _ => Response::stay(),
         }
     }
@@ -59,7 +64,7 @@ impl Question for ColdnessQuestion {
         for (y, text) in (0..last).zip(explanation(app, selection)) {
             put(y, &text, theme.text);
         }
-        put(last, "Enter starts it, Esc cancels", theme.key);
+        put(last, "start?  y/n", theme.key);
         None
     }
 }

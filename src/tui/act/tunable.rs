@@ -154,7 +154,8 @@ impl Question for TunableQuestion {
     fn hints(&self) -> &'static [Hint] {
         &[
             Hint::Action(Action::Accept, "set"),
-            Hint::Action(Action::Cancel, "cancel"),
+            Hint::Key("y", "set"),
+            Hint::Key("n", "cancel"),
         ]
     }
 
@@ -187,6 +188,14 @@ impl Question for TunableQuestion {
         let action = app.config.keymap.action(Context::Table, key);
         if let Some(action @ (Action::NiceUp | Action::NiceDown)) = action.filter(|_| !is_of_number) {
             return self.on_action(app, selection, action);
+        }
+        // The number has no letters, so y and n answer as they do in the other dialogs.
+        if !is_of_number {
+            return match c {
+                'y' | 'Y' => self.set(app, selection),
+                'n' | 'N' => Response::close(),
+                _ => Response::stay(),
+            };
         }
         self.edit(|input| input.insert(c.encode_utf8(&mut [0; 4])));
         Response::stay()

@@ -46,17 +46,13 @@ impl App {
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sort = self.tables.single.sort;
-        let no_cgroups = matches!(
-            self.query.scope,
-            Scope::Groups(GroupBy::Command | GroupBy::User | GroupBy::Family | GroupBy::Host)
-        );
+        let no_cgroups = |c: &ColumnId| c.get().applies_to == AppliesTo::CgroupRows && !self.has_values(*c);
         let has_swap = self.screen.has_swap;
         let ui = &self.config.settings.ui;
         let is_blind = self.is_blind() && [&ui.columns, &ui.group_columns].contains(&chosen);
         let is_hidden = |c: &ColumnId| c.get().needs.contains(Needs::MEMORY) && !layout::WITHOUT_PSS.contains(c);
         let is_empty = |c: &ColumnId| {
-            (no_cgroups && c.get().applies_to == AppliesTo::CgroupRows)
-                || (*c != sort && (!has_swap && layout::OF_SWAP.contains(c) || is_blind && is_hidden(c)))
+            no_cgroups(c) || (*c != sort && (!has_swap && layout::OF_SWAP.contains(c) || is_blind && is_hidden(c)))
         };
         let mut columns: Vec<ColumnId> = chosen.iter().copied().filter(|c| !is_empty(c)).collect();
         // A table has at least one column.
@@ -113,6 +109,7 @@ impl App {
     pub fn place_columns(&self, table: &Table, width: u16) -> Vec<PlacedColumn> {
         let by = self.query.scope.grouped_by();
         let is_blind = self.is_blind();
+        let sorted = self.sorted_heading(table);
         // A few letters of a unit or a path are of no use, nor is `python3 …`.
         let min_name_width = match by {
             Some(GroupBy::User) => 0,
@@ -124,7 +121,7 @@ impl App {
         let layout = |id: &ColumnId| {
             let column = id.get();
             let grows = column.grows || column.label == Label::Group && by.is_some();
-            let stays = grows || *id == table.sort;
+            let stays = grows || *id == sorted;
             let priority = match *id {
                 layout::PSS if is_blind => Priority::Low,
                 layout::RSS if is_blind => Priority::High,
@@ -142,7 +139,7 @@ impl App {
             let heading = text::width(&self.heading_of(*id)) as u16;
             // The sorted heading needs room for its mark, and a bound for its sign.
             let bounds = u16::from(*id == layout::PSS && self.rows.coverage.by_rss > 0);
-            let width = (width + bounds).max(heading + u16::from(*id == table.sort));
+            let width = (width + bounds).max(heading + u16::from(*id == sorted));
             ColumnLayout {
                 width: width.max(if grows { min_name_width } else { 0 }),
                 grows,
@@ -175,6 +172,36 @@ impl App {
             _ if id == layout::ANON && self.is_blind() => "≤ANON".into(),
             _ if id == layout::DPSS && self.is_blind() => self.heading(id.get()).replace("PSS", "RSS").into(),
             _ => self.heading(id.get()),
+        }
+    }
+
+    /// Returns the column whose heading shows the order: in a tree, siblings are ordered by the sums of their subtrees.
+    pub(in crate::tui) fn sorted_heading(&self, table: &Table) -> ColumnId {
+        let sums = match table.sort {
+            layout::PSS => layout::TREE_PSS,
+            layout::SWAP => layout::TREE_SWAP,
+            other => other,
+        };
+        if self.query.shows_tree() && table.columns.contains(&sums) {
+            sums
+        } else {
+            table.sort
+        }
+    }
+
+    /// Returns true if the rows of the current kind have values in a column.
+    pub(in crate::tui) fn has_values(&self, id: ColumnId) -> bool {
+        let applies_to = id.get().applies_to;
+        match &self.query.scope {
+            Scope::Processes | Scope::Members(_) => true,
+            Scope::Groups(by) => match applies_to {
+                AppliesTo::Processes | AppliesTo::Areas => false,
+                AppliesTo::CgroupRows => {
+                    !matches!(by, GroupBy::Command | GroupBy::User | GroupBy::Family | GroupBy::Host)
+                }
+                AppliesTo::AnyRow => true,
+            },
+            Scope::Mappings(_) => layout::is_of_mappings(id),
         }
     }
 

@@ -28,6 +28,8 @@ use crate::{order, units};
 
 /// Minimum columns of a name beside the remark who shares it.
 const MIN_NAME: usize = 24;
+/// Columns of a name from which on it is cut rather than the remark shortened.
+const WHOLE_NAME: usize = 40;
 
 /// The device and inode of a file or of shared memory.
 type ObjectId = ((u32, u32), u64);
@@ -54,6 +56,16 @@ impl<'a> MappingTable<'a> {
     /// Returns which processes share a mapping, in words: `shared with 6 others: bash, sshd`; `None` if it cannot be shared.
     pub(in crate::tui) fn sharing(&self, at: usize) -> Option<String> {
         self.sharers.text(&self.rows.get(at)?.name)
+    }
+
+    /// Returns the same for a narrow column: `+6 bash, sshd`, `+≥6 bash` if there may be more; empty if no other is known.
+    fn short_sharing(&self, at: usize) -> Option<String> {
+        let (count, programs) = self.sharers.others(&self.rows.get(at)?.name)?;
+        if count == 0 {
+            return Some(String::new());
+        }
+        let least = if self.sharers.is_partial { "≥" } else { "" };
+        Some(format!("+{least}{count} {programs}"))
     }
 
     /// Draws the titles and the rows from the offset on, with the cursor if there is one.
@@ -108,9 +120,18 @@ impl<'a> MappingTable<'a> {
                 Presence::Gone => " gone",
             };
             let place = grid.cell(y, columns.len());
-            let sharing = self.sharing(index).map(|text| format!("  {text}")).unwrap_or_default();
-            let room = usize::from(place.width).saturating_sub(MIN_NAME.min(text::width(&text::safe(&mapping.name))));
-            let remark = text::truncate(&format!("{presence}{sharing}"), room);
+            let name = text::width(&text::safe(&mapping.name));
+            let room = usize::from(place.width).saturating_sub(MIN_NAME.min(name));
+            let remark = |text: Option<String>| {
+                let text = text.filter(|text| !text.is_empty());
+                format!("{presence}{}", text.map(|text| format!("  {text}")).unwrap_or_default())
+            };
+            let long = remark(self.sharing(index));
+            let remark = if text::width(&long) + name.min(WHOLE_NAME) <= usize::from(place.width) {
+                long
+            } else {
+                text::truncate(&remark(self.short_sharing(index)), room)
+            };
             draw_name(&mapping.name, (&remark, theme.dim), place, own, buf);
             if has_cursor && index == list.cursor {
                 select_row(buf, line(area, y), theme, &[]);
@@ -172,12 +193,20 @@ impl<'a> Sharers<'a> {
     }
 
     fn text(&self, name: &[u8]) -> Option<String> {
-        let others = self.by_name.as_ref().ok()?.get(name)?;
+        let (count, programs) = self.others(name)?;
         let least = if self.is_partial { "at least " } else { "" };
-        if others.is_empty() {
+        if count == 0 {
             let so_far = if self.is_partial { " that could be read" } else { "" };
             return Some(format!("shared with no other{so_far}"));
         }
+        let count = units::counted(count, "other");
+        Some(format!("shared with {least}{count}: {programs}"))
+    }
+
+    /// Returns how many other processes share what has that name, and their programs: `2 bash, sshd`; `None` if it cannot be
+    /// shared.
+    fn others(&self, name: &[u8]) -> Option<(u64, String)> {
+        let others = self.by_name.as_ref().ok()?.get(name)?;
         let mut programs: BTreeMap<String, usize> = BTreeMap::new();
         for id in others {
             let name = self
@@ -192,11 +221,7 @@ impl<'a> Sharers<'a> {
             1 => name.clone(),
             _ => format!("{count} {name}"),
         });
-        let count = units::counted(others.len() as u64, "other");
-        Some(format!(
-            "shared with {least}{count}: {}",
-            named.collect::<Vec<_>>().join(", ")
-        ))
+        Some((others.len() as u64, named.collect::<Vec<_>>().join(", ")))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::columns::{COLUMNS, columns_help};
 use crate::config::{Action, Context};
 use crate::tui::app::{App, HelpSection, Page, Privilege};
 use crate::tui::page;
+use crate::tui::words::WORDS;
 use crate::{filter, text};
 
 pub struct Help;
@@ -72,6 +73,10 @@ fn sections(app: &App) -> Vec<HelpSection> {
         keys(Context::List),
     ));
     sections.push(("IN A LINE OF TEXT", keys(Context::Input)));
+    let words = WORDS
+        .iter()
+        .map(|(word, about)| ((*word).to_owned(), (*about).to_owned()));
+    sections.push(("WORDS AND SIGNS AROUND THE TABLE", words.collect()));
     sections
 }
 

@@ -24,7 +24,7 @@ use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
 use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
-use crate::tui::event::CacheScope;
+use crate::tui::event::{CacheScope, Effect};
 use crate::tui::labels::clock;
 use crate::tui::navigation::show_row;
 use crate::tui::popup::{Popup, cache};
@@ -102,7 +102,7 @@ impl Popup for LeakList {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
         }
         if let Some(path) = suspect.key.part().and_then(|key| key.mount.as_ref()) {
-            parts.push(largest_file(app, path));
+            parts.push(growing_file(app, path));
         }
         if let Some(growth) = fastest_mapping(app, suspect) {
             parts.push(format!("mostly {}", mapping_growth(app, growth, 40)));
@@ -212,20 +212,25 @@ fn nothing(app: &App) -> String {
     }
 }
 
-/// Returns the largest file of a file system in memory and the processes that have it open, or how to find it.
-fn largest_file(app: &App, mount: &[u8]) -> String {
-    let Some(file) = app.data.cache.largest_in(mount) else {
+/// Reads from time to time which file grows in the file system in memory that is suspected first. Not while a dialog or a list
+/// is open, whose own read that would replace.
+pub(in crate::tui) fn request_files(app: &mut App) -> Option<Effect> {
+    let now = app.engine.snapshot.as_ref()?.monotonic;
+    let is_apart = app.fleet.is_some() || app.replay.is_some() || app.modal.is_some();
+    let mut mounts = app
+        .engine
+        .living_suspects()
+        .filter_map(|suspect| suspect.key.part()?.mount.clone());
+    let mount = mounts.next().filter(|_| !is_apart)?;
+    app.data.cache.follow_mount(&mount, now)
+}
+
+/// Returns the file that grows in a file system in memory, its size and who has it open, or how to find it.
+fn growing_file(app: &App, mount: &[u8]) -> String {
+    let Some(file) = app.data.cache.grower_in(mount) else {
         return "Enter lists its files, and who has them open".into();
     };
-    let size = file.figures.map_or_else(
-        |why| why.to_string(),
-        |figures| units::bytes(figures.cached, app.screen.units),
-    );
-    let by = file.first.as_ref();
-    let by = by.map_or_else(String::new, |(pid, comm)| {
-        format!(", open in {pid} {}", text::safe(comm))
-    });
-    format!("its largest file is {}: {size}{by}", text::safe(&file.path))
+    format!("mostly in {}", file.text(app.screen.units))
 }
 
 /// Returns the time of day at which its growth stopped.

@@ -18,7 +18,7 @@ use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::{ListState, draw_list};
 use crate::units::bytes;
 
-// The column chooser: every column, the chosen ones first and in their order.
+// The column chooser: every column in which the rows have values, the chosen ones first and in their order.
 //
 // ┌ Columns ────────────────────────────────────────┐
 // │ ✓ pss        PSS       Proportional set size    │
@@ -37,12 +37,13 @@ pub struct ColumnChooser {
 }
 
 impl ColumnChooser {
-    pub fn new(columns: &[ColumnId]) -> Self {
-        let rest = ColumnId::all().filter(|c| !columns.contains(c));
+    pub fn new(app: &App) -> Self {
+        let columns = app.chosen_columns();
+        let rest = ColumnId::all().filter(|c| !columns.contains(c) && app.has_values(*c));
         Self {
             order: columns.iter().copied().chain(rest).collect(),
             chosen: columns.len(),
-            before: columns.to_vec(),
+            before: columns.clone(),
         }
     }
 
@@ -129,7 +130,7 @@ impl Popup for ColumnChooser {
     }
 }
 
-// The sort menu: every column, with ● at the one sorted by, and its explanation as in the chooser.
+// The sort menu: every column in which the rows have values, with ● at the one sorted by, and its explanation as in the chooser.
 
 pub struct SortMenu {
     columns: Vec<MenuColumn>,
@@ -142,7 +143,10 @@ pub struct SortMenu {
 impl SortMenu {
     pub fn new(app: &App) -> Self {
         Self {
-            columns: MenuColumn::all(COLUMNS),
+            columns: MenuColumn::all(COLUMNS)
+                .into_iter()
+                .filter(|column| app.has_values(ColumnId(column.at)))
+                .collect(),
             sorted: app.tables.current().sort.0,
             is_of_page: false,
         }

@@ -80,7 +80,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Alerts => app.open_popup(popup::alerts::AlertList::new(app)),
         Action::Acknowledge => acknowledge(app),
         Action::Diagnostics => app.open_popup(popup::diagnostics::Diagnostics),
-        Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app.chosen_columns())),
+        Action::Columns => app.open_popup(popup::menus::ColumnChooser::new(app)),
         Action::Filter => app.open(Prompt::new(PromptKind::Filter, &app.query.filter.text)),
         Action::Search => app.open(Prompt::new(PromptKind::Search, "")),
         Action::Interval => {
@@ -265,6 +265,10 @@ fn acknowledge(app: &mut App) {
 fn sort_by(app: &mut App, columns: &[ColumnId]) {
     let shown = columns.iter().find(|c| app.tables.current().columns.contains(c));
     let column = *shown.unwrap_or(&columns[0]);
+    if !app.has_values(column) {
+        let text = format!("these rows have no {}; their order stays", column.get().title);
+        return app.screen.say(text);
+    }
     change_order(app, |table| (table.sort, table.descending) = (column, true));
 }
 

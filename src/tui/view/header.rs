@@ -128,7 +128,8 @@ fn title(app: &App) -> StatusLine {
         line.text(66, format!("  {short} without history"), theme.warning);
     }
     if let Some(what) = query::unread_mappings(&app.query.process_filter().filter, snapshot) {
-        line.text(83, format!("  {what}"), theme.warning);
+        let style = if what.is_pending() { theme.dim } else { theme.warning };
+        line.text(83, format!("  {}", what.text()), style);
     }
     if let Some(remark) = app.fleet.as_ref().and_then(FleetStatus::remark) {
         line.text(57, format!("  {remark}"), theme.warning);
@@ -811,6 +812,10 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         let mostly = if app.screen.size.0 < WIDE { "" } else { "mostly " };
         let text = format!("  {mostly}{}", mapping_growth(app, fastest, 30));
         line.text(71, text, theme.text);
+    }
+    let mount = suspect.key.part().and_then(|key| key.mount.as_deref());
+    if let Some(file) = mount.and_then(|mount| app.data.cache.grower_in(mount)) {
+        line.text(77, format!("  {}", file.text(app.screen.units)), theme.text);
     }
     if let Some(text) = untouched(app, snapshot, suspect) {
         line.text(60, format!("  {text}"), theme.text);

@@ -14,7 +14,7 @@ use crate::config::{Action, Context};
 use crate::group::{Group, GroupBy, RowKey, Totals};
 use crate::history::view::Band;
 use crate::model::{Missing, ProcessSample, Snapshot};
-use crate::query::RowRef;
+use crate::query::{RowRef, unread_mappings};
 use crate::trend::Verdict;
 use crate::tui::app::{App, Scope, Table};
 use crate::tui::labels;
@@ -28,12 +28,16 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
     let columns = app.place_columns(table, area.width);
     let theme = &app.config.theme;
+    let sorted_by = app.sorted_heading(table);
     let heading = |index: usize| {
         let id = table.columns[index];
-        (app.heading_of(id), (id == table.sort).then_some(table.descending))
+        (app.heading_of(id), (id == sorted_by).then_some(table.descending))
     };
     let sorted = if active { theme.heading_sorted } else { theme.heading };
-    let notes = notes(app.tables.scroll, table, &columns, area.height - 1);
+    let is_in_sight = columns.iter().any(|placed| table.columns[placed.index] == sorted_by);
+    let sign = if table.descending { '▼' } else { '▲' };
+    let order = (!is_in_sight).then(|| format!("by {}{sign}", app.heading_of(table.sort)));
+    let notes = notes(app.tables.scroll, table, &columns, area.height - 1, order);
     buf.set_style(line(area, 0), theme.heading);
     draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &notes);
     let Some(snapshot) = &app.engine.snapshot else { return };
@@ -78,6 +82,10 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         }
     }
     if table.rows.is_empty() && area.height > 1 {
+        let unread = unread_mappings(&app.query.process_filter().filter, snapshot).filter(|unread| unread.is_pending());
+        if let Some(unread) = unread.filter(|_| !app.query.shows_mappings()) {
+            return draw_line(buf, line(area, 1), &format!(" {} …", unread.text()), theme.dim);
+        }
         let why = match app.query.scope {
             _ if snapshot.rows().is_empty() => "no processes",
             Scope::Processes => "no process matches",
@@ -93,9 +101,9 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     }
 }
 
-/// Returns the notes of a heading, the longest first: how many columns are scrolled away, how many more can be scrolled to, and
-/// which rows are on screen: `←2 5→ 18–34 of 108`.
-fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16) -> Vec<String> {
+/// Returns the notes of a heading, the longest first: the order if no heading shows it, how many columns are scrolled away, how
+/// many more can be scrolled to, and which rows are on screen: `by PSS▼ ←2 5→ 18–34 of 108`.
+fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16, order: Option<String>) -> Vec<String> {
     let rows = rows_in_sight(table.list.offset, usize::from(height), table.rows.len());
     let hidden = table.columns.len() - placed.len();
     let first = placed.iter().map(|placed| placed.index).min().unwrap_or(0);
@@ -106,11 +114,21 @@ fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16) -> 
     ];
     let signs = signs.into_iter().filter(|(count, _)| *count > 0).map(|(_, sign)| sign);
     let signs = signs.collect::<Vec<_>>().join(" ");
-    if signs.is_empty() {
-        return rows;
+    let mut notes: Vec<String> = match (signs.is_empty(), rows) {
+        (true, rows) => rows,
+        (false, rows) => {
+            let both = rows.iter().map(|rows| format!("{signs} {rows}"));
+            both.chain([signs.clone()]).chain(rows.iter().cloned()).collect()
+        }
+    };
+    // The order matters most.
+    if let Some(order) = order {
+        for note in &mut notes {
+            *note = format!("{order} {note}");
+        }
+        notes.push(order);
     }
-    let both = rows.iter().map(|rows| format!("{signs} {rows}"));
-    both.chain([signs.clone()]).chain(rows.iter().cloned()).collect()
+    notes
 }
 
 fn row_style(app: &App, row: &RowRef) -> Style {

@@ -24,6 +24,7 @@ fn every_fault_has_its_place_and_its_words() {
         ("state:ß", 6, "a state is one of"),
         ("usr:bob", 0, "unknown key usr: did you mean user?"),
         ("a usre:bob", 2, "did you mean user?"),
+        ("veridct:leaking", 0, "unknown key veridct: did you mean verdict?"),
         ("http://x", 0, "put it in quotes"),
         ("sawp>1", 0, "did you mean swap?"),
         ("swap>", 5, "a figure is missing after swap"),

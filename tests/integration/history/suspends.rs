@@ -47,6 +47,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
         dangers: &[],
         stalls: &[],
         kills: Vec::new(),
+        files: &HashMap::new(),
         grown: &HashMap::new(),
         more: 0,
         shortfall: *history.shortfall(),

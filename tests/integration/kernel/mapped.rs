@@ -25,7 +25,7 @@ fn processes_are_found_by_what_they_map() {
     assert!(!found("maps:no-file-has-this-name-9137").contains(&std::process::id()));
     let filter = Filter::parse("maps:x", &COLUMNS).unwrap();
     let unread = unread_mappings(&filter, &snapshot);
-    assert!(unread.is_none_or(|what| !what.contains("pending")), "all were read");
+    assert!(unread.is_none_or(|what| !what.is_pending()), "all were read");
     // Without the need nothing is read, and that is said.
     scanner.set_needs(Needs::NOTHING);
     let snapshot = block_on(scanner.full());

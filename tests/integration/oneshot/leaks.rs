@@ -22,6 +22,7 @@ use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
 use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
+use zmtop::model::page_cache::{CacheFigures, CachedFile, FileKind};
 use zmtop::model::{Facts, Identity, Missing};
 use zmtop::output::leaks::LeaksReport;
 use zmtop::output::{Format, OutputStyle, write};
@@ -186,6 +187,11 @@ fn written_of(
         ..suspect.clone()
     };
     let stopped: Vec<_> = suspects.iter().take(dangers.len().min(1)).map(stop).collect();
+    let files = suspects
+        .last()
+        .map(|last| (last.key.clone(), queue()))
+        .filter(|_| suspects.len() > 1);
+    let files = files.into_iter().collect();
     let report = LeaksReport {
         snapshot: &snap,
         suspends: &Suspends::default(),
@@ -197,6 +203,7 @@ fn written_of(
         stalls: stalls.get(..2 * dangers.len().min(1)).unwrap_or_default(),
         kills: kills.iter().filter(|_| !dangers.is_empty()).collect(),
         grown: &grown,
+        files: &files,
         more: 2,
         shortfall,
         style: OutputStyle {
@@ -207,6 +214,19 @@ fn written_of(
     let mut out = Vec::new();
     write(&mut out, &report, format).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// The largest file of a file system in memory.
+fn queue() -> CachedFile {
+    CachedFile {
+        path: (*b"/dev/shm/queue\x1b.dat").into(),
+        is_deleted: false,
+        kind: FileKind::Shmem,
+        size: Ok(224 * MIB),
+        figures: Ok(CacheFigures::only(224 * MIB, Ok(0))),
+        processes: Ok(1),
+        first: Some((6576, (*b"python3").into())),
+    }
 }
 
 /// A kill of which all is known, and one of which nothing is.

@@ -1,15 +1,23 @@
 //! What needs a past is answered from one, or refused: a script never reads an all-clear that nobody looked for.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use zmtop::columns::{COLUMNS, Needs, Unit};
+use zmtop::config::Env;
+use zmtop::config::state::history_path;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::model::{ProcessSample, Snapshot};
+use zmtop::record::pack_history;
 use zmtop::run::past::{MAX_GAP, Past};
+use zmtop::sampler::{Options, Scanner};
 use zmtop::trend::Verdict;
 
 use super::program::{said, tree};
+use crate::support::block_on;
+use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, process, snapshot, walk};
 
 /// A condition on the figure of a column.
@@ -143,4 +151,90 @@ fn what_was_kept_is_used_only_while_it_is_fresh_and_of_this_boot() {
     other.boot_id = Ok("other".into());
     let why = resumed(100, &other).unwrap_err();
     assert!(why.contains("boot"), "{why}");
+}
+
+/// Without options, a report does not wait if growth would show in the past that the monitor kept.
+#[test]
+fn leaks_answers_at_once_by_minutes_that_the_monitor_kept() {
+    let now = block_on(Scanner::new(&Options::new(None)).full());
+    let known = Duration::from_secs(300);
+    // A machine that has just started has no such past.
+    let Some(began) = now.monotonic.checked_sub(known + Duration::from_secs(4)) else {
+        return;
+    };
+    let mut history = History::new(Duration::from_secs(10));
+    let mut last = (*now).clone();
+    for second in (0..=known.as_secs()).step_by(2) {
+        last.monotonic = began + Duration::from_secs(second);
+        history.push(&last);
+    }
+    let name = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap_or_default();
+    let namespaces = format!("{} {}", name("pid").display(), name("time").display());
+    let home = tempfile::tempdir().unwrap();
+    let env = Env {
+        xdg_state_home: Some(home.path().into()),
+        ..Env::default()
+    };
+    let file = history_path(&env).unwrap();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let kept = history.keep(&last, &namespaces).unwrap();
+    std::fs::write(&file, pack_history(&kept).unwrap()).unwrap();
+    let mut child = Command::new(ZMTOP)
+        .arg("leaks")
+        .env_clear()
+        .env("XDG_STATE_HOME", home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let read = BufReader::new(child.stderr.take().unwrap()).read_line(&mut line);
+    let is_at_once = line.contains("judged with the past that the monitor kept");
+    if !is_at_once {
+        child.kill().unwrap();
+    }
+    let status = child.wait().unwrap();
+    read.unwrap();
+    assert!(
+        is_at_once && line.contains("nothing is called a leak before 16m"),
+        "{line}"
+    );
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_filter_that_nothing_matches_says_so_and_an_option_makes_an_exit_code_of_it() {
+    let tree = tree();
+    let (code, out, err) = said(&tree, "no-such-program");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("0 of 2 processes match (with --check, the exit code is 1 if one does)"),
+        "{err}"
+    );
+    assert!(out.contains("0 processes"), "{out}");
+    let (code, _, err) = said(&tree, "no-such-program --check");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("0 of 2 processes match\n"), "{err}");
+    let (code, _, err) = said(&tree, "pss>0 --check");
+    assert_eq!((code, err.as_str()), (Some(1), ""));
+    let (code, _, err) = said(&tree, "--check");
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("--check: needs a FILTER"), "{err}");
+}
+
+#[test]
+fn a_long_command_is_whole_in_data() {
+    let tree = tree();
+    let words = "0123456789/".repeat(900);
+    tree.process(8)
+        .comm("long")
+        .cmdline(format!("long\0{words}\0"))
+        .pss_kb(9000)
+        .write();
+    for format in ["json", "rows"] {
+        let (_, out, err) = said(&tree, &format!("pid:8 --format {format}"));
+        assert!(out.contains(&format!("long {words}")), "{err}");
+        assert!(!out.contains('…'));
+    }
 }

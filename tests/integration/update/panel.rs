@@ -194,7 +194,7 @@ const RING: (u64, &str) = (21, "/dev/zero (deleted)");
 const OTHER_RING: (u64, &str) = (22, "/dev/zero (deleted)");
 
 /// The panel of a process that maps a library, shared memory without a name, a heap and fifty files.
-fn with_mappings(width: u16, height: u16) -> Session {
+pub(super) fn with_mappings(width: u16, height: u16) -> Session {
     let mut session = Session::new(width, height);
     let shared: &[(u32, &[(u64, &str)])] = &[(900, &[LIBC, RING]), (901, &[LIBC, RING]), (400, &[LIBC, OTHER_RING])];
     session.tick_with(1, busy(0), |snapshot| maps(snapshot, shared));
@@ -268,7 +268,7 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         assert!(session.needs().last().unwrap().contains(Needs::MAPPED));
         // What is not known is said, not left out in silence.
         let picture = session.picture();
-        assert!(width < 100 || picture.contains("are not known: "), "{picture}");
+        assert!(width < 100 || picture.contains("reading the mappings of "), "{picture}");
     }
 }
 

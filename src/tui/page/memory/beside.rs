@@ -263,12 +263,15 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
         None => total.err().unwrap_or(Missing::Pending).to_string(),
     };
     let flow = |rate: Option<f64>, total| {
-        let rate = rate.map(|rate| units::bytes(rate as u64, app.screen.units));
+        let rate = rate.map(|rate| match units::bytes(rate as u64, app.screen.units) {
+            bytes if bytes.ends_with(|c: char| c.is_ascii_digit()) => format!("{bytes}B"),
+            bytes => bytes,
+        });
         per_second(rate, total)
     };
     section.push("read from swap", flow(history.swap_in, system.pswpin));
     section.push("written to swap", flow(history.swap_out, system.pswpout));
-    let faults = history.majfault.map(|rate| format!("{rate:.1}"));
+    let faults = history.majfault.map(|rate| format!("{rate:.1} faults"));
     section.push("major faults", per_second(faults, system.pgmajfault));
     for (name, rate, total) in [
         ("reclaimed by kswapd", history.steal_kswapd, system.steal_kswapd),

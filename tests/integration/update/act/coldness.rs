@@ -73,12 +73,12 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
         "every 1m",
         "its page faults wait",
         "for idle until they are touched again. Nothing else changes.",
-        "Enter starts it, Esc cancels",
+        "start?  y/n",
     ] {
         assert!(picture.contains(text), "{text}:\n{picture}");
     }
     // Nothing is done by another key, and nothing on Esc.
-    session.types("cyx").keys("Down Esc");
+    session.types("cx").keys("Down Esc");
     assert!(session.app.modal.is_none());
     assert_eq!(commands(&session)[1..], [Command::Release(1)]);
     session.keys("r Enter");
