@@ -268,8 +268,12 @@ fn what_is_known_to_be_slow_is_given_time() {
     tree.process(7).write();
     tree.fifo(1, "smaps_rollup");
     let slow = Duration::from_secs(1);
+    let options = Options {
+        deadline: Duration::from_millis(200),
+        ..tree.options()
+    };
     crate::support::block_on(async {
-        let mut scanner = Scanner::new(&tree.options());
+        let mut scanner = Scanner::new(&options);
         scanner.full().await;
         std::thread::sleep(slow);
         assert!(tree.feed(1, "smaps_rollup", tree.process(1).pss_kb(77).rollup()));
@@ -279,8 +283,7 @@ fn what_is_known_to_be_slow_is_given_time() {
         // until then the last one is shown, with its age.
         let began = Instant::now();
         let late = |s: &Snapshot| row(s, 1).walk == Err(Missing::TimedOut);
-        let deadline = tree.options().deadline;
-        let enough = |s: &Snapshot| late(s) || began.elapsed() > deadline * 2;
+        let enough = |s: &Snapshot| late(s) || began.elapsed() > options.deadline * 2;
         let snapshot = tick_until(&mut scanner, &tree, &[7], enough).await;
         if began.elapsed() < slow {
             assert!(row(&snapshot, 1).walk.is_ok());
