@@ -12,10 +12,10 @@
 //!
 //! # Format
 //! The history is kept beside the recordings of the black box and in their container, as a
-//! [group](crate::record::GroupWriter) of its own kind. After a line with the [`SCHEMA`], it has what serde and postcard make of
-//! the types of this module: the [head](Head), then a row each. JSON would take ten times as long before the first screen. They
-//! are not an interface: with any change of them, [`SCHEMA`] changes, and other versions are not read. [`MAX_BYTES`] bounds
-//! them before compression: growing and large rows come first, then those that fit.
+//! [group](crate::record::GroupWriter) of its own kind. After a line with the name of its version, it has what serde and
+//! postcard make of the types of this module: the head, then a row each. JSON would take ten times as long before the first
+//! screen. They are not an interface: with any change of them, the name changes, and other versions are not read.
+//! [`MAX_BYTES`] bounds them before compression: growing and large rows come first, then those that fit.
 //!
 //! It is a file of its own since it is replaced as a whole, while a recording is only appended to: the history of a day, saved
 //! every minute, would be larger than the recording of the day. So it needs no lock: the last writer wins, and any of

@@ -103,11 +103,18 @@ impl Folder {
         let stem = at.strftime("%Y%m%dT%H%M%SZ").to_string();
         let mut tries = 0;
         loop {
-            let name = match tries {
-                0 => format!("{stem}{SUFFIX}"),
-                n => format!("{stem}-{n}{SUFFIX}"),
+            let base = match tries {
+                0 => stem.clone(),
+                n => format!("{stem}-{n}"),
             };
-            match state::create_new(&self.dir, name.as_ref()) {
+            // To pin this file would replace one of the same second that is pinned.
+            let pinned = rustix::fs::statat(&self.dir, format!("{base}{PINNED}"), AtFlags::SYMLINK_NOFOLLOW);
+            let name = format!("{base}{SUFFIX}");
+            let created = match pinned {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => state::create_new(&self.dir, name.as_ref()),
+            };
+            match created {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MAX_TRIES => tries += 1,
                 other => return other.map(|file| (name.into(), file)),
             }

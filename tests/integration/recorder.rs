@@ -416,6 +416,19 @@ fn a_full_tmpfs_that_has_room_again_is_recorded_to_again() {
     assert!(lost > 0 && gap.max().unwrap() > Duration::from_secs(9), "{text}");
 }
 
+#[test]
+fn a_file_of_the_same_second_does_not_replace_a_pinned_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let mut pinned = Vec::new();
+    for _ in 0..3 {
+        let (name, _) = folder.create(at).unwrap();
+        pinned.push(folder.pin(&name).unwrap());
+    }
+    assert_eq!(folder.entries().unwrap().len(), 3, "{pinned:?}");
+}
+
 /// A process that does not outlive the test.
 struct Killed(Child);
 
