@@ -420,7 +420,7 @@ fn a_full_tmpfs_that_has_room_again_is_recorded_to_again() {
 fn a_file_of_the_same_second_does_not_replace_a_pinned_one() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::open(dir.path()).unwrap();
-    let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     let mut pinned = Vec::new();
     for _ in 0..3 {
         let (name, _) = folder.create(at).unwrap();
