@@ -35,7 +35,7 @@ use crate::proc::{files, pid};
 use crate::query::{MappingCount, Query, RowSource, Rows, Selection, ShownRow, address_spaces, unread_mappings};
 use crate::record::{Record, time_text};
 use crate::sampler::mappings::{self, Shared};
-use crate::sampler::{self, Options, Scanner, one_shot};
+use crate::sampler::{self, Options, Scanner, inquiry, one_shot};
 use crate::source::At;
 use crate::text;
 use crate::trend::MIN_LEAK_OBSERVED;
@@ -190,7 +190,7 @@ fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Resul
 fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History>) -> Result<Exit, Failure> {
     let mut snapshot = readable(snapshot, plan.is_live())?;
     if plan.args.source.from.is_none() && plan.args.format != Format::Table {
-        complete_commands(Arc::make_mut(&mut snapshot), &plan.sampling.proc_root);
+        complete_commands(Arc::make_mut(&mut snapshot), &plan.sampling);
     }
     plan.check_named(&snapshot)?;
     if let Some(what) = unread_mappings(&plan.filter, &snapshot) {
@@ -208,20 +208,16 @@ fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History
 }
 
 /// Reads the command lines again of which only a part was kept, as data is not cut. One that changed meanwhile stays as it was.
-fn complete_commands(snapshot: &mut Snapshot, proc_root: &Path) {
+fn complete_commands(snapshot: &mut Snapshot, options: &Options) {
     let rows = snapshot.processes.as_mut().map_or(&mut [][..], |rows| &mut rows[..]);
-    for row in rows {
-        let Ok(kept) = row.facts.cmdline.as_deref() else {
-            continue;
-        };
-        if !pid::is_cut(kept) {
-            continue;
+    let is_cut = |row: &ProcessSample| row.facts.cmdline.as_deref().is_ok_and(pid::is_cut);
+    let mut rows: Vec<_> = rows.iter_mut().filter(|row| is_cut(row)).collect();
+    let pids: Vec<u32> = rows.iter().map(|row| row.id.pid).collect();
+    inquiry::command_lines(options, &pids, |at, whole| {
+        if rows[at].facts.cmdline.as_deref() == Ok(&*pid::cmdline(&whole)) {
+            Arc::make_mut(&mut rows[at].facts).cmdline = Ok(whole.into());
         }
-        let whole = std::fs::read(proc_root.join(row.id.pid.to_string()).join("cmdline"));
-        if let Some(whole) = whole.ok().filter(|whole| *pid::cmdline(whole) == *kept) {
-            Arc::make_mut(&mut row.facts).cmdline = Ok(whole.into());
-        }
-    }
+    });
 }
 
 /// A column that a single snapshot does not have, and the option that asked for it.

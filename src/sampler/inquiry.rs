@@ -1,11 +1,15 @@
-//! Reads what a user asks about one process: its environment, or its open files.
+//! Reads what a user asks about one process: its environment, or its open files; and whole command lines.
 
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::Options;
+use super::reading::pool::{Job, Pool, Priority};
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::{environ, files, pid};
 
@@ -74,4 +78,36 @@ fn open_files(dir: &OwnedFd) -> Result<Found, Errno> {
         }
     }
     Ok(found)
+}
+
+/// The longest command line that is read. The kernel's own limit is 6 MiB.
+const MAX_COMMAND_LINE: usize = 8 << 20;
+/// The usual time of such a read.
+const EXPECTED: Duration = Duration::from_millis(1);
+
+/// Reads whole command lines, and passes each to `each` with its index. Those that cannot be read are left out. A read of the
+/// memory of another process may never return: it is abandoned after [`Options::deadline`].
+pub fn command_lines(options: &Options, pids: &[u32], mut each: impl FnMut(usize, Vec<u8>)) {
+    if pids.is_empty() {
+        return;
+    }
+    let proc = options.proc_root.clone();
+    let threads = options.reader_threads().min(pids.len());
+    let pool = Pool::new(options, threads, move |(place, pid): (usize, u32), _| {
+        let path = proc.join(pid.to_string()).join("cmdline");
+        let read = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_COMMAND_LINE);
+        (place, read.ok().filter(|whole| whole.len() < MAX_COMMAND_LINE))
+    });
+    let jobs = pids.iter().enumerate();
+    pool.submit(jobs.map(|(place, pid)| Job::new(place, Priority::Urgent, EXPECTED, (place, *pid))));
+    let _ = pool.collect(
+        options.deadline,
+        |place, _| (place, None),
+        |(place, read)| {
+            if let Some(whole) = read {
+                each(place, whole);
+            }
+            ControlFlow::Continue(())
+        },
+    );
 }

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use zmtop::model::{Identity, Missing};
 use zmtop::proc::pid;
-use zmtop::sampler::inquiry::{Inquiry, read};
+use zmtop::sampler::Options;
+use zmtop::sampler::inquiry::{Inquiry, command_lines, read};
+
+use crate::support::tree::ProcTree;
 
 #[test]
 fn the_environment_and_the_open_files_are_those_of_the_process_and_of_no_other() {
@@ -38,4 +42,19 @@ fn the_environment_and_the_open_files_are_those_of_the_process_and_of_no_other()
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(read(proc, id, Inquiry::OpenFiles), Err(Missing::Gone));
+}
+
+#[test]
+fn a_command_line_that_never_arrives_keeps_no_other_one() {
+    let tree = ProcTree::new();
+    tree.process(8).cmdline("stuck\0").write();
+    tree.fifo(8, "cmdline");
+    tree.process(9).cmdline("whole\0-x\0").write();
+    let options = Options {
+        deadline: Duration::from_secs(1),
+        ..Options::new(Some(&tree.root()))
+    };
+    let mut found = Vec::new();
+    command_lines(&options, &[8, 9, 10], |at, whole| found.push((at, whole)));
+    assert_eq!(found, [(1, b"whole\0-x\0".to_vec())]);
 }
