@@ -202,6 +202,11 @@ pub fn is_allocator(function: &str, module: &str) -> bool {
 }
 
 impl Stacks {
+    /// Returns the name of a frame, as [`frame_text`] does; empty if there is no such frame.
+    pub fn name(&self, id: u32) -> String {
+        self.frames.get(id as usize).map_or_else(String::new, frame_text)
+    }
+
     pub fn total(&self) -> Weight {
         let mut total = Weight::default();
         for stack in &self.stacks {
@@ -366,6 +371,26 @@ pub enum Order {
     #[default]
     Callers,
     Callees,
+}
+
+impl Order {
+    /// Returns the heading of the lines of a tree.
+    pub fn heading(self) -> String {
+        let title = match self {
+            Self::Callers => "FUNCTION, AND ITS CALLERS",
+            Self::Callees => "FUNCTION, AND WHAT IT CALLED",
+        };
+        format!("{:>7} {:>6} {:>7}  {title}", "KEPT", "", "TAKEN")
+    }
+
+    const fn arrow(self, ascii: bool) -> &'static str {
+        match (self, ascii) {
+            (Self::Callers, false) => "← ",
+            (Self::Callers, true) => "<- ",
+            (Self::Callees, false) => "→ ",
+            (Self::Callees, true) => "-> ",
+        }
+    }
 }
 
 /// A function in a [`Tree`].
@@ -552,6 +577,8 @@ pub fn flame(tree: &Tree, least: f64) -> Vec<Cell> {
     cells
 }
 
+/// The deepest branch that is indented further.
+const MAX_INDENT: usize = 12;
 /// The most lines of a chain without branches.
 pub const CHAIN: usize = 12;
 
@@ -571,6 +598,29 @@ impl Line {
             What::Frame(id) => Some(id),
             What::More(_) | What::Others => None,
         }
+    }
+
+    /// Returns the line as [`Order::heading`] says. `total` is the weight of all paths.
+    pub fn text(&self, stacks: &Stacks, total: Weight, order: Order, units: Units, ascii: bool) -> String {
+        let figures = self.weight.map_or_else(String::new, |weight| {
+            let share = match total.kept {
+                0 => String::new(),
+                kept => format!("{:.0} %", weight.kept as f64 * 100.0 / kept as f64),
+            };
+            let bytes = |bytes| units::bytes(bytes, units);
+            format!("{:>7} {share:>6} {:>7}", bytes(weight.kept), bytes(weight.taken))
+        });
+        let is_root = self.depth == 0 && self.weight.is_some();
+        let arrow = if is_root { "" } else { order.arrow(ascii) };
+        let what = match self.what {
+            What::Frame(id) => stacks.name(id),
+            What::More(count) => format!("{count} more"),
+            What::Others => "others".to_owned(),
+        };
+        format!(
+            "{figures:<22}  {}{arrow}{what}",
+            "  ".repeat(self.depth.min(MAX_INDENT))
+        )
     }
 }
 

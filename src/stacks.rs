@@ -20,9 +20,10 @@ use symbols::Names;
 
 use crate::call_tree::{Counts, Frame, Stack, Stacks, Weight};
 use crate::model::Reading;
+use crate::proc::clock::monotonic;
 use crate::proc::files;
 use crate::proc::maps::Area;
-use crate::proc::page_faults::{Event, Fault, FaultWatch, monotonic};
+use crate::proc::page_faults::{Event, Fault, FaultWatch};
 
 /// The most sampled pages that are remembered, of 40 bytes each.
 const MAX_PAGES: usize = 1 << 20;

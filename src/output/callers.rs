@@ -16,7 +16,7 @@ use std::time::Duration;
 use inferno::flamegraph::Palette;
 use inferno::flamegraph::color::BasicPalette;
 
-use crate::call_tree::{Measured, Order, SCHEMA, Stack, What, frame_text, lines};
+use crate::call_tree::{Measured, Order, SCHEMA, Stack, lines};
 use crate::output::OutputStyle;
 use crate::schema::{
     Field, Schema, bytes, count, delta, id, list, object, one_of, seconds, switch, text as text_shape,
@@ -24,8 +24,6 @@ use crate::schema::{
 use crate::text;
 use crate::units;
 
-/// The deepest branch that is indented further.
-const MAX_INDENT: usize = 12;
 /// What a report is about.
 pub struct CallersReport<'a> {
     pub measured: &'a Measured,
@@ -55,24 +53,21 @@ pub fn schema() -> Schema {
         field("inlined", "It is a call that the compiler inlined.", switch()),
         field("kind", "The code that it belongs to.", one_of(kinds)),
     ]);
-    let weight = || {
-        [
-            field("taken", "Memory that was touched for the first time.", bytes()),
-            field(
-                "kept",
-                "The part of it that is resident or in swap at the end.",
-                bytes(),
-            ),
-            field("samples", "The samples behind it.", count()),
-        ]
-    };
-    let mut stack = vec![field(
-        "frames",
-        "Its functions, innermost first: indices into the list of functions.",
-        list(id()),
-    )];
-    stack.extend(weight());
-    stack.push(field("cut", "The outermost callers are missing.", switch()));
+    let stack = vec![
+        field(
+            "frames",
+            "Its functions, innermost first: indices into the list of functions.",
+            list(id()),
+        ),
+        field("taken", "Memory that was touched for the first time.", bytes()),
+        field(
+            "kept",
+            "The part of it that is resident or in swap at the end.",
+            bytes(),
+        ),
+        field("samples", "The samples behind it.", count()),
+        field("cut", "The outermost callers are missing.", switch()),
+    ];
     let counts = [
         ("faults", "Page faults, by their samples."),
         ("samples", "Sampled page faults."),
@@ -121,10 +116,6 @@ pub fn schema() -> Schema {
 }
 
 impl CallersReport<'_> {
-    fn bytes(&self, bytes: u64) -> String {
-        units::bytes(bytes, self.style.units)
-    }
-
     /// Writes the tree.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Measured { stacks, .. } = self.measured;
@@ -139,45 +130,9 @@ impl CallersReport<'_> {
             return Ok(());
         }
         let tree = stacks.tree(self.order);
-        let title = match self.order {
-            Order::Callers => "FUNCTION, AND ITS CALLERS",
-            Order::Callees => "FUNCTION, AND WHAT IT CALLED",
-        };
-        writeln!(out, "\n{:>7} {:>6} {:>7}  {title}", "KEPT", "", "TAKEN")?;
-        let arrow = match (self.order, self.style.ascii) {
-            (Order::Callers, false) => "← ",
-            (Order::Callers, true) => "<- ",
-            (Order::Callees, false) => "→ ",
-            (Order::Callees, true) => "-> ",
-        };
+        writeln!(out, "\n{}", self.order.heading())?;
         for line in lines(&tree, self.least, self.chain) {
-            let figures = line.weight.map_or_else(
-                || " ".repeat(22),
-                |weight| {
-                    let share = if total.kept > 0 {
-                        format!("{:.0} %", weight.kept as f64 * 100.0 / total.kept as f64)
-                    } else {
-                        String::new()
-                    };
-                    format!(
-                        "{:>7} {share:>6} {:>7}",
-                        self.bytes(weight.kept),
-                        self.bytes(weight.taken)
-                    )
-                },
-            );
-            let indent = "  ".repeat(line.depth.min(MAX_INDENT));
-            let arrow = if line.depth == 0 && line.weight.is_some() {
-                ""
-            } else {
-                arrow
-            };
-            let name = match line.what {
-                What::Frame(id) => frame_text(&stacks.frames[id as usize]),
-                What::More(count) => format!("{count} more"),
-                What::Others => "others".to_owned(),
-            };
-            let row = format!("{figures}  {indent}{arrow}{name}");
+            let row = line.text(stacks, total, self.order, self.style.units, self.style.ascii);
             match self.style.width {
                 Some(width) => writeln!(out, "{}", text::truncate(&row, width))?,
                 None => writeln!(out, "{row}")?,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::clock::monotonic;
 use super::files;
 use super::perf::{self, Attributes, Record, Ring};
 use crate::model::{Missing, Reading};
@@ -359,8 +360,7 @@ impl FaultWatch {
                         samples += 1;
                         // The kernel says the period in a record only if it samples each event.
                         let (earlier, until) = self.earlier;
-                        let period = if time < until { earlier } else { PERIODS[self.period] };
-                        fault.period = period;
+                        fault.period = if time < until { earlier } else { PERIODS[self.period] };
                     }
                     Event::Lost(lost) => samples += *lost,
                     Event::Forked { parent, pid } if self.pids.contains(parent) && self.pids.len() < MAX_PIDS => {
@@ -400,12 +400,6 @@ impl FaultWatch {
             let _ = self.open_all();
         }
     }
-}
-
-/// Returns the time on the clock of the events.
-pub fn monotonic() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
 /// Maps the largest ring that the user may have.

@@ -107,6 +107,7 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     if let Err(error) = watch(&mut target, time, repeated)? {
         return Ok(written(Err(error)));
     }
+    target.check();
     let measured = target.measured();
     let report = CallersReport {
         measured: &measured,
@@ -168,8 +169,8 @@ impl Target {
         is_there
     }
 
+    /// Returns the result as of the last [`Self::check`].
     fn measured(&mut self) -> Measured {
-        self.check();
         let growth = self.before.ok().zip(self.after.ok());
         Measured {
             schema: SCHEMA.to_owned(),

@@ -505,6 +505,16 @@ pub enum CallPathView {
     Flame,
 }
 
+impl CallPathView {
+    /// Returns the order of the tree that it shows.
+    pub const fn order(self) -> Order {
+        match self {
+            Self::Callers => Order::Callers,
+            Self::Callees | Self::Flame => Order::Callees,
+        }
+    }
+}
+
 impl CallPathData {
     /// Branches with a smaller share of the kept bytes are summed.
     const LEAST: f64 = 0.01;
@@ -544,11 +554,7 @@ impl CallPathData {
 
     fn draw_tree(&mut self) {
         let Some(Ok(measured)) = &self.found else { return };
-        let order = match self.view {
-            CallPathView::Callers => Order::Callers,
-            CallPathView::Callees | CallPathView::Flame => Order::Callees,
-        };
-        let tree = measured.stacks.tree(order);
+        let tree = measured.stacks.tree(self.view.order());
         self.lines = lines(&tree, Self::LEAST, CHAIN);
         self.cells = flame(&tree, Self::LEAST / 4.0);
     }

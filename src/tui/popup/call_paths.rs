@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::{Popup, TYPE};
-use crate::call_tree::{Cell, Line, Measured, What, frame_text};
+use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
 use crate::tui::app::{App, CallPathView, Hint, Response};
 use crate::tui::event::Effect;
@@ -50,11 +50,6 @@ pub(in crate::tui) fn end(app: &mut App) -> Option<Effect> {
         app.data.call_paths.runs = false;
         Effect::Measure(None)
     })
-}
-
-fn function(measured: &Measured, id: u32) -> String {
-    let frame = measured.stacks.frames.get(id as usize);
-    frame.map_or_else(String::new, frame_text)
 }
 
 /// Returns the next or the previous function with the same caller.
@@ -110,7 +105,7 @@ fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &m
             height: 1,
         };
         let name = match cell.frame {
-            Some(id) => function(measured, id),
+            Some(id) => measured.stacks.name(id),
             None => text::safe_prefix(measured.command.as_bytes(), 15).into_owned(),
         };
         // Neighbours differ in their style.
@@ -135,31 +130,6 @@ fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &m
     }
 }
 
-/// Returns a line of the tree.
-fn row(app: &App, measured: &Measured, line: &Line) -> String {
-    let units = app.screen.units;
-    let total = measured.stacks.total();
-    let figures = line.weight.map_or_else(String::new, |weight| {
-        let share = match total.kept {
-            0 => String::new(),
-            kept => format!("{:.0} %", weight.kept as f64 * 100.0 / kept as f64),
-        };
-        let bytes = |bytes| units::bytes(bytes, units);
-        format!("{:>7} {share:>6} {:>7}", bytes(weight.kept), bytes(weight.taken))
-    });
-    let arrow = match app.data.call_paths.view {
-        _ if line.depth == 0 && line.weight.is_some() => "",
-        CallPathView::Callers => "← ",
-        CallPathView::Callees | CallPathView::Flame => "→ ",
-    };
-    let what = match line.what {
-        What::Frame(id) => function(measured, id),
-        What::More(count) => format!("{count} more"),
-        What::Others => "others".to_owned(),
-    };
-    format!(" {figures:<22}  {}{arrow}{what}", "  ".repeat(line.depth.min(12)))
-}
-
 impl Popup for CallPathTree {
     const TITLE: &'static str = " Origin of the memory ";
     const WIDTH: u16 = 160;
@@ -176,7 +146,7 @@ impl Popup for CallPathTree {
         let Some(Ok(measured)) = &data.found else {
             return Vec::new();
         };
-        let name = |id: Option<u32>| id.map_or_else(String::new, |id| function(measured, id));
+        let name = |id: Option<u32>| id.map_or_else(String::new, |id| measured.stacks.name(id));
         match data.view {
             CallPathView::Flame => data.cells.iter().map(|cell| name(cell.frame)).collect(),
             CallPathView::Callers | CallPathView::Callees => data.lines.iter().map(|line| name(line.frame())).collect(),
@@ -195,14 +165,14 @@ impl Popup for CallPathTree {
                         let kept = units::bytes(cell.weight.kept, units);
                         Some(format!(
                             "{}: {kept}, {:.0} %",
-                            function(measured, cell.frame?),
+                            measured.stacks.name(cell.frame?),
                             cell.share * 100.0
                         ))
                     }),
                     _ => data
                         .lines
                         .get(at)
-                        .and_then(|line| Some(function(measured, line.frame()?))),
+                        .and_then(|line| Some(measured.stacks.name(line.frame()?))),
                 };
                 parts.splice(0..0, selected);
                 parts.extend(measured.notes(units));
@@ -245,20 +215,15 @@ impl Popup for CallPathTree {
             Some(Err(why)) => return draw_line(buf, area, &format!(" {}", text::safe(why.as_bytes())), theme.error),
             Some(Ok(measured)) => measured,
         };
-        let title = match data.view {
-            CallPathView::Callers => "FUNCTION, AND ITS CALLERS",
-            CallPathView::Callees => "FUNCTION, AND WHAT IT CALLED",
-            CallPathView::Flame => return draw_flame(app, measured, list.cursor, area, buf),
-        };
-        draw_line(
-            buf,
-            area,
-            &format!(" {:>7} {:>6} {:>7}  {title}", "KEPT", "", "TAKEN"),
-            theme.dim,
-        );
+        if data.view == CallPathView::Flame {
+            return draw_flame(app, measured, list.cursor, area, buf);
+        }
+        let (order, total) = (data.view.order(), measured.stacks.total());
+        draw_line(buf, area, &format!(" {}", order.heading()), theme.dim);
         for (y, (index, shown)) in (1..area.height).zip(data.lines.iter().enumerate().skip(list.offset)) {
             let style = if shown.weight.is_some() { theme.popup } else { theme.dim };
-            draw_line(buf, line(area, y), &row(app, measured, shown), style);
+            let text = shown.text(&measured.stacks, total, order, app.screen.units, false);
+            draw_line(buf, line(area, y), &format!(" {text}"), style);
             if index == list.cursor {
                 select_row(buf, line(area, y), theme, &[]);
             }
