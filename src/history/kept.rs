@@ -32,7 +32,7 @@ use thiserror::Error;
 
 use crate::history::History;
 use crate::history::evaluation::MemberCounts;
-use crate::history::groups::{GroupDigest, GroupPast};
+use crate::history::groups::{GroupDigest, GroupPast, NumberPast};
 use crate::history::kills::Kill;
 use crate::history::process::{LiveSet, ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
@@ -42,7 +42,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Must change with every change of the types that are saved.
-const SCHEMA: &str = "zmtop-history/11\n";
+const SCHEMA: &str = "zmtop-history/12\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -97,12 +97,12 @@ enum Line<'a> {
     Mount(Vec<u8>, Cow<'a, RowHistory>),
     Process(Identity, u64, Cow<'a, RowHistory>, Option<LiveSet>),
     Held(Identity, u64, Cow<'a, RowHistory>),
-    /// With the number of its members that have figures, and of its living members, if it ever changed.
+    /// With the number of its members that have figures, and the past of the number of its living members, if it ever changed.
     Group(
         GroupDigest,
         Cow<'a, RowHistory>,
         Cow<'a, MemberCounts>,
-        Option<Cow<'a, MemberCounts>>,
+        Option<Cow<'a, NumberPast>>,
     ),
 }
 
@@ -111,7 +111,7 @@ enum Candidate<'a> {
     Process(Identity, u64, &'a ProcessHistory),
     /// The memory that a process holds through descriptors.
     Held(Identity, u64, &'a RowHistory),
-    Group(GroupDigest, &'a RowHistory, &'a MemberCounts, Option<&'a MemberCounts>),
+    Group(GroupDigest, &'a RowHistory, &'a MemberCounts, Option<&'a NumberPast>),
 }
 
 impl<'a> Candidate<'a> {
@@ -300,7 +300,7 @@ impl Kept {
                     let past = GroupPast {
                         row: resumed(row)?,
                         members: counts(members)?,
-                        number: number.and_then(counts),
+                        number: number.and_then(|number| number.into_owned().resumed(at)),
                     };
                     kept.groups.insert(digest, past);
                 }
