@@ -13,7 +13,7 @@ use crate::history::growth::{GrowthStart, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
 use crate::order;
-use crate::trend::parameters::{LONGEST_STAND, SHORTEST_GAP};
+use crate::trend::parameters::SHORTEST_GAP;
 use crate::trend::{Judgement, MIN_OBSERVED, Mark, Params, Point, Unwatched, Verdict, judge};
 
 /// Seconds between evaluations of a series that changes.
@@ -95,6 +95,9 @@ pub(super) struct Latest {
     pub(super) resumed: Option<Resumed>,
 }
 
+/// Maximum gap after which a saved judgement stands: growth of hours ago is not reported again.
+const LONGEST_STAND: Duration = Duration::from_secs(900);
+
 /// A judgement that was saved and resumed. Right after the gap, a judgement of the series would depend on the gap; so the saved one
 /// stands until there are enough values since.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +131,8 @@ impl Resumed {
         let gap = since.saturating_sub(self.at);
         let is_open = now.saturating_sub(since) < MIN_OBSERVED && gap <= LONGEST_STAND;
         let is_leak = |judgement: &Judgement| judgement.verdict == Verdict::Leaking;
-        let is_given_back = saved.verdict.is_growth() && value < start.saturating_add(self.value.saturating_sub(start) / 2);
+        let is_given_back =
+            saved.verdict.is_growth() && value < start.saturating_add(self.value.saturating_sub(start) / 2);
         if !is_open || is_given_back || is_leak(saved) || is_leak(judged) || saved.verdict == Verdict::Unknown {
             return None;
         }

@@ -65,6 +65,8 @@ pub struct Kept {
     namespaces: String,
     /// The time of its last snapshot.
     at: Duration,
+    /// The pid of the monitor itself.
+    own_pid: Option<u32>,
     suspends: Suspends,
     system: [TimeSeries; 2],
     kills: Vec<Kill>,
@@ -84,6 +86,7 @@ struct Head<'a> {
     namespaces: String,
     /// The time of the last snapshot.
     at: Duration,
+    own_pid: Option<u32>,
     suspends: Cow<'a, Suspends>,
     system: [Cow<'a, TimeSeries>; 2],
     kills: Vec<Kill>,
@@ -161,6 +164,7 @@ impl History {
             boot_id: boot_id.to_string(),
             namespaces: namespaces.into(),
             at: self.last.as_ref()?.monotonic,
+            own_pid: self.config.own_pid,
             suspends: Cow::Borrowed(&self.suspends),
             system: self.system.series().map(Cow::Borrowed),
             kills: self.kill_watch.kills().cloned().collect(),
@@ -214,6 +218,8 @@ impl History {
     pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
         let Some(kept) = &mut self.kept else { return };
         if self.first.is_none() && kept.age(snapshot).is_some() {
+            let is_keeper = |id: &Identity| Some(id.pid) == kept.own_pid;
+            self.keeper = kept.processes.keys().copied().find(is_keeper);
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
@@ -262,6 +268,7 @@ impl Kept {
             boot_id: head.boot_id,
             namespaces: head.namespaces,
             at: head.at,
+            own_pid: head.own_pid,
             suspends: head.suspends.into_owned(),
             system: head.system.map(Cow::into_owned),
             kills: head.kills,

@@ -235,9 +235,6 @@ parameters! {
         /// the history that the monitor keeps.
         SHORTEST_GAP: Duration = Duration::from_secs(75), "duration",
             "growth that is cut at every late reading", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
-        /// Maximum gap after which a saved judgement stands until there are enough values to judge anew.
-        LONGEST_STAND: Duration = Duration::from_secs(900), "duration",
-            "growth of hours ago that is reported again", "kept::a_saved_judgement_stands_until_it_can_be_judged_anew";
         /// The same as a multiple of the usual distance of points.
         MAX_USUAL_GAP: u32 = 4, "1",
             "growth that is cut in a series read every few minutes", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
