@@ -105,7 +105,7 @@ enum Line<'a> {
         GroupDigest,
         Cow<'a, RowHistory>,
         Cow<'a, MemberCounts>,
-        Option<Cow<'a, NumberPast>>,
+        Option<Box<Cow<'a, NumberPast>>>,
     ),
 }
 
@@ -139,9 +139,12 @@ impl<'a> Candidate<'a> {
         match *self {
             Self::Process(id, image, process) => Line::Process(id, image, row, process.live_set.as_deref().copied()),
             Self::Held(id, image, _) => Line::Held(id, image, row),
-            Self::Group(digest, _, members, number) => {
-                Line::Group(digest, row, Cow::Borrowed(members), number.map(Cow::Borrowed))
-            }
+            Self::Group(digest, _, members, number) => Line::Group(
+                digest,
+                row,
+                Cow::Borrowed(members),
+                number.map(|number| Box::new(Cow::Borrowed(number))),
+            ),
         }
     }
 }

@@ -117,7 +117,7 @@ impl Layout {
             y += height;
             area
         };
-        let mut below_growth = Rect::default();
+        let below_growth;
         let [kills_first, kills_last] = if parts.kills_last { [0, kills] } else { [kills, 0] };
         // From top to bottom.
         let mut layout = Self {

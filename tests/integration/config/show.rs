@@ -166,7 +166,7 @@ fn an_alert_is_fired_once_to_try_its_program() {
     // A figure over time that nobody knows yet has the value of the condition.
     home.write(
         "config.toml",
-        "[[alert]]\nname = 'good'\nwhen = 'growth>3M/min dpss>1M'\n".to_owned(),
+        "[[alert]]\nname = 'good'\nwhen = 'growth>3M/min dpss>1M'\n",
     );
     let (exit, out, _) = test("good");
     assert_eq!(exit, Exit::Done);

@@ -267,7 +267,8 @@ fn a_restart_neither_makes_nor_ends_a_leak() {
 /// A program that looks once at the history that the monitor keeps reports what the monitor shows, whatever the gap cuts out.
 #[test]
 fn a_saved_judgement_stands_until_it_can_be_judged_anew() {
-    const SCENES: [(&str, fn(f64) -> f64); 6] = [
+    type Footprint = fn(f64) -> f64;
+    const SCENES: [(&str, Footprint); 6] = [
         ("12 MiB a minute", |s| 200.0 + s / 5.0),
         ("12 MiB a minute since a minute", |s| 200.0 + (s - 540.0).max(0.0) / 5.0),
         ("a cache that fills", |s| 200.0 + 200.0 * (1.0 - (-s / 400.0).exp())),
