@@ -162,7 +162,7 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
         };
         match jvm.ask(command, ANSWER) {
             Ok(answer) => {
-                runtime.objects = heap::java::histogram(&answer).map(|types| Objects { types, is_whole: true })
+                runtime.objects = heap::java::histogram(&answer).map(|types| Objects { types, is_whole: true });
             }
             Err(why) => {
                 let why = why.to_string();
