@@ -13,7 +13,7 @@ fn program() -> Program {
     Program {
         text: TEXT..TEXT + 0x1000,
         functions: FUNCTIONS..FUNCTIONS + 0x1000,
-        data: vec![DATA..DATA + 0x100],
+        data: std::iter::once(DATA..DATA + 0x100).collect(),
     }
 }
 
@@ -30,8 +30,8 @@ fn made(buckets: &[(u64, [u64; 2], &[u64])]) -> Made {
     for (n, name) in names.into_iter().enumerate() {
         let n = n as u64;
         made.bytes(FUNCTIONS + 0x100 + n * 32, name.as_bytes());
-        made.words(FUNCTIONS + 0x200 + n * 8, &[n * 0x100 | (0x80 + n * 8) << 32]);
-        made.words(FUNCTIONS + 0x200 + 0x80 + n * 8, &[n * 0x100 | (n * 32) << 32]);
+        made.words(FUNCTIONS + 0x200 + n * 8, &[(n * 0x100) | ((0x80 + n * 8) << 32)]);
+        made.words(FUNCTIONS + 0x200 + 0x80 + n * 8, &[(n * 0x100) | ((n * 32) << 32)]);
     }
     let mut next = 0;
     for (n, (size, [allocated, freed], path)) in buckets.iter().enumerate() {

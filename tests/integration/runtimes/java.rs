@@ -81,7 +81,8 @@ fn classes_are_named_as_in_java_and_those_of_the_program_are_marked() {
 
 #[test]
 fn each_collector_states_its_heap_in_its_own_words() {
-    let cases: [(&str, &[(&str, u64, u64)]); 8] = [
+    type Parts<'p> = &'p [(&'p str, u64, u64)];
+    let cases: [(&str, Parts<'_>); 8] = [
         (
             " def new generation   total 116160K, used 36783K [0x00000000da800000, 0x00000000e2600000, 0x00000000e7000000)\n  \
              eden space 103296K,  23% used [0x00000000da800000, 0x00000000dbf5bfa0, 0x00000000e0ce0000)\n tenured generation   \
@@ -157,11 +158,12 @@ fn native_memory_is_listed_without_the_java_heap() {
 
 #[test]
 fn a_signal_is_sent_only_to_a_machine_that_takes_it_as_a_request() {
+    type Case<'c> = (Option<&'c [u8]>, &'c [u8], &'c [Vec<u8>], Result<(), Refusal>);
     let published = |capabilities: &str| hsperfdata::file_of(true, &[("sun.rt.jvmCapabilities", capabilities)], &[]);
     let (able, unable) = (published("11000000"), published("01000000"));
     let named = [b"java".to_vec(), b"Signal Dispatch\n".to_vec()];
     let nameless = [b"java\n".to_vec()];
-    let cases: [(Option<&[u8]>, &[u8], &[Vec<u8>], Result<(), Refusal>); 9] = [
+    let cases: [Case<'_>; 9] = [
         (Some(&able), b"java\0App\0", &nameless, Ok(())),
         (Some(&unable), b"java\0App\0", &named, Err(Refusal::Disabled)),
         (None, b"java\0App\0", &named, Ok(())),
