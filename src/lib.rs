@@ -56,7 +56,7 @@
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
 //!      call_tree             call paths and the memory that each took and kept
-//!      heap                  what an allocator holds: in use, free, and what a trim would give back
+//!      heap                  what an allocator or a runtime holds: in use, free, by type; what a trim would give back
 //! L3   filter history        the filter language; the history of every row, marks, suspects
 //!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read

@@ -153,9 +153,11 @@ pub fn safety(counters: Option<&[u8]>, arguments: &[u8], threads: &[Vec<u8>]) ->
 
 impl Jvm {
     /// Prepares to ask the JVM `pid`. Sends nothing.
-    pub fn open(pid: u32) -> Result<Self, Refusal> {
-        let proc = Path::new("/proc");
-        let dir = proc.join(pid.to_string());
+    ///
+    /// # Errors
+    /// The reason why it cannot be asked.
+    pub fn open(dir: &Path, pid: u32) -> Result<Self, Refusal> {
+        let dir = dir.to_owned();
         let raw = i32::try_from(pid)
             .ok()
             .and_then(Pid::from_raw)
@@ -172,7 +174,7 @@ impl Jvm {
         }
         let status = Status::parse(&read("status")?).ok_or(Refusal::Unread(Missing::Malformed))?;
         let counters = hsperfdata::find(&maps).ok_or(Missing::Unsupported);
-        let counters = counters.and_then(|name| hsperfdata::read_file(proc, pid, name));
+        let counters = counters.and_then(|name| hsperfdata::read_file(dir.parent().unwrap_or(&dir), pid, name));
         if !status.handles_sigquit {
             return Err(Refusal::NoHandler);
         }

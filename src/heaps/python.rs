@@ -1,11 +1,14 @@
 //! Finds the interpreter in a process: `_PyRuntime` among the dynamic symbols of its program and libraries.
 
-use std::fs::File;
+use std::fs::{Metadata, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol};
+
+use rustix::fs::OFlags;
 
 use crate::heap::Memory;
 use crate::heap::python::{Runtime, VERSIONS, Version};
@@ -72,9 +75,10 @@ fn named(name: &[u8]) -> Option<Version> {
 
 /// Returns the addresses of `_PyRuntime` and `Py_Version` (since 3.11) for a file mapped at `start` from `offset`.
 fn symbols(path: &Path, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
-    let file = File::open(path)
-        .ok()
-        .filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    // The process chooses its files: to open a FIFO must not wait.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    file.metadata().ok().filter(Metadata::is_file)?;
     let cache = ReadCache::new(file);
     let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
     let page = rustix::param::page_size() as u64;

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 use std::path::Path;
+#[cfg(feature = "code")]
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Files;
@@ -46,19 +48,20 @@ pub struct Door {
 enum Way {
     Java(Jvm),
     #[cfg(feature = "code")]
-    Python(heap::python::Runtime),
+    Python(PathBuf, heap::python::Runtime),
     #[cfg(feature = "code")]
-    Go(heap::go::Program),
+    Go(PathBuf, heap::go::Program),
     /// Why there is no way.
     None(String),
 }
 
 /// Opens the runtimes that were found in a process.
 pub fn open(proc: &Path, state: &State) -> Vec<Door> {
+    let dir = proc.join(state.pid.to_string());
     let is_in_swap = state.memory.is_ok_and(|memory| memory.swapped > MAX_SWAPPED);
     let door = |kind: &Kind| {
         let way = match kind {
-            Kind::Java => match Jvm::open(state.pid) {
+            Kind::Java => match Jvm::open(&dir, state.pid) {
                 Ok(jvm) => Way::Java(jvm),
                 Err(why) => Way::None(format!("The Java machine is not asked: {why}.")),
             },
@@ -66,7 +69,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
             ),
             #[cfg(feature = "code")]
-            Kind::Python | Kind::Go => native(proc, state.pid, *kind)?,
+            Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
             _ => return None,
         };
         Some(Door { kind: *kind, way })
@@ -75,16 +78,15 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
 }
 
 #[cfg(feature = "code")]
-fn native(proc: &Path, pid: u32, kind: Kind) -> Option<Way> {
+fn native(proc: &Path, dir: &Path, pid: u32, kind: Kind) -> Option<Way> {
     use std::os::unix::ffi::OsStrExt;
 
-    let dir = proc.join(pid.to_string());
     let maps = crate::proc::files::slurp_grown(dir.join("maps").as_os_str().as_bytes(), 64 << 10, 64 << 20).ok()?;
     if kind == Kind::Go {
-        return go::find(proc, pid, &maps).map(Way::Go);
+        return go::find(proc, pid, &maps).map(|program| Way::Go(dir.to_owned(), program));
     }
-    let mut memory = Files::open(&dir, Instant::now() + LIMIT).ok()?;
-    let found = python::find(proc, pid, &maps, &mut memory).map(Way::Python);
+    let mut memory = Files::open(dir, Instant::now() + LIMIT).ok()?;
+    let found = python::find(proc, pid, &maps, &mut memory).map(|found| Way::Python(dir.to_owned(), found));
     Some(found.unwrap_or_else(|| Way::None("Python's objects are not counted: its version is not known.".to_owned())))
 }
 
@@ -101,15 +103,15 @@ impl Door {
     }
 
     /// Looks at the runtime, which takes as long as [`Self::cost`] says.
-    pub fn look(&self, proc: &Path, pid: u32, accepted: Accepted) -> Runtime {
+    pub fn look(&self, accepted: Accepted) -> Runtime {
         let mut runtime = Runtime::new(self.kind, String::new());
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
             #[cfg(feature = "code")]
-            Way::Python(python) => look_at_python(proc, pid, *python, &mut runtime),
+            Way::Python(dir, python) => look_at_python(dir, *python, &mut runtime),
             #[cfg(feature = "code")]
-            Way::Go(program) => look_at_go(proc, pid, program, &mut runtime),
+            Way::Go(dir, program) => look_at_go(dir, program, &mut runtime),
         }
         runtime
     }
@@ -150,9 +152,9 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
         .sum();
     let pause = pause(used(jvm).unwrap_or(heap), accepted);
     if pause > accepted.pause {
-        let pause = units::span(pause);
+        let seconds = pause.as_secs() + 1;
         runtime.remarks.push(format!(
-            "Its objects are not counted: it would stand still for up to {pause}. To accept that: --pause {pause}."
+            "Its objects are not counted: it would stand still for up to {seconds} s. To accept that: --pause {seconds}s."
         ));
     } else {
         let command = if accepted.collection {
@@ -229,10 +231,10 @@ fn resident(memory: &mut dyn Memory, range: Range<u64>) -> Option<u64> {
 }
 
 #[cfg(feature = "code")]
-fn look_at_python(proc: &Path, pid: u32, python: heap::python::Runtime, runtime: &mut Runtime) {
+fn look_at_python(dir: &Path, python: heap::python::Runtime, runtime: &mut Runtime) {
     let (major, minor) = python.version;
     runtime.version = format!("CPython {major}.{minor}");
-    let mut memory = match Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT) {
+    let mut memory = match Files::open(dir, Instant::now() + LIMIT) {
         Ok(memory) => memory,
         Err(why) => {
             runtime.remarks.push(format!("Its objects are not counted: {why}."));
@@ -259,9 +261,9 @@ fn look_at_python(proc: &Path, pid: u32, python: heap::python::Runtime, runtime:
 }
 
 #[cfg(feature = "code")]
-fn look_at_go(proc: &Path, pid: u32, program: &heap::go::Program, runtime: &mut Runtime) {
+fn look_at_go(dir: &Path, program: &heap::go::Program, runtime: &mut Runtime) {
     "Go".clone_into(&mut runtime.version);
-    let memory = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
+    let memory = Files::open(dir, Instant::now() + LIMIT);
     let sites = memory.map(|mut memory| heap::go::sites(&mut memory, program));
     match sites {
         Ok(Ok(sites)) => {

@@ -114,7 +114,7 @@ fn look_at_runtimes(proc: &Path, state: &mut State, accepted: Accepted, time: Op
         let times = if time.is_some() { ", twice" } else { "" };
         complain(&format!("{}: {cost}{times}", state.pid));
     }
-    let look = || doors.iter().map(|door| door.look(proc, state.pid, accepted)).collect();
+    let look = || doors.iter().map(|door| door.look(accepted)).collect();
     let mut found: Vec<Runtime> = look();
     if let Some(time) = time.filter(|_| found.iter().any(|runtime| runtime.objects.is_some())) {
         let start = Instant::now();
