@@ -333,7 +333,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
+             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
              on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -342,8 +342,9 @@ pub static COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "The verdict: leaking, growing, warming, steady or shrinking, based on the lowest values of the footprint \
-         without pages of files: anonymous, shared and swapped memory. Growth is reported after one to two minutes. A leak \
+        "The verdict: leaking, growing, hoarding, warming, steady or shrinking, based on the lowest values of the \
+         footprint without pages of files and without what its allocator keeps free: anonymous, shared and swapped memory in \
+         use. Hoarding: only the memory that the allocator keeps free grows. Growth is reported after one to two minutes. A leak \
          is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
          verdict:leaking, verdict>=growing.",
     )

@@ -19,6 +19,8 @@ pub(super) struct Kinds {
     pub(super) huge: u64,
     /// The part in shared memory and files of tmpfs.
     pub(super) shmem: u64,
+    /// The part that the allocator or the runtime keeps free.
+    pub(super) free: u64,
 }
 
 /// The figures of a row before it grew.
@@ -55,7 +57,7 @@ impl LastGrowth {
         now: Duration,
         [from, footprint]: [u64; 2],
     ) -> Option<Self> {
-        let stays = !judged.metric.is_reclaimable() && judged.metric != Metric::Heap;
+        let stays = !judged.metric.is_reclaimable() && !matches!(judged.metric, Metric::Heap | Metric::Free);
         let begins = stays && judged.verdict >= Verdict::Growing;
         let new = Self {
             since: judged.seen_since().unwrap_or(now),
@@ -109,6 +111,7 @@ impl GrowthStart {
             lazy: now.lazy.saturating_sub(then.lazy),
             huge: now.huge.saturating_sub(then.huge),
             shmem: now.shmem.saturating_sub(then.shmem),
+            free: now.free.saturating_sub(then.free),
             faults: self.faults,
         }
     }
@@ -121,6 +124,7 @@ pub(super) struct Growth {
     lazy: u64,
     huge: u64,
     shmem: u64,
+    free: u64,
     faults: f32,
 }
 
@@ -128,6 +132,11 @@ impl Growth {
     /// Returns true if most of it is lazily freed memory.
     pub(super) fn is_lazily_freed(&self) -> bool {
         self.is_part(self.lazy)
+    }
+
+    /// Returns true if most of it is free inside its allocator or runtime.
+    pub(super) fn is_kept_free(&self) -> bool {
+        self.is_part(self.free)
     }
 
     /// Returns true if most of it is in transparent huge pages.
