@@ -132,7 +132,7 @@ impl ProcessHistory {
                 // The memory in use is less than what was judged before. If it is hardly less, the series goes on: growth
                 // appears a little smaller.
                 let held = self.row.known.map_or(0, |known| known.held);
-                if self.live_set.is_none() && heap.resident_free > held / MAX_FREE_SHARE {
+                if self.live_set.is_none() && heap.kept > held / MAX_FREE_SHARE {
                     self.row.judge(Judged::InUse);
                 } else if self.live_set.is_none() {
                     self.row.judged = Judged::InUse;
@@ -158,7 +158,7 @@ impl ProcessHistory {
         } else if let Some(malloc) = &mut self.malloc {
             figures.held = malloc.held(held);
             figures.requested = figures.requested.saturating_sub(malloc.free);
-            figures.free = Kibibytes::new(malloc.resident_free.min(held));
+            figures.free = Kibibytes::new(malloc.kept.min(held));
         }
         Some(figures)
     }
@@ -294,21 +294,21 @@ pub(super) struct InUse {
     /// The time of the last read.
     pub(super) at: Duration,
     free: u64,
-    resident_free: u64,
+    kept: u64,
     /// The held memory without the free memory, when both were last known together; `None` until then.
     in_use: Option<u64>,
 }
 
 impl InUse {
     fn update(&mut self, heap: &MallocHeap) {
-        (self.at, self.free, self.resident_free) = (heap.at, heap.free, heap.resident_free);
+        (self.at, self.free, self.kept) = (heap.at, heap.free, heap.kept);
         self.in_use = None;
     }
 
     /// Returns the part of `held` that is in use. Between two reads it does not rise: how much of a growth is free shows at
     /// the next read.
     fn held(&mut self, held: u64) -> u64 {
-        let known = *self.in_use.get_or_insert(held.saturating_sub(self.resident_free));
+        let known = *self.in_use.get_or_insert(held.saturating_sub(self.kept));
         known.min(held)
     }
 }

@@ -258,8 +258,8 @@ pub struct MallocHeap {
     pub at: Duration,
     /// All free memory inside the heap, resident or not.
     pub free: u64,
-    /// The whole resident pages of it, which `malloc_trim` would return to the system.
-    pub resident_free: u64,
+    /// The part of it that is resident or in swap.
+    pub kept: u64,
 }
 
 /// The state of the queries for the rows of a fleet.

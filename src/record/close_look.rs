@@ -75,8 +75,8 @@ described! {
         read_s: f64 = seconds(),
         /// Free memory inside the heap, resident or not.
         free: u64 = bytes(),
-        /// Whole resident pages of it, which `malloc_trim` would return to the system.
-        resident_free: u64 = bytes(),
+        /// The part of it that is resident or in swap.
+        kept: u64 = bytes(),
     }
 }
 
@@ -87,7 +87,7 @@ impl Heap {
             starttime: id.starttime,
             read_s: heap.at.as_secs_f64(),
             free: heap.free,
-            resident_free: heap.resident_free,
+            kept: heap.kept,
         }
     }
 
@@ -96,7 +96,7 @@ impl Heap {
         let heap = MallocHeap {
             at: Duration::try_from_secs_f64(self.read_s).unwrap_or_default(),
             free: self.free,
-            resident_free: self.resident_free,
+            kept: self.kept,
         };
         (Identity { pid, starttime }, heap)
     }

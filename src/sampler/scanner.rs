@@ -127,7 +127,7 @@ impl Scanner {
             has_list: false,
             cgroups: Cgroups::default(),
             close_looks: CloseLooks::default(),
-            heaps: Heaps::default(),
+            heaps: Heaps::new(options.heaps && has_own_pids),
             mapped: MappedReads::default(),
             planner: Planner::new(options.policy),
             tick: 0,

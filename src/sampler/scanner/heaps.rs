@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
 use crate::model::snapshot::MallocHeap;
-use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
-use crate::proc::heap;
+use crate::model::{Identity, ProcessSample, Reading, Snapshot};
+use crate::heaps;
+use crate::proc::clock;
 use crate::sampler::reading::Context;
 
 /// Minimum anonymous memory of a process whose heap is read, in bytes.
 const MIN_ANON: u64 = 64 << 20;
+/// The inverse of the largest share of it that may be in swap.
+const MAX_SWAP_SHARE: u64 = 64;
 /// Minimum time between two reads of a heap.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The inverse of the share of a core that all reads may use.
@@ -29,6 +32,7 @@ const READ_MICROS: u64 = 2_000;
 
 #[derive(Default)]
 pub(super) struct Heaps {
+    is_on: bool,
     processes: BTreeMap<Identity, Process>,
     pub(super) found: Arc<BTreeMap<Identity, MallocHeap>>,
     /// The expected time of reading all heaps once.
@@ -47,6 +51,13 @@ struct Process {
 }
 
 impl Heaps {
+    pub(super) fn new(is_on: bool) -> Self {
+        Self {
+            is_on,
+            ..Self::default()
+        }
+    }
+
     /// Checks the changed rows of a snapshot, and returns the jobs to run.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
@@ -65,11 +76,11 @@ impl Heaps {
     }
 
     fn job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
-        let anon = match row.memory() {
-            Ok(memory) => memory.pss_anon.ok()?,
-            Err(_) => return None,
-        };
-        if anon < MIN_ANON && !self.processes.contains_key(&row.id) {
+        let memory = row.memory().ok()?;
+        let anon = memory.pss_anon.ok()?;
+        // A free chunk in swap would come back into RAM to be read.
+        let is_in_swap = memory.swap > anon / MAX_SWAP_SHARE;
+        if !self.is_on || is_in_swap || anon < MIN_ANON && !self.processes.contains_key(&row.id) {
             return None;
         }
         let interval = INTERVAL.max(self.cost * MAX_SHARE);
@@ -128,11 +139,11 @@ impl Heaps {
 /// Reads a heap. Returns the time that it took, too.
 fn read(id: Identity, context: &Context, buf: &mut [u8]) -> (Duration, Reading<MallocHeap>) {
     let begun = Instant::now();
-    let found = if context.has_own_pids {
-        heap::free_memory(&context.roots.proc, id.pid, DEADLINE)
-    } else {
-        Err(Missing::Unsupported)
-    };
+    let found = heaps::free(&context.roots.proc, id.pid, DEADLINE).map(|[free, kept]| MallocHeap {
+        at: clock::monotonic(),
+        free,
+        kept,
+    });
     let found = found.and_then(|found| check_same(id, context, buf).map(|()| found));
     (begun.elapsed(), found)
 }

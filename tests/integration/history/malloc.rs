@@ -43,7 +43,7 @@ fn at(second: u64, program: impl Fn(f64) -> Program, is_read: bool) -> Snapshot 
         let heap = MallocHeap {
             at: clock(read_at),
             free,
-            resident_free: free,
+            kept: free,
         };
         snap.heaps = Arc::new([(id, heap)].into());
     }
