@@ -219,6 +219,17 @@ pub static COLUMNS: &[Entry] = &[
         .metric_help(
             "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among sharers, as of the last read of smaps_rollup. It is in RSS and PSS, and is no growth and no leak. Kernel: LazyFree in smaps_rollup (Linux 4.12).",
         ),
+    Entry::figure("kept_free", "KEPT", Unit::Bytes, 6, |r| {
+        let heap = r.sample.and_then(|sample| r.snapshot.heaps.get(&sample.id));
+        heap.map_or(Value::Missing(Missing::NotAsked), |heap| Value::Bytes(heap.kept))
+    })
+    .help(
+        "Memory that the program freed and that malloc of glibc keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
+         every 30 s or less often, of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
+         lists in /proc/PID/mem, with pagemap.",
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(OVER_TIME),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
+use crate::heaps;
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, ProcessSample, Reading, Snapshot};
-use crate::heaps;
 use crate::proc::clock;
 use crate::sampler::reading::Context;
 
@@ -114,7 +114,9 @@ impl Heaps {
     }
 
     fn set(&mut self, id: Identity, took: Duration, heap: Reading<MallocHeap>) {
-        let Some(process) = self.processes.get_mut(&id) else { return };
+        let Some(process) = self.processes.get_mut(&id) else {
+            return;
+        };
         self.cost = self.cost.saturating_sub(process.cost) + took;
         (process.is_reading, process.cost) = (false, took);
         match heap {

@@ -224,7 +224,12 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::Free => label.text(50, " of memory that malloc keeps free", theme.text),
-        Metric::LiveSet | Metric::InUse | Metric::Held | Metric::Footprint | Metric::Descriptors | Metric::Processes => {}
+        Metric::LiveSet
+        | Metric::InUse
+        | Metric::Held
+        | Metric::Footprint
+        | Metric::Descriptors
+        | Metric::Processes => {}
     }
     if judged.flat_since.is_none() {
         label.text(65, labels::since(app, snapshot, judged), theme.text);

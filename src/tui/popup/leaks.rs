@@ -92,9 +92,12 @@ impl Popup for LeakList {
                 Metric::Free => {
                     "the program freed it, and malloc keeps it: no leak. malloc_trim(0) would return it; zmtop heap PID has more"
                 }
-                Metric::LiveSet | Metric::InUse | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
-                    "it grows; a fill, a warm-up or a load may still explain it"
-                }
+                Metric::LiveSet
+                | Metric::InUse
+                | Metric::Held
+                | Metric::Footprint
+                | Metric::Rss
+                | Metric::Descriptors => "it grows; a fill, a warm-up or a load may still explain it",
             };
             parts.push(why.into());
         }

@@ -144,7 +144,10 @@ fn a_leak_beside_little_free_memory_is_called_as_early_as_without_a_read() {
         free: 2.0 + minutes.sin(),
     };
     let (read, unread) = (watch(45, leaks, true), watch(45, leaks, false));
-    assert_eq!((read.last.verdict, unread.last.verdict), (Verdict::Leaking, Verdict::Leaking));
+    assert_eq!(
+        (read.last.verdict, unread.last.verdict),
+        (Verdict::Leaking, Verdict::Leaking)
+    );
     let (read, unread) = (read.called.unwrap(), unread.called.unwrap());
     assert!(read <= unread + 2, "{read} {unread}");
 }

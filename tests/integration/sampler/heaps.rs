@@ -7,8 +7,7 @@ use std::time::Duration;
 use zmtop::model::snapshot::MallocHeap;
 use zmtop::sampler::{Options, Scanner};
 
-use crate::support::block_on;
-use crate::support::guard::Reaped;
+use crate::support::{Owned, block_on};
 
 /// Takes 100 MB in blocks of 4,000 bytes, and frees all but the last, which keeps the heap as large.
 const HOARD: &str = "
@@ -24,7 +23,7 @@ sys.stdin.read()
 
 /// Returns the heap of a hoarding program as the snapshots of a scanner have it, after at most a minute.
 fn read(options: &Options) -> Option<MallocHeap> {
-    let mut program = Reaped(
+    let mut program = Owned(
         Command::new("python3")
             .args(["-c", HOARD])
             .stdin(Stdio::piped())
