@@ -220,8 +220,12 @@ pub static COLUMNS: &[Entry] = &[
             "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among sharers, as of the last read of smaps_rollup. It is in RSS and PSS, and is no growth and no leak. Kernel: LazyFree in smaps_rollup (Linux 4.12).",
         ),
     Entry::figure("kept_free", "KEPT", Unit::Bytes, 6, |r| {
-        let heap = r.sample.and_then(|sample| r.snapshot.heaps.get(&sample.id));
-        heap.map_or(Value::Missing(Missing::NotAsked), |heap| Value::Bytes(heap.kept))
+        let heap = r.sample.map(|sample| r.snapshot.heaps.get(&sample.id));
+        match heap.filter(|_| r.group.is_none()) {
+            Some(Some(heap)) => Value::Bytes(heap.kept),
+            Some(None) => memory(r, |_| Err(Missing::NotAsked)),
+            None => Value::Blank,
+        }
     })
     .help(
         "Memory that the program freed and that malloc of glibc keeps, in RAM or in swap. It is in PSS, and is no leak. Read \

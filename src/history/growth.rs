@@ -8,6 +8,8 @@ use crate::trend::{Judgement, Metric, Verdict};
 
 /// The part of a growth from which on it is named by the kind of its pages.
 const MIN_PART: f64 = 0.75;
+/// The same for the part that is kept free, which is read at other times than the growth: the part that it is at most.
+const MAX_PART: f64 = 1.25;
 /// The size of a transparent huge page, of which one fault makes a whole one. Some machines have larger ones.
 const HUGE_PAGE: f64 = (2 << 20) as f64;
 
@@ -138,7 +140,8 @@ impl Growth {
 
     /// Returns true if most of it is free inside its allocator or runtime.
     pub(super) fn is_kept_free(&self) -> bool {
-        self.is_part(self.free)
+        // Memory that was free before, and was read for the first time meanwhile, is no growth.
+        self.is_part(self.free) && self.free as f64 <= MAX_PART * self.footprint as f64
     }
 
     /// Returns true if most of it is in transparent huge pages.

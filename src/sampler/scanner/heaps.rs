@@ -11,7 +11,7 @@ use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
 use crate::heaps;
 use crate::model::snapshot::MallocHeap;
-use crate::model::{Identity, ProcessSample, Reading, Snapshot};
+use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
 use crate::sampler::reading::Context;
 
@@ -26,7 +26,7 @@ const MAX_SHARE: u32 = 500;
 /// Failed reads of a heap after which it is read no more: another allocator, or no permission.
 const MAX_FAILED: u32 = 3;
 /// Time after which a read gives up.
-const DEADLINE: Duration = Duration::from_millis(250);
+const DEADLINE: Duration = Duration::from_millis(500);
 /// Expected time of the first read, in µs.
 const READ_MICROS: u64 = 2_000;
 
@@ -124,6 +124,8 @@ impl Heaps {
                 process.failed = 0;
                 Arc::make_mut(&mut self.found).insert(id, heap);
             }
+            // It changed while it was read, or there was no time: it is read again, even if it is idle.
+            Err(Missing::Pending) => process.activity = [u64::MAX; 2],
             Err(_) => process.failed += 1,
         }
     }
