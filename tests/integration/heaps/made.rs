@@ -240,7 +240,7 @@ fn process(version: Version) -> Fake {
     for (at, value) in [(0, 3), (4, 65536), (8, 5), (12, 0)] {
         let address = base - version.counts + at;
         let word = fake.get(address & !7);
-        let value = if address % 8 == 0 {
+        let value = if address.is_multiple_of(8) {
             word | value
         } else {
             word | value << 32
