@@ -296,19 +296,19 @@ pub(super) struct InUse {
     free: u64,
     kept: u64,
     /// The held memory without the free memory, when both were last known together; `None` until then.
-    in_use: Option<u64>,
+    known: Option<u64>,
 }
 
 impl InUse {
     fn update(&mut self, heap: &MallocHeap) {
         (self.at, self.free, self.kept) = (heap.at, heap.free, heap.kept);
-        self.in_use = None;
+        self.known = None;
     }
 
     /// Returns the part of `held` that is in use. Between two reads it does not rise: how much of a growth is free shows at
     /// the next read.
     fn held(&mut self, held: u64) -> u64 {
-        let known = *self.in_use.get_or_insert(held.saturating_sub(self.kept));
+        let known = *self.known.get_or_insert(held.saturating_sub(self.kept));
         known.min(held)
     }
 }
