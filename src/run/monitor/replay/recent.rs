@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::model::{CgroupFigures, ProcessSample, Snapshot};
+use crate::model::{CgroupFigures, Snapshot};
 
 /// Maximum memory of the snapshots, as [`size`] estimates it, in bytes.
 const MOST: usize = 32 << 20;
@@ -21,7 +21,7 @@ pub struct Recent {
 
 /// Returns about how much memory a snapshot takes. Its rows share most of their facts with those of the next one.
 fn size(snapshot: &Snapshot) -> usize {
-    let rows = snapshot.rows().len() * size_of::<ProcessSample>();
+    let rows = size_of_val(snapshot.rows());
     rows + snapshot.cgroups.len() * 2 * size_of::<CgroupFigures>() + FIXED
 }
 
