@@ -5,11 +5,13 @@ mod records;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zmtop::call_tree::{Counts, Kind, Source, Stacks};
 use zmtop::stacks::Measurement;
+
+use crate::support::Owned;
 
 /// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
 /// `scratch`. It begins when it reads a line, and prints the bytes that each kept.
@@ -61,16 +63,9 @@ int main(void) {
 
 /// A program under test. It is killed at the end.
 struct Program {
-    child: Child,
+    child: Owned,
     lines: BufReader<std::process::ChildStdout>,
     _dir: tempfile::TempDir,
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Program {
@@ -88,7 +83,7 @@ impl Program {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self {
-            child,
+            child: Owned(child),
             lines,
             _dir: dir,
         }
