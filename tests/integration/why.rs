@@ -701,7 +701,9 @@ fn a_kill_before_the_recording_hides_no_process_of_it() {
                 let mut all: Vec<_> = (0..120)
                     .map(|second| machine(10_000 + second, vec![holding(6, "calm", "/", 30)]))
                     .collect();
-                all.iter_mut().for_each(|snap| snap.oom_kills = [kill.clone()].into());
+                for snap in &mut all {
+                    snap.oom_kills = [kill.clone()].into();
+                }
                 let mut exits = (*spike()[20].exits).clone();
                 let exit = &mut exits.list[0];
                 (exit.pid, exit.comm, exit.time) = (pid, comm.as_bytes().into(), all[later].time);
@@ -824,9 +826,9 @@ fn scenes() -> Vec<(&'static str, Vec<Snapshot>)> {
     unknown.victim = Err(Missing::Denied);
     let mut earlier: Vec<_> = calm("boot", 100).collect();
     let kill = killed(3, 1, 7, "importer", 138, Some("/shop"));
-    earlier
-        .iter_mut()
-        .for_each(|snap| snap.oom_kills = [kill.clone()].into());
+    for snap in &mut earlier {
+        snap.oom_kills = [kill.clone()].into();
+    }
     vec![
         ("limit", limit()),
         ("bystander", bystander()),

@@ -510,8 +510,7 @@ impl Runner {
                     let shown = self.shown.as_ref();
                     shown.is_some_and(|shown| {
                         let is_same = shown.boot_id == snapshot.boot_id;
-                        (is_same && snapshot.monotonic <= shown.monotonic)
-                            || (!is_same && snapshot.time <= shown.time)
+                        (is_same && snapshot.monotonic <= shown.monotonic) || (!is_same && snapshot.time <= shown.time)
                     })
                 };
                 let is_resumed = std::mem::take(&mut self.is_ended);

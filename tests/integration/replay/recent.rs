@@ -21,7 +21,9 @@ fn seconds(all: &[Arc<Snapshot>]) -> Vec<u64> {
 fn what_was_read_is_read_again_after_a_step_back() {
     let mut recent = Recent::default();
     let all: Vec<_> = (1..=5).map(|second| at(second, 3)).collect();
-    all.iter().for_each(|snapshot| recent.add(snapshot));
+    for snapshot in &all {
+        recent.add(snapshot);
+    }
     assert!(recent.take_next().is_none());
     for (shown, before, next) in [
         (5, vec![1, 2, 3, 4], vec![]),
