@@ -136,6 +136,8 @@ pub struct History {
     held: HeldHistories,
     /// The saved histories that no row has resumed yet.
     kept: Option<Box<Kept>>,
+    /// The monitor whose saved history is resumed, if it still ran then.
+    keeper: Option<Identity>,
     danger_watch: DangerWatch,
     stall_watch: StallWatch,
     kill_watch: KillWatch,
@@ -184,6 +186,7 @@ impl History {
             kernel: KernelHistories::default(),
             held: HeldHistories::default(),
             kept: None,
+            keeper: None,
             danger_watch: DangerWatch::default(),
             stall_watch: StallWatch::default(),
             kill_watch: KillWatch::default(),
