@@ -19,6 +19,7 @@ mod formats;
 mod groups;
 mod hard;
 mod heap;
+mod heaps;
 mod history;
 mod kernel;
 mod last_words;
