@@ -3,6 +3,8 @@
 //!
 //! The answers are text, in the form of JDK 8 to 25. The process chooses it, so that it is bounded and checked.
 
+pub mod jfr;
+
 use std::collections::HashMap;
 use std::ops::Range;
 

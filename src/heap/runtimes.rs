@@ -47,6 +47,15 @@ pub struct Site {
     pub bytes: u64,
 }
 
+/// Samples of objects of one class that are in use, and the call path that allocated them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub class: String,
+    /// The methods, innermost first.
+    pub frames: Vec<String>,
+    pub samples: u64,
+}
+
 /// Objects by type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
@@ -70,6 +79,8 @@ pub struct Runtime {
     pub changes: Option<(Duration, Vec<TypeChange>)>,
     /// Call paths with what they allocated and is in use, largest first.
     pub sites: Vec<Site>,
+    /// Samples of objects that were allocated while a Java machine recorded, and were in use at its end. The most first.
+    pub kept: Vec<Kept>,
     /// What was not read, and why. Complete sentences.
     pub remarks: Vec<String>,
 }
@@ -127,6 +138,7 @@ impl Runtime {
             objects: None,
             changes: None,
             sites: Vec::new(),
+            kept: Vec::new(),
             remarks: Vec::new(),
         }
     }

@@ -10,17 +10,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use rustix::time::ClockId;
 
 use crate::model::{Missing, Reading};
 use crate::proc::{files, hsperfdata};
 
 /// The longest answer that is read. A class histogram of 100,000 classes has 10 MB.
 const MAX_ANSWER: usize = 64 << 20;
+/// The largest recording that is read. One of old objects has some 100 kB.
+const MAX_RECORDING: usize = 16 << 20;
 /// The time in which the JVM must open its socket, as for the JDK's own tools. A collection delays it.
 const OPENING: Duration = Duration::from_secs(10);
 const MAX_MAPS: usize = 64 << 20;
@@ -217,8 +220,11 @@ impl Jvm {
     }
 
     /// Runs a diagnostic command, such as `GC.heap_info`, and returns its answer.
+    ///
+    /// # Errors
+    /// The reason why there is no answer, or what a command answered that failed.
     pub fn ask(&self, command: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
-        let ask = || {
+        self.as_owner(|| {
             let deadline = Instant::now() + limit;
             let socket = self.connect(deadline)?;
             let mut request = b"1\0jcmd\0".to_vec();
@@ -228,21 +234,64 @@ impl Jvm {
                 Refusal::TimedOut(_) => Refusal::TimedOut(limit),
                 other => other,
             })
-        };
+        })
+    }
+
+    /// Does something with the user and group of the JVM, if zmtop is root and the JVM is not.
+    fn as_owner<T: Send>(&self, task: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if own == (self.uid, self.gid) || own.0 != 0 {
-            return ask();
+            return task();
         }
         // JDK 8 accepts only its own user and group, not root: a thread of its own gets them, by the system calls.
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| {
+            let done = scope.spawn(|| {
                 let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
                 set_thread_res_gid(None, gid, None)?;
                 set_thread_res_uid(None, uid, None)?;
-                ask()
+                task()
             });
-            asked.join().unwrap_or(Err(Refusal::Closed))
+            done.join().unwrap_or(Err(Refusal::Closed))
         })
+    }
+
+    /// Records samples of allocated objects with the Flight Recorder, until `wait` returns. Returns the recording.
+    ///
+    /// The recording ends by itself a minute after `time`. Its file is in a directory of its own in `/tmp`, and is removed.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]. The settings are those of JDK 17 and later.
+    pub fn record(&self, time: Duration, wait: impl FnOnce()) -> Result<Vec<u8>, Refusal> {
+        const LIMIT: Duration = Duration::from_secs(60);
+        let name = format!(
+            "zmtop-{}-{}",
+            std::process::id(),
+            rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec
+        );
+        let seconds = time.as_secs() + LIMIT.as_secs();
+        let start = format!(
+            "JFR.start name={name} settings=none duration={seconds}s +jdk.OldObjectSample#enabled=true +jdk.OldObjectSample#stackTrace=true"
+        );
+        let answer = self.ask(&start, LIMIT)?;
+        if !answer.windows(7).any(|window| window == b"Started") {
+            return Err(Refusal::Failed(
+                String::from_utf8_lossy(&answer[..answer.len().min(1000)]).into_owned(),
+            ));
+        }
+        wait();
+        self.as_owner(|| Ok(mkdirat(&self.tmp, &name, Mode::RWXU)?))?;
+        let stopped = self.ask(
+            &format!("JFR.stop name={name} filename=/tmp/{name}/recording.jfr"),
+            LIMIT,
+        );
+        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = openat(&self.tmp, &name, path, Mode::empty())?;
+        let recording = stopped.and_then(|_| self.as_owner(|| read_recording(&dir)));
+        let _ = self.as_owner(|| {
+            let _ = unlinkat(&dir, "recording.jfr", AtFlags::empty());
+            Ok(unlinkat(&self.tmp, &name, AtFlags::REMOVEDIR)?)
+        });
+        recording
     }
 
     fn socket_name(&self) -> String {
@@ -315,6 +364,20 @@ impl Jvm {
         }
         Ok(())
     }
+}
+
+fn read_recording(dir: &OwnedFd) -> Result<Vec<u8>, Refusal> {
+    // NONBLOCK, so that opening a FIFO does not wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(dir, "recording.jfr", flags, Mode::empty())?;
+    let size = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
+    if size > MAX_RECORDING {
+        return Err(Refusal::TooLong);
+    }
+    let mut bytes = vec![0; size];
+    let len = files::read_all(file, &mut bytes)?;
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 /// Sends a request, and returns the answer without its first line, which is 0 if the command succeeded.

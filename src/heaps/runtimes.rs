@@ -102,6 +102,30 @@ impl Door {
         })
     }
 
+    /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated what stayed.
+    pub fn record(&self, time: Duration, wait: impl FnOnce(), runtime: &mut Runtime) {
+        let Way::Java(jvm) = &self.way else { return };
+        match jvm.record(time, wait) {
+            Ok(recording) => match heap::java::jfr::kept(&recording) {
+                Some(kept) if kept.is_empty() => {
+                    runtime
+                        .remarks
+                        .push("Its Flight Recorder sampled no object that stayed.".to_owned());
+                }
+                Some(kept) => runtime.kept = kept,
+                None => runtime
+                    .remarks
+                    .push("The recording of its Flight Recorder is not understood.".to_owned()),
+            },
+            Err(why) => {
+                let why = why.to_string();
+                runtime
+                    .remarks
+                    .push(format!("The code is not known: {}.", safe(why.as_bytes())));
+            }
+        }
+    }
+
     /// Looks at the runtime, which takes as long as [`Self::cost`] says.
     pub fn look(&self, accepted: Accepted) -> Runtime {
         let mut runtime = Runtime::new(self.kind, String::new());

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use crate::columns::{Cell, Value};
 use crate::heap::glibc::Heap;
 use crate::heap::kinds::Kind;
-use crate::heap::runtimes::{Part, Runtime, Site, TypeChange, TypeUse};
+use crate::heap::runtimes::{Kept, Part, Runtime, Site, TypeChange, TypeUse};
 use crate::heap::{Arena, Chunks, Placed, State};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::{TextTable, value_cell, word};
@@ -147,6 +147,15 @@ described_object! {
         "bytes": bytes() => site.bytes,
     }
 
+    fn kept, kept_fields<'s>(kept: &'s Kept) -> Object<'s> {
+        /// The class of the objects.
+        "class": foreign() => Node::bytes(kept.class.as_bytes()),
+        /// The methods that allocated them, innermost first.
+        "frames": list(foreign()) => kept.frames.iter().map(|name| Node::bytes(name.as_bytes())).collect::<Vec<_>>(),
+        /// Samples: of objects that are in use, more of larger ones.
+        "samples": count() => kept.samples,
+    }
+
     fn native, native_fields<'s>(of: &'s (String, u64)) -> Object<'s> {
         /// The purpose, as the Java machine names it.
         "name": foreign() => Node::bytes(of.0.as_bytes()),
@@ -171,6 +180,8 @@ described_object! {
         "changes": list(object(change_fields())).null("there was one look") => runtime.changes.as_ref().map(|(_, changes)| changes.iter().map(type_change).collect::<Vec<_>>()),
         /// The call paths that allocated what is in use, of Go.
         "sites": list(object(site_fields())) => runtime.sites.iter().map(site).collect::<Vec<_>>(),
+        /// What a Java machine allocated while it recorded, and was in use at the end, with `--code`.
+        "kept": list(object(kept_fields())) => runtime.kept.iter().map(kept).collect::<Vec<_>>(),
         /// Other memory by purpose, if a Java machine tracks it: `-XX:NativeMemoryTracking=summary`.
         "native": list(object(native_fields())) => runtime.native.iter().map(native).collect::<Vec<_>>(),
         /// A quarter of its heap in RAM and more is free.
@@ -327,6 +338,18 @@ impl HeapReport {
             let mut table = TextTable::titled(titles);
             for site in runtime.sites.iter().take(self.top) {
                 table.push(&[count(site.count), bytes(site.bytes), name(&site.frames.join(" ← "))]);
+            }
+            table.write(out, &self.style)?;
+        }
+        if !runtime.kept.is_empty() {
+            let titles = [
+                ("SAMPLES", Align::Right),
+                ("KEPT", Align::Left),
+                ("ALLOCATED BY", Align::Left),
+            ];
+            let mut table = TextTable::titled(titles);
+            for kept in runtime.kept.iter().take(self.top) {
+                table.push(&[count(kept.samples), name(&kept.class), name(&kept.frames.join(" ← "))]);
             }
             table.write(out, &self.style)?;
         }

@@ -12,7 +12,7 @@ use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, UsageError, w
 use crate::config::Env;
 use crate::heap::State;
 use crate::heap::runtimes::Runtime;
-use crate::heaps::runtimes::Accepted;
+use crate::heaps::runtimes::{Accepted, Door};
 use crate::heaps::{self, runtimes};
 use crate::model::Missing;
 use crate::output::Format;
@@ -38,6 +38,10 @@ pub struct HeapArgs {
     /// The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub pause: String,
+    /// Let a Java machine record for TIME which code allocates objects that stay: 30s. It loads its Flight Recorder for that, and takes
+    /// up to 3 s and some 10 MB; JDK 17 and later
+    #[arg(long, value_name = "TIME")]
+    pub code: Option<String>,
     /// Show the N largest types
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -80,14 +84,21 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
         pause,
     };
     let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-    let time = args
-        .time
-        .as_deref()
-        .map(|time| watching_time(Some(time), range, LIMIT))
-        .transpose()?;
+    let time_of = |text: &Option<String>| {
+        let text = text.as_deref();
+        text.map(|text| watching_time(Some(text), range.clone(), LIMIT))
+            .transpose()
+    };
+    let (time, code) = (time_of(&args.time)?, time_of(&args.code)?);
     let proc = Path::new("/proc");
     let mut state = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
-    look_at_runtimes(proc, &mut state, accepted, time);
+    let doors = runtimes::open(proc, &state);
+    look_at_runtimes(&doors, &mut state, accepted, time);
+    if let Some(time) = code {
+        for (door, runtime) in doors.iter().zip(&mut state.runtimes) {
+            door.record(time, || wait(time, "recording for"), runtime);
+        }
+    }
     let is_read = state.runtimes.iter().any(Runtime::is_read);
     let fault = state
         .heap
@@ -108,8 +119,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Looks at the runtimes of a process; a second time after `time`.
-fn look_at_runtimes(proc: &Path, state: &mut State, accepted: Accepted, time: Option<Duration>) {
-    let doors = runtimes::open(proc, state);
+fn look_at_runtimes(doors: &[Door], state: &mut State, accepted: Accepted, time: Option<Duration>) {
     for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
         let times = if time.is_some() { ", twice" } else { "" };
         complain(&format!("{}: {cost}{times}", state.pid));
@@ -118,12 +128,7 @@ fn look_at_runtimes(proc: &Path, state: &mut State, accepted: Accepted, time: Op
     let mut found: Vec<Runtime> = look();
     if let Some(time) = time.filter(|_| found.iter().any(|runtime| runtime.objects.is_some())) {
         let start = Instant::now();
-        let mut progress = Progress::new();
-        while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
-            progress.show(|| format!("looking again in {}", span(left)));
-            std::thread::sleep(left.min(Duration::from_secs(1)));
-        }
-        drop(progress);
+        wait(time, "looking again in");
         let before = std::mem::replace(&mut found, look());
         for (runtime, before) in found.iter_mut().zip(before) {
             let changes = runtime.objects.as_ref().zip(before.objects.as_ref());
@@ -131,6 +136,16 @@ fn look_at_runtimes(proc: &Path, state: &mut State, accepted: Accepted, time: Op
         }
     }
     state.runtimes = found;
+}
+
+/// Waits, and shows how long.
+fn wait(time: Duration, what: &str) {
+    let start = Instant::now();
+    let mut progress = Progress::new();
+    while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+        progress.show(|| format!("{what} {}", span(left)));
+        std::thread::sleep(left.min(Duration::from_secs(1)));
+    }
 }
 
 fn refusal(pid: u32, why: Missing) -> String {

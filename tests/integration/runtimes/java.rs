@@ -1,5 +1,6 @@
 //! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
 
+use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
 use zmtop::heap::runtimes::Objects;
 use zmtop::heaps::java::{Refusal, Status, safety, unpack};
@@ -265,5 +266,50 @@ fn damaged_answers_are_harmless() {
             );
             let _ = safety(Some(&bytes), &bytes, &[]);
         }
+    }
+}
+
+/// A recording of JDK 17: a program kept what `Session.<init>` allocated.
+fn recording() -> Vec<u8> {
+    let packed = include_bytes!("../../fixtures/jfr/jdk-17.jfr.zst");
+    zstd::decode_all(&packed[..]).unwrap()
+}
+
+#[test]
+fn a_recording_names_the_code_that_allocated_what_stayed() {
+    let bytes = recording();
+    let kept = kept(&bytes).unwrap();
+    let first = (kept[0].class.as_str(), kept[0].frames.join(" "), kept[0].samples);
+    assert_eq!(
+        first,
+        ("byte[]", "Leak$Session.<init> Leak.handle Leak.main".to_owned(), 142)
+    );
+    assert_eq!(kept.iter().map(|kept| kept.samples).sum::<u64>(), 144);
+    assert_eq!(kept[1].class, "java.lang.Object[]");
+    // Two chunks, one that is cut, and another file.
+    assert_eq!(self::kept(&bytes.repeat(2)).unwrap()[0].samples, 284);
+    for text in [
+        &bytes[..bytes.len() - 1],
+        b"FLR\0",
+        b"no recording, and longer than the header of one: 68 bytes and then some",
+    ] {
+        assert_eq!(self::kept(text), None);
+    }
+}
+
+#[test]
+fn damaged_recordings_are_harmless() {
+    let whole = recording();
+    for seed in 0..200_u64 {
+        let mut bytes = whole.clone();
+        let hash = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The header, the metadata, or the constants at the end.
+        let at = match seed % 4 {
+            0 => 8 + (hash >> 8) as usize % 60,
+            1 => 68 + (hash >> 8) as usize % 14_000,
+            _ => (hash >> 8) as usize % bytes.len(),
+        };
+        bytes[at] = if seed % 3 == 0 { 0xff } else { hash as u8 };
+        let _ = kept(&bytes);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::heap::kinds::Kind;
-use zmtop::heap::runtimes::{Objects, Part, Runtime, Site, TypeUse};
+use zmtop::heap::runtimes::{Kept, Objects, Part, Runtime, Site, TypeUse};
 use zmtop::units::Units;
 
 const MIB: u64 = 1 << 20;
@@ -59,6 +59,11 @@ pub(crate) fn java() -> Runtime {
             frames: vec!["keep".to_owned(), "main".to_owned()],
             count: 1,
             bytes: 8,
+        }],
+        kept: vec![Kept {
+            class: "byte[]".to_owned(),
+            frames: vec!["Session.<init>".to_owned()],
+            samples: 7,
         }],
         ..Runtime::new(Kind::Java, "OpenJDK 17\u{1b}".to_owned())
     }
