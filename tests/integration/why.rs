@@ -18,15 +18,11 @@ use zmtop::why::{EventKind, Explanation, Why};
 
 use crate::support::kills::{killed, killed_by_daemon};
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, snapshot, with_facts, with_pss};
 
 /// A process in a cgroup, with so many MiB. It is older than any recording.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
-    let mut sample = with_facts(process(pid, 1, command), |facts| {
-        facts.cgroup = Ok(Arc::from(path.as_bytes()));
-    });
-    sample.walk = Ok(walk(mib * MIB, 0));
-    sample
+    in_cgroup(with_pss(pid, command, mib * MIB), path)
 }
 
 /// The same, started in that second.
