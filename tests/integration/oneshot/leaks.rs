@@ -343,7 +343,7 @@ fn the_name_matters_more_than_the_cause() {
         ..leak(one(42, "/usr/bin/python3 train.py"), Verdict::Growing, 200e3)
     };
     let lines = |width| {
-        let text = written(&[suspect.clone()], Format::Table, Some(width));
+        let text = written(std::slice::from_ref(&suspect), Format::Table, Some(width));
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let wide = lines(200);
