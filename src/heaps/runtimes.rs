@@ -102,6 +102,11 @@ impl Door {
         })
     }
 
+    /// Returns true for a Java machine that can be asked.
+    pub const fn can_record(&self) -> bool {
+        matches!(self.way, Way::Java(_))
+    }
+
     /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated what stayed.
     pub fn record(&self, time: Duration, wait: impl FnOnce(), runtime: &mut Runtime) {
         let Way::Java(jvm) = &self.way else { return };

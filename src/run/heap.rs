@@ -19,7 +19,7 @@ use crate::output::Format;
 use crate::output::heap::HeapReport;
 use crate::output::maps::reason;
 use crate::proc::files;
-use crate::units::{parse_span, span};
+use crate::units::{parse_span, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
@@ -67,7 +67,7 @@ pub enum HeapFormat {
 }
 
 /// Maximum time to follow free chunks.
-const LIMIT: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let paths = PathArgs {
@@ -95,7 +95,15 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let doors = runtimes::open(proc, &state);
     look_at_runtimes(&doors, &mut state, accepted, time);
     if let Some(time) = code {
-        for (door, runtime) in doors.iter().zip(&mut state.runtimes) {
+        for (door, runtime) in doors
+            .iter()
+            .zip(&mut state.runtimes)
+            .filter(|(door, _)| door.can_record())
+        {
+            let time_text = span_exact(time);
+            complain(&format!(
+                "{pid}: the Java machine loads its Flight Recorder, and records for {time_text}"
+            ));
             door.record(time, || wait(time, "recording for"), runtime);
         }
     }
