@@ -816,7 +816,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__heap)
-            opts="-h --for --collect --pause --top --format --units --no-color --config --help"
+            opts="-h --for --collect --pause --code --top --format --units --no-color --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -827,6 +827,10 @@ _zmtop() {
                     return 0
                     ;;
                 --pause)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --code)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

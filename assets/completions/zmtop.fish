@@ -479,6 +479,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let a Java machine record for TIME which code allocates objects that stay: 30s. It loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, and what they mean'
 json\t'One object'"
