@@ -4,6 +4,7 @@
 //! [engine](crate::engine) runs on its own thread; sampling and signals run on the runtime, and keys are read on
 //! another thread. All of them reach the screen through one bounded channel.
 
+mod armed;
 pub mod decoder;
 mod feeds;
 mod keep;
@@ -20,7 +21,7 @@ use std::io::{self, BufWriter, Write};
 use std::mem::{ManuallyDrop, swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,6 +31,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::runtime::Runtime;
 
+use self::armed::Armed;
 pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
@@ -170,7 +172,10 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // What the black box holds beside what the screen needs.
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let engine = start_engine(state, &handle, &runtime, setup.outlets, send.clone(), notify)
+    let most_armed = Arc::new(AtomicU16::new(config.settings.callers.armed));
+    let is_armed = cfg!(feature = "code") && roots.is_own() && !is_fleet && setup.replay.is_none();
+    let armed = is_armed.then(|| Armed::new(Arc::clone(&most_armed), send.clone()));
+    let engine = start_engine(state, &handle, &runtime, setup.outlets, armed, send.clone(), notify)
         .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
@@ -205,6 +210,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         mappings,
         tracer,
         measurer: Measurer::default(),
+        most_armed,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
         notifiers,
@@ -233,15 +239,20 @@ fn start_engine(
     handle: &Handle,
     runtime: &Runtime,
     outlets: Outlets,
+    mut armed: Option<Armed>,
     send: SyncSender<Input>,
     mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
 ) -> io::Result<Engine> {
     let mut feed = RecordFeed::new(outlets);
     let shared = feed.state();
+    let own = Arc::clone(&shared);
     let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
         feed.push(snapshot, alerts);
         if let Some(what) = feed.news() {
             tell(&send, Event::Failed(what));
+        }
+        if let (Some(armed), Some(state)) = (&mut armed, own.get()) {
+            armed.follow(state);
         }
         notify(snapshot, alerts);
     };
@@ -281,6 +292,7 @@ struct Screen {
     mappings: Mappings,
     tracer: Tracer,
     measurer: Measurer,
+    most_armed: Arc<AtomicU16>,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
@@ -404,6 +416,7 @@ impl Screen {
                     config.theme = theme;
                 }
                 self.settings.clone_from(&config.settings);
+                self.most_armed.store(config.settings.callers.armed, Ordering::Relaxed);
                 Some(Event::Config(Ok(config)))
             }
             Input::Event(event) => Some(event),
