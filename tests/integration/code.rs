@@ -7,12 +7,14 @@ mod records;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zmtop::call_tree::{Counts, Kind, Source, Stacks};
 use zmtop::proc::page_faults::Options;
 use zmtop::stacks::Measurement;
+
+use crate::support::Owned;
 
 /// A program that leaks in `remember`, keeps a buffer that the kernel fills in `receive`, and uses memory that it gives back in
 /// `scratch`. It begins when it reads a line, and prints the bytes that each kept.
@@ -64,18 +66,11 @@ int main(void) {
 
 /// A program under test. It is killed at the end.
 struct Program {
-    child: Child,
+    child: Owned,
     /// Another one's than of `child` if that only starts it.
     pid: u32,
     lines: BufReader<std::process::ChildStdout>,
     _dir: tempfile::TempDir,
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Program {
@@ -94,7 +89,7 @@ impl Program {
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self {
             pid: child.id(),
-            child,
+            child: Owned(child),
             lines,
             _dir: dir,
         }

@@ -12,31 +12,9 @@ mod storm;
 mod stuck;
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
 
+use crate::support::Owned;
 use crate::support::pty::Pty;
-
-/// A process of the test's own that sleeps, to be seen. Ended when dropped.
-struct Sleeper(Child);
-
-impl Sleeper {
-    /// `sleep` with that argument, which is what to look for.
-    fn new(seconds: &str) -> Self {
-        Self::spawn(Command::new("sleep").arg(seconds))
-    }
-
-    fn spawn(command: &mut Command) -> Self {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(quiet.spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A number of `/proc/<pid>/status`.
 fn status(pid: i32, key: &str) -> u64 {
@@ -62,7 +40,7 @@ fn quit(pty: &mut Pty) {
 fn refreshes(pty: &mut Pty, mark: &str) {
     pty.send(&format!("/cmd:{mark}\r"));
     pty.wait_for("no process matches");
-    let sleeper = Sleeper::new(mark);
+    let sleeper = Owned::sleep(mark);
     pty.wait("a row with figures", |s| {
         let row = s.lines().find(|l| l.contains(&format!("sleep {mark}")));
         row.is_some_and(|row| row.trim_start().starts_with(|c: char| c.is_ascii_digit()))

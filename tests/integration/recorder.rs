@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -17,9 +17,9 @@ use zmtop::record::{Incident, IncidentKind};
 use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
-use crate::support::long;
 use crate::support::rows::{process, snapshot};
 use crate::support::tree::ProcTree;
+use crate::support::{Owned, long};
 
 /// Midday of a day in 2026.
 const DAY: Duration = Duration::from_secs(1_795_521_600);
@@ -429,16 +429,6 @@ fn a_file_of_the_same_second_does_not_replace_a_pinned_one() {
     assert_eq!(folder.entries().unwrap().len(), 3, "{pinned:?}");
 }
 
-/// A process that does not outlive the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Kills a recorder in the middle of its work so many times.
 fn kill(times: u32) {
     let dir = tempfile::tempdir().unwrap();
@@ -454,7 +444,7 @@ fn kill(times: u32) {
             .spawn()
             .unwrap();
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
-        let mut child = Killed(child);
+        let mut child = Owned(child);
         // The file of this round. An incident may rename it.
         let own = || names(&dir).into_iter().find(|name| !known.contains(&stem(name)));
         let count = || {
@@ -470,8 +460,8 @@ fn kill(times: u32) {
             thread::sleep(Duration::from_millis(20 + u64::from(round) * 7 % 50));
             least = count();
         }
-        child.0.kill().unwrap();
-        child.0.wait().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
         let all = read(&dir.path().join(own().unwrap()));
         assert!(all.len() >= least, "round {round}: {} of {least}", all.len());
         recorded += all.len();

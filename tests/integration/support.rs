@@ -38,6 +38,44 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// A child process that is killed and reaped when dropped.
+pub(crate) struct Owned(pub(crate) std::process::Child);
+
+impl Owned {
+    /// Runs a command without input or output.
+    pub(crate) fn quiet(command: &mut std::process::Command) -> Self {
+        use std::process::Stdio;
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(quiet.spawn().unwrap())
+    }
+
+    /// `sleep` with that argument, which is what to search for.
+    pub(crate) fn sleep(seconds: &str) -> Self {
+        Self::quiet(std::process::Command::new("sleep").arg(seconds))
+    }
+}
+
+impl std::ops::Deref for Owned {
+    type Target = std::process::Child;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Owned {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Copies a program that is to be run. Another program does it: a file that this one has open for writing is open in every
 /// child that another test forks meanwhile, too, and a file that anyone may write to cannot be run.
 pub(crate) fn copy_program(from: impl AsRef<std::path::Path>, to: &std::path::Path) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::PATIENCE;
+use crate::support::{Owned, PATIENCE};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
@@ -23,7 +23,7 @@ const STEPS: usize = 20;
 
 /// A child; ended when dropped.
 pub(crate) struct Child {
-    process: std::process::Child,
+    process: Owned,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
     /// Its own copy of the binary.
@@ -70,7 +70,7 @@ impl Child {
         let mut child = Self {
             orders: process.stdin.take().unwrap(),
             answers: BufReader::new(process.stdout.take().unwrap()),
-            process,
+            process: Owned(process),
             _program: copy,
         };
         child.answer();
@@ -112,13 +112,6 @@ impl Child {
                 return answer.to_owned();
             }
         }
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

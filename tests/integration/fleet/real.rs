@@ -2,24 +2,15 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::Owned;
 use crate::support::pty::{PATIENCE, Pty, ZMTOP, have};
 use crate::support::tree::ProcTree;
 
-/// A program; ended when dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts an exporter of a made machine.
-fn exporter(tree: &ProcTree) -> (Running, SocketAddr) {
+fn exporter(tree: &ProcTree) -> (Owned, SocketAddr) {
     let mut child = Command::new(ZMTOP)
         .args(["serve", "--listen", "127.0.0.1:0", "--interval", "1s", "--proc-root"])
         .arg(tree.root())
@@ -36,7 +27,7 @@ fn exporter(tree: &ProcTree) -> (Running, SocketAddr) {
     let address = line.trim().strip_prefix("zmtop: listening at http://");
     let address = address.and_then(|rest| rest.strip_suffix("/metrics"));
     let address = address.unwrap_or_else(|| panic!("{line}")).parse().unwrap();
-    (Running(child), address)
+    (Owned(child), address)
 }
 
 #[test]
@@ -61,15 +52,12 @@ fn two_exporters_are_two_hosts() {
     .unwrap();
     // A port that is free now; nobody else is told of it.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let prometheus = Command::new("prometheus")
+    let mut prometheus = Command::new("prometheus");
+    prometheus
         .arg(format!("--config.file={}", config.display()))
         .arg(format!("--storage.tsdb.path={}", home.path().join("data").display()))
-        .arg(format!("--web.listen-address={address}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let _prometheus = Running(prometheus.unwrap());
+        .arg(format!("--web.listen-address={address}"));
+    let _prometheus = Owned::quiet(&mut prometheus);
     let begun = Instant::now();
     while TcpStream::connect(address).is_err() {
         assert!(begun.elapsed() < PATIENCE, "prometheus does not listen");

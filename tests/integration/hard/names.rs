@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{Sleeper, quit};
+use super::quit;
+use crate::support::Owned;
 use crate::support::pty::{ESC, PATIENCE, Pty};
 
 /// Looks like the end of a comm in `stat`.
@@ -26,8 +27,8 @@ fn are_listed_and_not_obeyed() {
     crate::support::copy_program(&sleep, &program);
     let mut command = Command::new(&program);
     command.arg0(OsStr::from_bytes(ARGV)).arg("6006.25");
-    let sleeper = Sleeper::spawn(&mut command);
-    let pid = sleeper.0.id();
+    let sleeper = Owned::quiet(&mut command);
+    let pid = sleeper.id();
     // A child's name is set a moment after its parent goes on.
     let named = || std::fs::read(format!("/proc/{pid}/comm")).unwrap() == [COMM.as_bytes(), b"\n"].concat();
     let start = Instant::now();

@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Sleeper, quit, status};
+use super::{quit, status};
+use crate::support::Owned;
 use crate::support::pty::{ESC, PATIENCE, Pty, ZMTOP, is_stuck_in_write};
 
 #[test]
@@ -17,7 +18,7 @@ fn stalled_for_three_seconds() {
     {
         let lock = pty.stall_lock();
         let stalled = lock.lock().unwrap();
-        sleeper = Sleeper::new(MARK);
+        sleeper = Owned::sleep(MARK);
         let start = Instant::now();
         // Whole screens until the kernel's buffer is full, and for three seconds from then.
         let mut stuck = None;
@@ -49,11 +50,13 @@ fn no_color() {
     let colours = |env: &[(&str, &str)]| {
         let mut pty = Pty::run((120, 40), ZMTOP, &["--interval", "100ms"], env);
         pty.wait_for_table();
-        for keys in ["j", "I", " ", "t", "v", "v", "/pss>1G", "\r"] {
+        for keys in ["j", "I", " ", "t", "v", "v", "/pss>1P", "\r"] {
             pty.send(keys);
             std::thread::sleep(Duration::from_millis(60));
         }
-        for (keys, opened) in [("?", " Help"), ("s", " Sort by "), ("/\x15(", "is not closed")] {
+        // From here on no row is shown: the command line of a process could have the words that are waited for.
+        pty.wait_for("no process matches");
+        for (keys, opened) in [("?", " Help"), ("s", " Sort by "), ("/ (", "is not closed")] {
             pty.send(keys);
             pty.wait_for(opened);
             pty.send(ESC);

@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::{Sleeper, quit, root, skip};
+use super::{quit, root, skip};
+use crate::support::Owned;
 use crate::support::pty::{Pty, ZMTOP, have};
 
 const NOBODY: &[&str] = &["--reuid", "65534", "--regid", "65534", "--clear-groups"];
@@ -35,7 +36,7 @@ fn a_user_sees_who_is_there_and_why_not_what_they_use() {
     if !root() || !have("setpriv") {
         return;
     }
-    let _sleeper = Sleeper::new(MARK);
+    let _sleeper = Owned::sleep(MARK);
     let (_dir, mut pty) = as_nobody(&[], MARK);
     pty.wait_for_table();
     // Anonymous memory and RSS.
@@ -80,7 +81,7 @@ fn a_user_with_the_right_capability_reads_all_of_it() {
             String::from_utf8_lossy(&tried.stderr)
         ));
     }
-    let _sleeper = Sleeper::new(MARK);
+    let _sleeper = Owned::sleep(MARK);
     let (_dir, mut pty) = as_nobody(&granted, MARK);
     pty.wait("its figures", |s| {
         row(s, MARK).is_some_and(|row| row.starts_with(|c: char| c.is_ascii_digit()))

@@ -186,7 +186,7 @@ fn picture(history: &History, snapshot: &Snapshot) -> Vec<String> {
 
 #[test]
 fn what_rests_is_as_if_it_were_pushed() {
-    let seeds = if long() { 16 } else { 1 };
+    let seeds = if long() { 8 } else { 1 };
     for seed in 0..seeds {
         let mut world = World::new(seed);
         let window = Duration::from_secs(10);

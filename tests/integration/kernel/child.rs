@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::PATIENCE;
+use crate::support::{Owned, PATIENCE};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous};
 use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -32,7 +32,7 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 /// A child; ended when dropped.
-pub(crate) struct Child(std::process::Child);
+pub(crate) struct Child(Owned);
 
 impl Child {
     /// Runs the test `name` of this binary as a child that shares `file`, until it stops.
@@ -50,7 +50,7 @@ impl Child {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let child = Self(child);
+        let child = Self(Owned(child));
         let began = Instant::now();
         while child.state() != 'T' {
             assert!(began.elapsed() < PATIENCE, "the child never stops");
@@ -77,14 +77,7 @@ impl Child {
 
 impl From<std::process::Child> for Child {
     fn from(child: std::process::Child) -> Self {
-        Self(child)
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        Self(Owned(child))
     }
 }
 

@@ -15,7 +15,7 @@ use super::cgroup::{Cgroup, make, make_outer};
 use super::child::Child;
 use super::row;
 use crate::support::pty::have;
-use crate::support::{PATIENCE, block_on, cannot, long};
+use crate::support::{Owned, PATIENCE, block_on, cannot, long};
 
 /// Snapshots within which a change is on the screen: of rows in focus, and of others.
 const BOUNDS: [usize; 2] = [3, 10];
@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 /// A Python process.
 struct Python {
-    process: std::process::Child,
+    process: Owned,
     answers: BufReader<std::process::ChildStdout>,
 }
 
@@ -45,7 +45,10 @@ impl Python {
             .spawn()
             .unwrap();
         let answers = BufReader::new(process.stdout.take().unwrap());
-        let mut python = Self { process, answers };
+        let mut python = Self {
+            process: Owned(process),
+            answers,
+        };
         python.answer();
         python
     }
@@ -62,13 +65,6 @@ impl Python {
 
     fn pid(&self) -> u32 {
         self.process.id()
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

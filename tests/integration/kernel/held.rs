@@ -1,18 +1,18 @@
 //! Memory that a real process holds through its descriptors.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use zmtop::model::{Held, HeldKind, HeldObject, Missing, Reading, Snapshot};
 use zmtop::sampler::{Needs, Scanner};
 
-use crate::support::{block_on, cannot};
+use crate::support::{Owned, block_on, cannot};
 
 const MIB: u64 = 1 << 20;
 
 /// Does what it is told, a line of Python at a time.
 struct Python {
-    child: Child,
+    child: Owned,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
@@ -43,7 +43,7 @@ impl Python {
             .unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         Self {
-            child,
+            child: Owned(child),
             stdin,
             stdout: BufReader::new(stdout),
         }
@@ -59,13 +59,6 @@ impl Python {
 
     fn pid(&self) -> u32 {
         self.child.id()
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -8,8 +8,8 @@ use zmtop::sampler::{Options, Scanner, mappings};
 
 use super::{KB, at};
 use crate::support::PATIENCE as HANG;
-use crate::support::block_on;
 use crate::support::tree::ProcTree;
+use crate::support::{Owned, block_on};
 
 fn identity(pid: u32) -> Identity {
     Identity {
@@ -171,28 +171,15 @@ fn an_exec_in_the_midst_is_not_two_halves() {
     assert_eq!(names, [b"/new"]);
 }
 
-/// Ends its processes when dropped.
-struct Sleepers(Vec<std::process::Child>);
-
-impl Drop for Sleepers {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 #[test]
 fn the_mappings_of_a_live_load_sum_to_its_processes() {
-    let sleep = |_| std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let load = Sleepers((0..20).map(sleep).collect());
+    let load: Vec<_> = (0..20).map(|_| Owned::sleep("60")).collect();
     let options = Options::new(None);
     let mut seen = Vec::new();
     // What others map meanwhile changes everyone's share: a quiet moment comes.
     for _ in 0..50 {
         let snapshot = block_on(Scanner::new(&options).full());
-        let mine = |p: &&ProcessSample| load.0.iter().any(|c| c.id() == p.id.pid);
+        let mine = |p: &&ProcessSample| load.iter().any(|c| c.id() == p.id.pid);
         let rows: Vec<_> = snapshot.rows().iter().filter(mine).collect();
         let ids: Vec<_> = rows.iter().map(|p| p.id).collect();
         let result = mappings::scan(&options, &ids, |_, _| ControlFlow::Continue(()));

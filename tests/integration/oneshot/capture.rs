@@ -1,28 +1,13 @@
 //! The command that captures a proc tree on a machine without zmtop.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::Owned;
 use crate::support::pty::ZMTOP;
 
 const CAPTURE: &str = include_str!("../../../assets/capture.sh");
-
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn new(seconds: &str) -> Self {
-        let mut command = Command::new("sleep");
-        Self(command.arg(seconds).stdin(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Captures a process, after `mocks` of commands, to `place`.
 fn capture(mocks: &str, pid: u32, place: &Path) {
@@ -56,8 +41,8 @@ fn what_is_captured_reads_as_what_was_there() {
     let line = CAPTURE.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(line.count(), 1, "one line, to be pasted");
     let shells: [&[&str]; 2] = [&["sh"], &["busybox", "sh"]];
-    let sleeper = Sleeper::new("7019.25");
-    let pid = sleeper.0.id();
+    let sleeper = Owned::sleep("7019.25");
+    let pid = sleeper.id();
     std::thread::sleep(Duration::from_millis(200));
     for shell in shells {
         if Command::new(shell[0]).arg("true").output().is_err() {
@@ -88,8 +73,8 @@ fn what_is_captured_reads_as_what_was_there() {
 
 #[test]
 fn a_capture_says_why_memory_is_missing() {
-    let sleeper = Sleeper::new("7019.5");
-    let pid = sleeper.0.id();
+    let sleeper = Owned::sleep("7019.5");
+    let pid = sleeper.id();
     // As such a file is, of another's process and of one that ends meanwhile.
     for (said, unread) in [
         ("Permission denied", "permission denied"),
@@ -131,8 +116,8 @@ fn a_capture_says_why_memory_is_missing() {
 
 #[test]
 fn a_capture_says_why_facts_are_missing() {
-    let sleeper = Sleeper::new("7019.75");
-    let pid = sleeper.0.id();
+    let sleeper = Owned::sleep("7019.75");
+    let pid = sleeper.id();
     for (said, unread) in [
         ("Permission denied", "permission denied"),
         ("No such process", "process ended"),

@@ -1,11 +1,12 @@
 //! `zmtop ps` itself, over made trees.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::support::Owned;
 use crate::support::pty::{PATIENCE, Pty, ZMTOP};
 use crate::support::tree::ProcTree;
 
@@ -39,20 +40,13 @@ pub(super) fn said(tree: &ProcTree, line: &str) -> (Option<i32>, String, String)
 }
 
 /// The child, ended however the test ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+struct Running(Owned);
 
 impl Running {
     fn start(tree: &ProcTree, line: &str) -> (Self, BufReader<impl Read + use<>>) {
         let mut child = ps(tree, line).stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        (Self(child), out)
+        (Self(Owned(child)), out)
     }
 
     fn signal(&self, signal: Signal) {

@@ -1,6 +1,6 @@
 //! A one-shot scan of this machine, beside a snapshot by the scanner.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -9,28 +9,16 @@ use zmtop::sampler::one_shot::{SERVED, scan};
 use zmtop::sampler::{Needs, Options, Policy, Scanner};
 
 use crate::support::tree::ProcTree;
-use crate::support::{block_on, long};
+use crate::support::{Owned, block_on, long};
 
-/// A process that does nothing, ended with the test.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn new(seconds: &str) -> Self {
-        let child = Command::new("sleep").arg(seconds).stdin(Stdio::null()).spawn().unwrap();
-        // It is another program only after its exec.
-        while std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "sleep\n" {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::thread::sleep(Duration::from_millis(50));
-        Self(child)
+fn sleep(seconds: &str) -> Owned {
+    let child = Owned::sleep(seconds);
+    // It is another program only after its exec.
+    while std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "sleep\n" {
+        std::thread::sleep(Duration::from_millis(1));
     }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    std::thread::sleep(Duration::from_millis(50));
+    child
 }
 
 fn options() -> Options {
@@ -47,11 +35,11 @@ fn row(snapshot: &Snapshot, pid: u32) -> &ProcessSample {
 
 #[test]
 fn it_sees_what_the_scanner_sees() {
-    let sleepers = [Sleeper::new("7017.25"), Sleeper::new("7017.5")];
+    let sleepers = [sleep("7017.25"), sleep("7017.5")];
     let one_shot = scan(&options(), SERVED).unwrap();
     let whole = block_on(Scanner::new(&options()).full());
     for sleeper in &sleepers {
-        let (a, b) = (row(&one_shot, sleeper.0.id()), row(&whole, sleeper.0.id()));
+        let (a, b) = (row(&one_shot, sleeper.id()), row(&whole, sleeper.id()));
         assert_eq!((a.id, a.exec, &a.facts.comm), (b.id, b.exec, &b.facts.comm));
         assert_eq!(
             (&a.facts.cmdline, a.facts.uid, &a.facts.user),
@@ -65,7 +53,7 @@ fn it_sees_what_the_scanner_sees() {
         // Pages of libraries are shared with others that come and go.
         assert_eq!((a.swap, a.private_dirty), (b.swap, b.private_dirty));
         assert!(a.pss.abs_diff(b.pss) < 256 << 10, "{a:?} {b:?}");
-        assert_eq!(row(&one_shot, sleeper.0.id()).shares_mm, None);
+        assert_eq!(row(&one_shot, sleeper.id()).shares_mm, None);
     }
     let pids: Vec<u32> = one_shot.rows().iter().map(|row| row.id.pid).collect();
     assert!(pids.is_sorted() && pids.windows(2).all(|two| two[0] != two[1]));
@@ -77,9 +65,9 @@ fn it_sees_what_the_scanner_sees() {
 
 #[test]
 fn what_is_not_needed_is_not_read() {
-    let sleeper = Sleeper::new("7018.25");
+    let sleeper = sleep("7018.25");
     let bare = scan(&options(), Needs::MEMORY).unwrap();
-    let seen = row(&bare, sleeper.0.id());
+    let seen = row(&bare, sleeper.id());
     assert!(seen.walk.is_ok());
     assert!(seen.facts.cmdline.is_err() && seen.facts.user.is_err() && seen.facts.comm.is_empty());
     assert_eq!(seen.id.starttime, 0);

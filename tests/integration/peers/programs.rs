@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::{Agreed, KB, agree, close, figures, hold, line, said, words};
+use crate::support::Owned;
 use crate::support::pty::have;
 
 /// Shares what it wrote with the process that it forks; then each writes something of its own. Both end when their
@@ -20,25 +21,14 @@ read -r -u 3
 ";
 
 /// Programs that wait for the end of their input; ended when dropped.
-struct Programs(Vec<Child>);
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // Of what it forked, too, this is the end.
-            drop(child.stdin.take());
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
+struct Programs(Vec<Owned>);
 
 impl Programs {
     /// Runs `file` and waits for the line that it writes when it is there; that line.
     fn start(&mut self, file: &Path, args: &[&str], wake: &str) -> String {
         let mut command = Command::new(file);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = Owned(command.spawn().unwrap());
         child.stdin.as_mut().unwrap().write_all(wake.as_bytes()).unwrap();
         let out = child.stdout.take().unwrap();
         self.0.push(child);

@@ -2,40 +2,15 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::support::Owned;
 use crate::support::pty::{ESC, Pty, ZMTOP, have};
 
 const F9: &str = "\x1b[20~";
 
-/// A child that is killed and reaped at the end.
-struct Own(Child);
-
-impl Own {
-    fn sleep() -> Self {
-        let mut sleep = Command::new("sleep");
-        sleep
-            .arg("300")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        Self(sleep.spawn().unwrap())
-    }
-
-    fn pid(&self) -> u32 {
-        self.0.id()
-    }
-
-    fn runs(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn runs(child: &mut Owned) -> bool {
+    child.try_wait().unwrap().is_none()
 }
 
 /// The monitor with one process listed, and selected.
@@ -72,9 +47,9 @@ fn wait_until_pinned(pty: &mut Pty, pid: u32) {
 
 #[test]
 fn a_signal_ends_the_process_that_was_chosen() {
-    let mut child = Own::sleep();
-    let name = format!("{} sleep", child.pid());
-    let mut pty = monitor(&[], child.pid());
+    let mut child = Owned::sleep("300");
+    let name = format!("{} sleep", child.id());
+    let mut pty = monitor(&[], child.id());
     pty.send(F9);
     pty.wait_for("Send a signal");
     pty.wait("its age", |s| {
@@ -82,10 +57,10 @@ fn a_signal_ends_the_process_that_was_chosen() {
     });
     pty.send("\r\r\r");
     pty.wait_for(&format!("send SIGTERM to {name}?"));
-    assert!(child.runs());
+    assert!(runs(&mut child));
     pty.send("y");
     pty.wait_for(&format!("{name} has ended"));
-    assert_eq!(child.0.wait().unwrap().signal(), Some(15));
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
     assert!(!pty.text().contains("Send a signal"));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
@@ -93,13 +68,13 @@ fn a_signal_ends_the_process_that_was_chosen() {
 
 #[test]
 fn a_process_that_ends_while_it_is_asked() {
-    let mut child = Own::sleep();
-    let mut pty = monitor(&[], child.pid());
+    let mut child = Owned::sleep("300");
+    let mut pty = monitor(&[], child.id());
     pty.send(F9);
     pty.wait_for("Send a signal");
-    wait_until_pinned(&mut pty, child.pid());
-    child.0.kill().unwrap();
-    child.0.wait().unwrap();
+    wait_until_pinned(&mut pty, child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
     pty.wait_for("has ended");
     pty.send("9\ry");
     pty.wait_for("nothing sent: ");
@@ -114,25 +89,25 @@ fn one_that_does_not_heed_it_is_still_there() {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .map(Own)
+        .map(Owned)
         .unwrap();
-    std::io::Read::read_exact(deaf.0.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-    let mut pty = monitor(&[], deaf.pid());
+    std::io::Read::read_exact(deaf.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let mut pty = monitor(&[], deaf.id());
     pty.send(F9);
     pty.wait_for("Send a signal");
     pty.send("\ry");
     pty.wait_for("SIGTERM sent to");
     pty.wait_for("is still there (SIGKILL ends it)");
-    assert!(deaf.runs());
+    assert!(runs(&mut deaf));
     pty.send(&format!("{F9}kill\ry"));
     pty.wait_for("has ended");
-    assert_eq!(deaf.0.wait().unwrap().signal(), Some(9));
+    assert_eq!(deaf.wait().unwrap().signal(), Some(9));
 }
 
 #[test]
 fn niceness_and_oom_score_adj_are_set() {
-    let child = Own::sleep();
-    let mut pty = monitor(&[], child.pid());
+    let child = Owned::sleep("300");
+    let mut pty = monitor(&[], child.id());
     pty.send("o");
     pty.wait_for("Set oom_score_adj");
     pty.wait("what it is now", |s| s.contains("; now "));
@@ -141,10 +116,10 @@ fn niceness_and_oom_score_adj_are_set() {
     pty.send("\x15987\r");
     pty.wait_for("oom_score_adj of");
     pty.wait_for("sleep is 987");
-    let file = format!("/proc/{}/oom_score_adj", child.pid());
+    let file = format!("/proc/{}/oom_score_adj", child.id());
     assert_eq!(std::fs::read_to_string(file).unwrap().trim(), "987");
     let nice = || {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         text.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned()
     };
     pty.send("i");
@@ -172,14 +147,14 @@ fn niceness_and_oom_score_adj_are_set() {
 fn readonly_changes_nothing_and_runs_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
-    let mut child = Own::sleep();
+    let mut child = Owned::sleep("300");
     let config = format!(
         "[[alert]]\nname = \"there\"\nwhen = \"pid:{}\"\nhold = 0\nrun = [\"/usr/bin/touch\", \"{}\"]\n",
-        child.pid(),
+        child.id(),
         path("ran"),
     );
     std::fs::write(path("config.toml"), config).unwrap();
-    let mut pty = monitor(&["--readonly", "--config", &path("config.toml")], child.pid());
+    let mut pty = monitor(&["--readonly", "--config", &path("config.toml")], child.id());
     pty.wait_for("read only");
     pty.wait_for("! 1 alert");
     for key in [F9, "o", "i", "]", "[", "c"] {
@@ -191,10 +166,10 @@ fn readonly_changes_nothing_and_runs_nothing() {
     assert!(pty.raw().contains(&7), "it rings");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
-    assert!(child.runs());
+    assert!(runs(&mut child));
     assert!(!Path::new(&path("ran")).exists());
     // Without it the same program runs.
-    let mut pty = monitor(&["--config", &path("config.toml")], child.pid());
+    let mut pty = monitor(&["--config", &path("config.toml")], child.id());
     pty.wait("the program ran", |_| Path::new(&path("ran")).exists());
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
@@ -221,13 +196,13 @@ fn of_another_tree_nothing_is_touched() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("proc");
     std::os::unix::fs::symlink("/proc", &root).unwrap();
-    let mut child = Own::sleep();
-    let mut pty = monitor(&["--proc-root", root.to_str().unwrap()], child.pid());
+    let mut child = Owned::sleep("300");
+    let mut pty = monitor(&["--proc-root", root.to_str().unwrap()], child.id());
     pty.send(F9);
     pty.wait_for("these processes are not this machine's");
     // No dialog is open that these could confirm.
     pty.send("9\ry");
-    assert!(child.runs());
+    assert!(runs(&mut child));
 }
 
 #[test]
@@ -238,7 +213,7 @@ fn what_is_anothers_is_denied() {
     if !have("setpriv") {
         return;
     }
-    let mut child = Own::sleep();
+    let mut child = Owned::sleep("300");
     let rights = [
         "--reuid=65534",
         "--regid=65534",
@@ -249,8 +224,8 @@ fn what_is_anothers_is_denied() {
     let mut args = rights.to_vec();
     args.extend([ZMTOP, "--interval", "200ms"]);
     let mut pty = Pty::run((100, 30), "setpriv", &args, &[("HOME", "/nonexistent")]);
-    only(&mut pty, child.pid());
-    let name = format!("{} sleep", child.pid());
+    only(&mut pty, child.id());
+    let name = format!("{} sleep", child.id());
     pty.send(F9);
     pty.wait_for("Send a signal");
     pty.send("9\ry");
@@ -267,7 +242,7 @@ fn what_is_anothers_is_denied() {
     pty.wait("why not", |s| {
         s.contains("stays: permission denied") && s.contains("Set oom_score_adj")
     });
-    assert!(child.runs());
+    assert!(runs(&mut child));
     pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set oom_score_adj"));
     pty.send("q");

@@ -1,39 +1,9 @@
 //! `zmtop --pick`: the screen goes to the terminal, the chosen pid to whoever reads stdout.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::support::Owned;
 use crate::support::pty::Pty;
-
-/// Processes of our own to choose from, ended with the test however that ends.
-struct Sleepers(Vec<Child>);
-
-impl Sleepers {
-    fn new(count: usize, seconds: &str) -> Self {
-        let sleep = |_| {
-            Command::new("sleep")
-                .arg(seconds)
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap()
-        };
-        Self((0..count).map(sleep).collect())
-    }
-
-    fn pids(&self) -> Vec<u32> {
-        let mut pids: Vec<_> = self.0.iter().map(Child::id).collect();
-        pids.sort_unstable();
-        pids
-    }
-}
-
-impl Drop for Sleepers {
-    fn drop(&mut self) {
-        for sleeper in &mut self.0 {
-            let _ = sleeper.kill();
-            let _ = sleeper.wait();
-        }
-    }
-}
 
 /// A shell that takes what is picked as its own, and the terminal's modes before and after.
 fn picking(filter: &str) -> Pty {
@@ -46,19 +16,19 @@ fn picking(filter: &str) -> Pty {
 
 #[test]
 fn enter_prints_the_pid_and_nothing_else() {
-    let sleeper = Sleepers::new(1, "8765.4");
+    let sleeper = Owned::sleep("8765.4");
     let mut pty = picking("cmd:8765.4");
     pty.wait("the sleeper", |s| s.contains("sleep 8765.4") && s.contains("Σ 1 of"));
     pty.wait_for("pick");
     pty.send("\r");
     pty.wait_for("got ");
-    let expected = format!("given back\ncode 0\ngot {}.", sleeper.pids()[0]);
+    let expected = format!("given back\ncode 0\ngot {}.", sleeper.id());
     assert!(pty.text().trim_end().ends_with(&expected), "{}", pty.text());
 }
 
 #[test]
 fn tagged_processes_are_printed_together() {
-    let sleepers = Sleepers::new(2, "8765.5");
+    let sleepers = [Owned::sleep("8765.5"), Owned::sleep("8765.5")];
     let mut pty = picking("cmd:8765.5");
     pty.wait("the sleepers", |s| s.contains("sleep 8765.5") && s.contains("Σ 2 of"));
     // The second one stays tagged however the rows change places.
@@ -68,7 +38,8 @@ fn tagged_processes_are_printed_together() {
     pty.wait_for("2 tagged");
     pty.send("\r");
     pty.wait_for("got ");
-    let pids = sleepers.pids();
+    let mut pids = sleepers.each_ref().map(|sleeper| sleeper.id());
+    pids.sort_unstable();
     assert!(
         pty.text().contains(&format!("got {} {}.", pids[0], pids[1])),
         "{}",
@@ -78,7 +49,7 @@ fn tagged_processes_are_printed_together() {
 
 #[test]
 fn leaving_picks_nothing_and_says_so_by_its_exit_code() {
-    let _sleeper = Sleepers::new(1, "8765.6");
+    let _sleeper = Owned::sleep("8765.6");
     let mut pty = picking("cmd:8765.6");
     pty.wait("the sleeper", |s| s.contains("sleep 8765.6") && s.contains("Σ 1 of"));
     pty.send("q");

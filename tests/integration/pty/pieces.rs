@@ -1,8 +1,8 @@
 //! Escape sequences that arrive in pieces, on a real terminal: nothing of them is typed, and nothing acts.
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::Owned;
 use crate::support::pty::{ESC, Pty};
 
 /// Keys, reports of the mouse, and answers of the terminal.
@@ -58,21 +58,10 @@ fn nothing_of_it_is_typed_into_a_prompt() {
     assert_eq!(pty.exit_code(), 0);
 }
 
-/// A child that is killed and reaped at the end.
-struct Sleeper(Child);
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn no_process_is_changed_by_it() {
-    let sleep = Command::new("sleep").arg("300").stdout(Stdio::null()).spawn().unwrap();
-    let sleeper = Sleeper(sleep);
-    let pid = sleeper.0.id();
+    let sleeper = Owned::sleep("300");
+    let pid = sleeper.id();
     let mut pty = Pty::zmtop((120, 30), &["--interval", "200ms"]);
     pty.wait_for_table();
     let filter = format!("/pid:{pid}\r");

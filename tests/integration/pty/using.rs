@@ -1,5 +1,6 @@
 //! Using it.
 
+use crate::support::Owned;
 use crate::support::pty::{ESC, PATIENCE, Pty, ZMTOP};
 
 #[test]
@@ -69,28 +70,9 @@ fn keys_open_and_close_what_they_should() {
     assert_eq!(pty.exit_code(), 0, "{}", pty.text());
 }
 
-/// A process of our own to look for, ended with the test however that ends.
-struct Sleeper(std::process::Child);
-
-impl Sleeper {
-    fn new(seconds: &str) -> Self {
-        use std::process::{Command, Stdio};
-        let mut sleep = Command::new("sleep");
-        sleep.arg(seconds).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(sleep.spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_command_line_is_given_to_the_terminals_clipboard() {
-    let _sleeper = Sleeper::new("4321.5");
+    let _sleeper = Owned::sleep("4321.5");
     let mut pty = Pty::zmtop((100, 30), &["--interval", "200ms"]);
     pty.wait_for_table();
     pty.send("/cmd:4321.5");
@@ -110,7 +92,7 @@ fn a_command_line_is_given_to_the_terminals_clipboard() {
 
 #[test]
 fn tab_groups_enter_opens_and_m_reads_mappings() {
-    let _sleepers = [Sleeper::new("2345.6"), Sleeper::new("2345.6"), Sleeper::new("2345.6")];
+    let _sleepers = [Owned::sleep("2345.6"), Owned::sleep("2345.6"), Owned::sleep("2345.6")];
     let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms", "--by", "command"]);
     pty.wait_for_table();
     // Not as an option: zmtop would find itself by it.
@@ -173,7 +155,7 @@ fn a_click_on_a_heading_sorts() {
 
 #[test]
 fn a_hint_is_clicked_and_a_row_clicked_twice() {
-    let _sleeper = Sleeper::new("5432.1");
+    let _sleeper = Owned::sleep("5432.1");
     let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms"]);
     pty.wait_for_table();
     let place = |pty: &Pty, text: &str| {

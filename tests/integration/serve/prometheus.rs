@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::server::PATIENCE;
+use crate::support::Owned;
 
 /// The folder of what is shipped for it.
 pub(super) fn shipped() -> PathBuf {
@@ -19,7 +20,7 @@ pub(super) fn shipped() -> PathBuf {
 
 /// A running Prometheus with a folder of its own; ended when dropped.
 pub(super) struct Prometheus {
-    child: Child,
+    _child: Owned,
     address: SocketAddr,
     _folder: TempDir,
 }
@@ -41,15 +42,15 @@ impl Prometheus {
         config += "]}]}]\n";
         let file = folder.path().join("prometheus.yml");
         std::fs::write(&file, config).unwrap();
-        let mut child = Command::new("prometheus")
+        let child = Command::new("prometheus")
             .arg(format!("--config.file={}", file.display()))
             .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
             .arg("--web.listen-address=127.0.0.1:0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .spawn();
+        let mut child = Owned(child.unwrap());
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = String::new();
         let address = loop {
@@ -65,7 +66,7 @@ impl Prometheus {
         // Where nobody read it, its log would end it; where this ends, so does the log.
         std::thread::spawn(move || lines.by_ref().for_each(drop));
         Self {
-            child,
+            _child: child,
             address,
             _folder: folder,
         }
@@ -113,12 +114,5 @@ impl Prometheus {
             assert!(begun.elapsed() < PATIENCE, "nothing is {expression}");
             std::thread::sleep(Duration::from_millis(200));
         }
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::Owned;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
 
@@ -13,7 +14,7 @@ pub(super) use crate::support::PATIENCE;
 
 /// A running `zmtop serve`; ended when dropped.
 pub(super) struct Server {
-    pub(super) child: Child,
+    pub(super) child: Owned,
     pub(super) address: SocketAddr,
     stderr: BufReader<ChildStderr>,
 }
@@ -39,7 +40,7 @@ impl Server {
 
     /// Starts a command that becomes `zmtop serve`; returns what it says instead of listening.
     pub(super) fn of(command: &mut Command) -> Result<Self, String> {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = Owned(command.stderr(Stdio::piped()).spawn().unwrap());
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
@@ -52,8 +53,6 @@ impl Server {
         if let Some(Ok(address)) = address.map(str::parse) {
             return Ok(Self { child, address, stderr });
         }
-        let _ = child.kill();
-        let _ = child.wait();
         Err(line)
     }
 
@@ -105,13 +104,6 @@ impl Server {
             );
             std::thread::sleep(Duration::from_millis(50));
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

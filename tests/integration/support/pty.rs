@@ -1,4 +1,5 @@
-//! The real program in a real pseudo-terminal, and a terminal emulator that looks at it.
+//! The real program in a real pseudo-terminal, and a terminal emulator that shows whole frames only, as a terminal with
+//! synchronised updates does.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -67,23 +68,22 @@ impl Pty {
         let (shown, log, held) = (screen.clone(), raw.clone(), stall.clone());
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
+            let mut pending = Vec::new();
             loop {
                 drop(held.lock().unwrap_or_else(PoisonError::into_inner));
-                match reader.read(&mut buffer) {
-                    Ok(0) | Err(_) => return,
-                    Ok(n) => {
-                        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-                        if log.len() < MAX_RAW {
-                            log.extend_from_slice(&buffer[..n]);
-                        }
-                        drop(log);
-                        shown
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .process(&buffer[..n]);
-                    }
+                let Ok(read @ 1..) = reader.read(&mut buffer) else {
+                    break;
+                };
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                if log.len() < MAX_RAW {
+                    log.extend_from_slice(&buffer[..read]);
                 }
+                drop(log);
+                pending.extend_from_slice(&buffer[..read]);
+                let whole: Vec<u8> = pending.drain(..whole(&pending)).collect();
+                shown.lock().unwrap_or_else(PoisonError::into_inner).process(&whole);
             }
+            shown.lock().unwrap_or_else(PoisonError::into_inner).process(&pending);
         });
         let writer = pair.master.take_writer().unwrap();
         Self {
@@ -218,6 +218,46 @@ impl Pty {
             assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+}
+
+/// Returns how many of these bytes a terminal shows: all before a frame (DEC mode 2026) whose end has not come.
+fn whole(bytes: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|found| found == mark);
+    match (last(BEGIN), last(END)) {
+        (Some(begin), end) if end.is_none_or(|end| end < begin) => begin,
+        // Perhaps the first bytes of a mark.
+        _ => {
+            let cut = (1..BEGIN.len()).rev().find(|cut| bytes.ends_with(&BEGIN[..*cut]));
+            bytes.len() - cut.unwrap_or(0)
+        }
+    }
+}
+
+#[test]
+fn a_frame_is_shown_once_it_is_whole() {
+    let table: [(&[u8], &[u8]); 7] = [
+        (b"text", b"text"),
+        (b"text\x1b[?20", b"text"),
+        (b"text\x1b[?25h", b"text\x1b[?25h"),
+        (b"text\x1b[?2026hpart", b"text"),
+        (b"text\x1b[?2026hpart\x1b[?2026", b"text"),
+        (
+            b"text\x1b[?2026hall\x1b[?2026lmore",
+            b"text\x1b[?2026hall\x1b[?2026lmore",
+        ),
+        (
+            b"\x1b[?2026hall\x1b[?2026l\x1b[?2026hpart",
+            b"\x1b[?2026hall\x1b[?2026l",
+        ),
+    ];
+    for (bytes, shown) in table {
+        assert_eq!(
+            bytes[..whole(bytes)].escape_ascii().to_string(),
+            shown.escape_ascii().to_string()
+        );
     }
 }
 
