@@ -70,7 +70,7 @@ pub struct Kept {
     suspends: Suspends,
     system: [TimeSeries; 2],
     kills: Vec<Kill>,
-    kept_by: Vec<(Identity, Arc<KeptBy>)>,
+    holders: Vec<(Identity, Arc<KeptBy>)>,
     parts: Vec<(String, RowHistory)>,
     /// By mount point.
     mounts: HashMap<Arc<[u8]>, RowHistory>,
@@ -230,7 +230,7 @@ impl History {
             self.kernel.mounts.kept = std::mem::take(&mut kept.mounts);
             self.kill_watch.resume(std::mem::take(&mut kept.kills));
             self.groups.pasts = std::mem::take(&mut kept.groups);
-            self.kept_by = std::mem::take(&mut kept.kept_by);
+            self.kept_by = std::mem::take(&mut kept.holders);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
             self.groups.pasts = HashMap::new();
@@ -276,7 +276,7 @@ impl Kept {
             suspends: head.suspends.into_owned(),
             system: head.system.map(Cow::into_owned),
             kills: head.kills,
-            kept_by: head
+            holders: head
                 .kept_by
                 .into_iter()
                 .map(|(id, found)| (id, Arc::new(found.into_owned())))

@@ -140,9 +140,10 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     });
     let graph = graph.transpose()?;
     let stack = stack as u32;
-    let (pace, options) = match args.armed {
-        true => (ARMED, page_faults::Options::armed(stack)),
-        false => (WATCHED, page_faults::Options::watched(stack)),
+    let (pace, options) = if args.armed {
+        (ARMED, page_faults::Options::armed(stack))
+    } else {
+        (WATCHED, page_faults::Options::watched(stack))
     };
     let mut target = Target::start(proc, &pids, options)?;
     if let Some(starttime) = args.starttime {

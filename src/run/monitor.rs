@@ -49,6 +49,7 @@ use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::{Engine, State};
 use crate::model::{FleetStatus, Snapshot};
+use crate::proc::files::Roots;
 use crate::recorder::{self, Place, Recorder};
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::text;
@@ -159,7 +160,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mut state = App::engine_state(&config.settings);
     let history = config.settings.history_config(config.settings.ui.delta);
     let mut keeper = None;
-    if roots.is_own() && !is_fleet && setup.replay.is_none() {
+    let is_machine = roots.is_own() && !is_fleet && setup.replay.is_none();
+    if is_machine {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
@@ -173,8 +175,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
     let most_armed = Arc::new(AtomicU16::new(config.settings.callers.armed));
-    let is_armed = cfg!(feature = "code") && roots.is_own() && !is_fleet && setup.replay.is_none();
-    let armed = is_armed.then(|| Armed::new(Arc::clone(&most_armed), send.clone()));
+    let armed = (cfg!(feature = "code") && is_machine).then(|| Armed::new(Arc::clone(&most_armed), send.clone()));
     let engine = start_engine(state, &handle, &runtime, setup.outlets, armed, send.clone(), notify)
         .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
@@ -187,11 +188,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
             None
         });
     let (save_failures, settings) = Awaited::new("the settings", "settings not saved");
-    let replies = send.clone();
-    let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
-        // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
-        let _ = replies.send(Input::Event(Event::Act(reply)));
-    });
+    let act_worker = act_worker(roots, send.clone());
     let mut screen = Screen {
         sampler: handle,
         engine,
@@ -231,6 +228,13 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // Do not wait for reads of /proc or of the terminal, which may be stuck for ever. Signals are handled up to here.
     runtime.shutdown_background();
     end.context("cannot draw")
+}
+
+fn act_worker(roots: Roots, send: SyncSender<Input>) -> act::Worker {
+    act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
+        // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
+        let _ = send.send(Input::Event(Event::Act(reply)));
+    })
 }
 
 /// Starts the engine, whose snapshots and alerts go to the outlets, and then to `notify`.

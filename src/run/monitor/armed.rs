@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::Input;
 use super::measurer::{Running, start};
-use crate::call_tree::KeptBy;
+use crate::call_tree::{KeptBy, Measured};
 use crate::engine::SharedState;
 use crate::model::Identity;
 use crate::trend::Verdict;
@@ -99,18 +99,16 @@ impl Armed {
     fn start(&mut self, id: Identity, shared: &SharedState) -> bool {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, shared, send) = (Arc::clone(&is_over), Arc::clone(shared), self.send.clone());
-        let each = move |found| match found {
-            Ok(measured) => {
-                if let Some(kept_by) = KeptBy::of(&measured) {
-                    shared.lock().history.set_kept_by(id, Arc::new(kept_by));
-                }
-                // Waits while the screen is stuck, and ends with it.
-                send.send(Input::Event(Event::Armed(id, Arc::new(measured)))).is_ok()
-            }
-            Err(_) => {
+        let each = move |found: Result<Measured, _>| {
+            let Ok(measured) = found else {
                 over.store(true, Ordering::Release);
-                false
+                return false;
+            };
+            if let Some(kept_by) = KeptBy::of(&measured) {
+                shared.lock().history.set_kept_by(id, Arc::new(kept_by));
             }
+            // Waits while the screen is stuck, and ends with it.
+            send.send(Input::Event(Event::Armed(id, Arc::new(measured)))).is_ok()
         };
         let started = start(id, &["--armed", "--for", LONGEST], each);
         let is_started = started.is_ok();
