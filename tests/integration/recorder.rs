@@ -429,13 +429,13 @@ fn a_file_of_the_same_second_does_not_replace_a_pinned_one() {
     assert_eq!(folder.entries().unwrap().len(), 3, "{pinned:?}");
 }
 
-/// Kills a recorder in the middle of its work so many times.
-fn kill(times: u32) {
+/// Kills a recorder in the middle of its work, in each round at another moment.
+fn kill(rounds: impl Iterator<Item = u32>) {
     let dir = tempfile::tempdir().unwrap();
     let stem = |name: &str| name.split('.').next().unwrap().to_owned();
     let mut known: Vec<String> = Vec::new();
     let mut recorded = 0;
-    for round in 0..times {
+    for round in rounds {
         let child = Command::new(env!("CARGO_BIN_EXE_zmtop"))
             .args(["record", "--every", "100ms"])
             .arg(dir.path())
@@ -472,7 +472,13 @@ fn kill(times: u32) {
 
 #[test]
 fn a_recorder_that_is_killed_loses_nothing_that_could_be_read() {
-    kill(if long() { 200 } else { 4 });
+    // The fifty moments between two snapshots twice, in two folders at the same time.
+    let rounds = if long() { 100 } else { 4 };
+    thread::scope(|scope| {
+        for first in 0..2 {
+            scope.spawn(move || kill((first..rounds).step_by(2)));
+        }
+    });
 }
 
 #[test]

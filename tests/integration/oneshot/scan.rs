@@ -76,7 +76,7 @@ fn what_is_not_needed_is_not_read() {
 #[test]
 fn processes_that_end_meanwhile_are_no_trouble() {
     let stop = AtomicBool::new(false);
-    let (threads, rounds) = if long() { (4, 50) } else { (2, 10) };
+    let (threads, rounds) = if long() { (4, 15) } else { (2, 10) };
     let given_up = std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
