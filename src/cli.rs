@@ -15,7 +15,7 @@ pub use shared::{
     CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs,
     TableArgs, UnitsArgs, UsageError,
 };
-pub(crate) use shared::{GROUPS, by, of_each_process, one_of, set, watching_time, wrong};
+pub(crate) use shared::{GROUPS, by, check_filter, of_each_process, one_of, set, watching_time, wrong};
 
 pub use crate::output::Format;
 pub use crate::run::cache::CacheArgs;

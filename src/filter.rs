@@ -37,6 +37,7 @@ use std::borrow::Cow;
 
 use expr::{Condition, Expr, Inputs};
 
+use crate::text;
 use crate::units::Unit;
 
 /// The texts of a process that a filter can match.
@@ -115,6 +116,20 @@ pub struct FilterError {
 }
 
 impl FilterError {
+    /// Returns the words, the filter, and a mark below its place, in three lines, as the monitor shows them. Of a filter that is too
+    /// long for a line, the words with the place. Safe to print.
+    pub fn in_lines(&self, filter: &str) -> String {
+        const LONGEST: usize = 160;
+        let shown = text::safe(filter.as_bytes());
+        let before: String = filter.chars().take(self.at).collect();
+        let indent = text::width(&text::safe(before.as_bytes()));
+        if text::width(&shown) > LONGEST {
+            return text::safe(self.to_string().as_bytes()).into_owned();
+        }
+        let what = text::safe(self.what.as_bytes());
+        format!("{what}\n    {shown}\n    {:indent$}^", "")
+    }
+
     pub(crate) fn new(at: usize, what: impl Into<String>) -> Self {
         Self { at, what: what.into() }
     }
@@ -174,15 +189,21 @@ impl Filter {
 
     /// Returns the columns that it compares, sorted and without duplicates.
     pub fn columns(&self) -> Vec<usize> {
-        let mut columns = Vec::new();
-        self.each_condition(|condition| {
-            if let Condition::Figure { column, .. } = condition {
-                columns.push(*column);
-            }
-        });
+        let mut columns: Vec<usize> = self.bounds().into_iter().map(|(column, _)| column).collect();
         columns.sort_unstable();
         columns.dedup();
         columns
+    }
+
+    /// Returns the columns that it compares, each with the value that it is compared with.
+    pub fn bounds(&self) -> Vec<(usize, f64)> {
+        let mut bounds = Vec::new();
+        self.each_condition(|condition| {
+            if let Condition::Figure { column, bound, .. } = condition {
+                bounds.push((*column, *bound));
+            }
+        });
+        bounds
     }
 
     /// Returns the texts that it matches, possibly with duplicates.

@@ -142,6 +142,8 @@ pub struct History {
     kept: Option<Box<Kept>>,
     /// The code that keeps the memory of processes, the newest last.
     kept_by: Vec<(Identity, Arc<KeptBy>)>,
+    /// The monitor whose saved history is resumed, if it still ran then.
+    keeper: Option<Identity>,
     danger_watch: DangerWatch,
     stall_watch: StallWatch,
     kill_watch: KillWatch,
@@ -191,6 +193,7 @@ impl History {
             held: HeldHistories::default(),
             kept: None,
             kept_by: Vec::new(),
+            keeper: None,
             danger_watch: DangerWatch::default(),
             stall_watch: StallWatch::default(),
             kill_watch: KillWatch::default(),

@@ -38,7 +38,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cli::{self, Cli, Command, Exit, PathArgs, UnitsArgs, UsageError};
+use crate::cli::{self, Cli, Command, Exit, PathArgs, UnitsArgs, UsageError, check_filter};
 use crate::columns::COLUMNS;
 use crate::config::settings::SamplerSettings;
 use crate::config::{Config, Env, Settings};
@@ -182,8 +182,7 @@ const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// Parses the filter of the settings. Reports on stderr a size that lacks a unit.
 fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
-    let filter = Filter::parse(&settings.ui.filter, &COLUMNS);
-    let filter = filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?;
+    let filter = check_filter("FILTER", &settings.ui.filter, &COLUMNS)?;
     if let Some(remark) = filter.remark() {
         complain(&remark);
     }

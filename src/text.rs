@@ -471,9 +471,21 @@ pub fn similar<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> Vec
         return Vec::new();
     }
     let typed = typed.to_lowercase();
+    // A key that is held down repeats a letter.
+    let squeezed = |name: &str| {
+        let mut chars: Vec<char> = name.chars().collect();
+        chars.dedup();
+        chars
+    };
     let errors = |name: &str| {
+        let name = name.to_lowercase();
+        let is_repeated = typed.len() > name.len() && squeezed(&typed) == squeezed(&name);
         // This distance counts two swapped letters, the most common mistake, as one error.
-        let errors = strsim::osa_distance(&typed, &name.to_lowercase());
+        let errors = if is_repeated {
+            1
+        } else {
+            strsim::osa_distance(&typed, &name)
+        };
         (errors <= name.chars().count().max(3) / 3).then_some(errors)
     };
     let known = known.into_iter();

@@ -139,17 +139,12 @@ pub fn growth(per_second: f64) -> String {
     }
 }
 
-/// Formats a pace without its sign, per minute, or per hour or day if it is slower: `12.0M/min`, `40.0K/h`.
+/// Formats a pace without its sign, always per minute as [`growth`]: `12.0M/min`, `512B/min`.
 pub fn pace(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".into();
     }
-    let per = |seconds: f64| per_second.abs() * seconds;
-    let (bytes, unit) = [(per(60.0), "min"), (per(3600.0), "h")]
-        .into_iter()
-        .find(|(bytes, _)| *bytes >= 1024.0)
-        .unwrap_or((per(86_400.0), "d"));
-    format!("{}/{unit}", auto(bytes as u64))
+    format!("{}/min", auto((per_second.abs() * 60.0) as u64))
 }
 
 /// Formats how fast a number grows, without its sign, per minute, or per hour or day if it is slower: `200/min`, `2.4/h`.

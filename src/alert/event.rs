@@ -69,6 +69,8 @@ pub(super) struct FigureColumn {
     pub(super) unit: Unit,
     /// The index in the column catalogue of the rule's targets.
     pub(super) column: usize,
+    /// In a trial: the value to report if it is unknown.
+    example: Option<f64>,
 }
 
 /// A rule: a condition on each target of a kind, and how long it must hold.
@@ -123,7 +125,12 @@ impl Rule {
         for id in condition.columns().into_iter().map(id_of).chain(always) {
             let listed = figures.iter().any(|figure| figure.id == id);
             if let Some((column, unit)) = schema.figure(id).filter(|_| !listed) {
-                figures.push(FigureColumn { id, unit, column });
+                figures.push(FigureColumn {
+                    id,
+                    unit,
+                    column,
+                    example: None,
+                });
             }
         }
         Ok(Self {
@@ -140,9 +147,13 @@ impl Rule {
     }
 
     /// Returns the rule with another condition, for a trial: it fires at once for what has at least that PSS, or for every part
-    /// or the system. Its figures stay.
+    /// or the system. Its figures stay; those of the condition that are unknown have the values that the condition names.
     #[must_use]
     pub fn for_trial(mut self, pss: u64) -> Self {
+        for (column, bound) in self.condition.bounds() {
+            let figures = self.figures.iter_mut().filter(|figure| figure.column == column);
+            figures.for_each(|figure| figure.example = Some(bound));
+        }
         let condition = match self.target_kind {
             TargetKind::Part | TargetKind::System => Ok(Filter::default()),
             TargetKind::Process | TargetKind::Group(_) => Filter::parse(&format!("pss>={pss}"), &COLUMNS),
@@ -287,7 +298,7 @@ impl Details {
         let figures = rule.figures.iter().map(|figure| Figure {
             id: figure.id,
             unit: figure.unit,
-            value: row.number(figure.column).filter(|x| x.is_finite()),
+            value: row.number(figure.column).filter(|x| x.is_finite()).or(figure.example),
         });
         let labels = LABELS.iter().filter_map(|(id, _, field)| {
             let bytes = row.text(*field).filter(|bytes| !bytes.is_empty())?;

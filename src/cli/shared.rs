@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use clap::{Arg, Args};
 
+use crate::columns::COLUMNS;
 use crate::config::{ConfigError, Env, Settings, column};
-use crate::filter::quoted;
+use crate::filter::{Filter, Schema, quoted};
 use crate::group::GroupBy;
 use crate::model::Missing;
 use crate::output::Format;
@@ -247,6 +248,15 @@ pub(crate) fn wrong(option: &'static str) -> impl FnOnce(String) -> UsageError {
     move |what| UsageError::Option { option, what }
 }
 
+/// Parses a filter of the command line.
+///
+/// # Errors
+/// It does not parse. The text marks the place, as the monitor does.
+pub(crate) fn check_filter(option: &'static str, filter: &str, schema: &dyn Schema) -> Result<Filter, UsageError> {
+    let parsed = Filter::parse(filter, schema);
+    parsed.map_err(|error| UsageError::option(option, format!("not a filter: {}", error.in_lines(filter))))
+}
+
 /// Sets a setting to the value of an option, with the same validation as in the config.
 pub(crate) fn set(
     settings: &mut Settings,
@@ -254,6 +264,9 @@ pub(crate) fn set(
     key: &str,
     value: Option<&str>,
 ) -> Result<(), UsageError> {
+    if let ("ui.filter", Some(filter)) = (key, value) {
+        check_filter(option, filter, &COLUMNS)?;
+    }
     match (settings.setting(key), value) {
         (Some(mut setting), Some(value)) => setting.parse(value).map_err(wrong(option)),
         _ => Ok(()),

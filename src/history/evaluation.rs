@@ -13,7 +13,8 @@ use crate::history::growth::{GrowthStart, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
 use crate::model::process::Identity;
 use crate::order;
-use crate::trend::{Judgement, Mark, Params, Point, Verdict, judge};
+use crate::trend::parameters::SHORTEST_GAP;
+use crate::trend::{Judgement, MIN_OBSERVED, Mark, Params, Point, Unwatched, Verdict, judge};
 
 /// Seconds between evaluations of a series that changes.
 pub(super) const INTERVAL: u32 = 10;
@@ -86,11 +87,66 @@ pub(super) struct Latest {
     /// Empty unless it grows.
     pub(super) log: GrowthLog,
     /// The figures at the last judgement before it grew, or at this one.
-    #[serde(skip)]
     pub(super) start: Option<GrowthStart>,
     /// Its last growth; `None` if it has none, or none that is recent.
-    #[serde(skip)]
     pub(super) last_growth: Option<Box<LastGrowth>>,
+    /// Present if the judgement was saved, and may still stand.
+    #[serde(skip)]
+    pub(super) resumed: Option<Resumed>,
+}
+
+/// Maximum gap after which a saved judgement stands: growth of hours ago is not reported again.
+const LONGEST_STAND: Duration = Duration::from_secs(900);
+
+/// A judgement that was saved and resumed. Right after the gap, a judgement of the series would depend on the gap; so the saved one
+/// stands until there are enough values since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resumed {
+    /// The time of saving.
+    at: Duration,
+    /// The value at that time.
+    value: u64,
+    /// The time of the first judgement since.
+    since: Option<Duration>,
+}
+
+impl Resumed {
+    pub(super) const fn at(at: Duration, value: u64) -> Self {
+        Self { at, value, since: None }
+    }
+
+    /// Returns the saved judgement, if it stands against `judged`, which judges the series with the gap. `start` is the value before
+    /// the growth, `value` the present one.
+    ///
+    /// A leak stands or ends by its own rule, also over a gap. Growth that was given back since is over.
+    pub(super) fn standing(
+        &mut self,
+        saved: &Judgement,
+        judged: &Judgement,
+        now: Duration,
+        [start, value]: [u64; 2],
+    ) -> Option<Judgement> {
+        let is_first = self.since.is_none();
+        let since = *self.since.get_or_insert(now);
+        let gap = since.saturating_sub(self.at);
+        let is_open = now.saturating_sub(since) < MIN_OBSERVED && gap <= LONGEST_STAND;
+        let is_leak = |judgement: &Judgement| judgement.verdict == Verdict::Leaking;
+        let is_given_back =
+            saved.verdict.is_growth() && value < start.saturating_add(self.value.saturating_sub(start) / 2);
+        if !is_open || is_given_back || is_leak(saved) || is_leak(judged) || saved.verdict == Verdict::Unknown {
+            return None;
+        }
+        let mut standing = *saved;
+        if is_first && gap > SHORTEST_GAP && standing.since.is_some() {
+            let before = standing.unwatched.map_or(Duration::ZERO, |gaps| gaps.total);
+            standing.unwatched = Some(Unwatched {
+                from: self.at,
+                to: since,
+                total: before + gap,
+            });
+        }
+        Some(standing)
+    }
 }
 
 /// The last judgement of a series, and when the next is due.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use membership::{Changed, FAMILY, Kin};
 pub(super) use membership::{Contribution, Membership};
 use population::Number;
+pub(super) use population::NumberPast;
 pub use population::Population;
 
 use crate::group::{GroupBy, GroupKey, GroupNames};
@@ -118,7 +119,7 @@ pub(super) struct GroupPast {
     pub(super) row: RowHistory,
     pub(super) members: MemberCounts,
     /// The number of living members, if it ever changed.
-    pub(super) number: Option<MemberCounts>,
+    pub(super) number: Option<NumberPast>,
 }
 
 /// The kind of a group, and the digest of its name.
@@ -564,7 +565,7 @@ impl GroupHistories {
     }
 
     /// Returns all groups to save, the resumed and the pending.
-    pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts, Option<&MemberCounts>)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (GroupDigest, &RowHistory, &MemberCounts, Option<&NumberPast>)> {
         let known = self.groups.iter().flatten().map(|group| {
             let digest = digest(group.by, group.name.as_deref());
             let number = group.number.rested(self.clock.now);

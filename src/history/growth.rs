@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::trend::{Judgement, Metric, Verdict};
 
 /// The part of a growth from which on it is named by the kind of its pages.
@@ -10,7 +12,7 @@ const MIN_PART: f64 = 0.75;
 const HUGE_PAGE: f64 = (2 << 20) as f64;
 
 /// The figures that a growth is divided by, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Kinds {
     pub(super) footprint: u64,
     /// The lazily freed part.
@@ -22,7 +24,7 @@ pub(super) struct Kinds {
 }
 
 /// The figures of a row before it grew.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct GrowthStart {
     kinds: Kinds,
     /// The number of minor faults since.
@@ -37,7 +39,7 @@ const MIN_GROWN: u64 = 1 << 20;
 const MIN_GROWN_SHARE: u64 = 20;
 
 /// The last growth of a row, which may have stopped. Growth of memory that the kernel can reclaim is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LastGrowth {
     /// Its start and the last time that it was seen, on the monotonic clock.
     pub since: Duration,

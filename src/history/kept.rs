@@ -34,7 +34,7 @@ use thiserror::Error;
 use crate::call_tree::KeptBy;
 use crate::history::History;
 use crate::history::evaluation::MemberCounts;
-use crate::history::groups::{GroupDigest, GroupPast};
+use crate::history::groups::{GroupDigest, GroupPast, NumberPast};
 use crate::history::kills::Kill;
 use crate::history::process::{LiveSet, ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
@@ -44,7 +44,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Must change with every change of the types that are saved.
-const SCHEMA: &str = "zmtop-history/12\n";
+const SCHEMA: &str = "zmtop-history/13\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -67,6 +67,8 @@ pub struct Kept {
     namespaces: String,
     /// The time of its last snapshot.
     at: Duration,
+    /// The pid of the monitor itself.
+    own_pid: Option<u32>,
     suspends: Suspends,
     system: [TimeSeries; 2],
     kills: Vec<Kill>,
@@ -87,6 +89,7 @@ struct Head<'a> {
     namespaces: String,
     /// The time of the last snapshot.
     at: Duration,
+    own_pid: Option<u32>,
     suspends: Cow<'a, Suspends>,
     system: [Cow<'a, TimeSeries>; 2],
     kills: Vec<Kill>,
@@ -102,12 +105,12 @@ enum Line<'a> {
     Mount(Vec<u8>, Cow<'a, RowHistory>),
     Process(Identity, u64, Cow<'a, RowHistory>, Option<LiveSet>),
     Held(Identity, u64, Cow<'a, RowHistory>),
-    /// With the number of its members that have figures, and of its living members, if it ever changed.
+    /// With the number of its members that have figures, and the past of the number of its living members, if it ever changed.
     Group(
         GroupDigest,
         Cow<'a, RowHistory>,
         Cow<'a, MemberCounts>,
-        Option<Cow<'a, MemberCounts>>,
+        Option<Box<Cow<'a, NumberPast>>>,
     ),
 }
 
@@ -116,7 +119,7 @@ enum Candidate<'a> {
     Process(Identity, u64, &'a ProcessHistory),
     /// The memory that a process holds through descriptors.
     Held(Identity, u64, &'a RowHistory),
-    Group(GroupDigest, &'a RowHistory, &'a MemberCounts, Option<&'a MemberCounts>),
+    Group(GroupDigest, &'a RowHistory, &'a MemberCounts, Option<&'a NumberPast>),
 }
 
 impl<'a> Candidate<'a> {
@@ -141,9 +144,12 @@ impl<'a> Candidate<'a> {
         match *self {
             Self::Process(id, image, process) => Line::Process(id, image, row, process.live_set.as_deref().copied()),
             Self::Held(id, image, _) => Line::Held(id, image, row),
-            Self::Group(digest, _, members, number) => {
-                Line::Group(digest, row, Cow::Borrowed(members), number.map(Cow::Borrowed))
-            }
+            Self::Group(digest, _, members, number) => Line::Group(
+                digest,
+                row,
+                Cow::Borrowed(members),
+                number.map(|number| Box::new(Cow::Borrowed(number))),
+            ),
         }
     }
 }
@@ -166,6 +172,7 @@ impl History {
             boot_id: boot_id.to_string(),
             namespaces: namespaces.into(),
             at: self.last.as_ref()?.monotonic,
+            own_pid: self.config.own_pid,
             suspends: Cow::Borrowed(&self.suspends),
             system: self.system.series().map(Cow::Borrowed),
             kills: self.kill_watch.kills().cloned().collect(),
@@ -224,6 +231,8 @@ impl History {
     pub(super) fn check_kept(&mut self, snapshot: &Snapshot) {
         let Some(kept) = &mut self.kept else { return };
         if self.first.is_none() && kept.age(snapshot).is_some() {
+            let is_keeper = |id: &Identity| Some(id.pid) == kept.own_pid;
+            self.keeper = kept.processes.keys().copied().find(is_keeper);
             self.suspends = std::mem::take(&mut kept.suspends);
             self.system.resume(std::mem::take(&mut kept.system));
             self.parts.kept = std::mem::take(&mut kept.parts);
@@ -273,6 +282,7 @@ impl Kept {
             boot_id: head.boot_id,
             namespaces: head.namespaces,
             at: head.at,
+            own_pid: head.own_pid,
             suspends: head.suspends.into_owned(),
             system: head.system.map(Cow::into_owned),
             kills: head.kills,
@@ -316,7 +326,7 @@ impl Kept {
                     let past = GroupPast {
                         row: resumed(row)?,
                         members: counts(members)?,
-                        number: number.and_then(counts),
+                        number: number.and_then(|number| number.into_owned().resumed(at)),
                     };
                     kept.groups.insert(digest, past);
                 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::group::Change;
 use crate::history::evaluation::{
     Evaluation, EvaluationScheduler, GrowthLog, HEAD_START, INTERVAL, LONG_INTERVAL, LONG_KNOWN, Latest, MemberCounts,
-    NEVER, RowNumber, Turn,
+    NEVER, Resumed, RowNumber, Turn,
 };
 use crate::history::growth::{Growth, GrowthStart, Kinds, LastGrowth};
 use crate::history::time_series::{Retention, TimeSeries};
@@ -324,22 +324,17 @@ pub struct RowHistory {
 impl RowHistory {
     /// Continues a row that was saved at `at`; `None` if a time in it is later.
     pub(super) fn resumed(mut self, at: Duration) -> Option<Self> {
-        // A time may be the end of the bucket in which it was saved.
-        let (longest, _) = TimeSeries::resolution(TimeSeries::RESOLUTIONS - 1);
-        let is_past = |time: Duration| time <= at + longest;
+        let is_past = |time: Duration| time <= at + TimeSeries::LONGEST_STEP;
         let mut are_past = is_past(self.known_at.get()) && self.footprint.ends_by(at) && self.held.ends_by(at);
         if let Some(latest) = &mut self.evaluation.latest {
-            let Judgement {
-                flat_since,
-                since,
-                standing,
-                ..
-            } = latest.judgement;
-            are_past &= flat_since.into_iter().chain(since).chain([standing.at]).all(is_past);
+            let growth = latest.last_growth.as_ref().map(|last| last.until);
+            are_past &= latest.judgement.times().chain(growth).all(is_past);
             let marks = &latest.log.marks;
             are_past &= marks.is_sorted_by_key(|mark| mark.at) && marks.last().is_none_or(|mark| is_past(mark.at));
             // The work in between is unknown.
             latest.log.known_since = at + Duration::from_nanos(1);
+            let newest = self.known.map_or(0, |known| known.footprint);
+            latest.resumed = Some(Resumed::at(at, newest));
         }
         self.evaluation.changed = true;
         are_past.then_some(self)
@@ -686,8 +681,8 @@ impl RowHistory {
         let previous = *evaluation.latest();
         let now = Duration::from_secs(scheduler.now.into());
         let latest = evaluation.latest.take();
-        let (mut log, start, last_growth) = latest.map_or_else(Default::default, |latest| {
-            (latest.log, latest.start, latest.last_growth)
+        let (mut log, start, last_growth, mut resumed) = latest.map_or_else(Default::default, |latest| {
+            (latest.log, latest.start, latest.last_growth, latest.resumed)
         });
         let has_held = held.newest().is_some_and(|(_, bytes)| bytes > 0);
         let judged = if has_held { held } else { footprint };
@@ -712,6 +707,12 @@ impl RowHistory {
                 }
             }
         }
+        let newest = self.known.map_or(0, |known| known.footprint);
+        let ends = [start.map_or(newest, |start| start.footprint()), newest];
+        let stands = |resumed: &mut Resumed| resumed.standing(&previous, &judgement, now, ends);
+        let standing = resumed.as_mut().and_then(stands);
+        resumed = resumed.filter(|_| standing.is_some());
+        judgement = standing.unwrap_or(judgement);
         let moves = evaluation.changed || judgement.verdict >= Verdict::Warming;
         if judgement.verdict.is_growth() {
             log.mark(now, self.known.map_or(0, |known| known.requested));
@@ -719,8 +720,6 @@ impl RowHistory {
             log.rest(now);
         }
         judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
-        let newest = self.known.map_or(0, |known| known.footprint);
-        let ends = [start.map_or(newest, |start| start.footprint()), newest];
         let last_growth = LastGrowth::after(last_growth.map(|last| *last), &judgement, now, ends).map(Box::new);
         let start = start.filter(|_| judgement.verdict.is_growth());
         let start = start.or_else(|| self.known.map(|known| GrowthStart::new(known.kinds())));
@@ -729,6 +728,7 @@ impl RowHistory {
             log,
             start,
             last_growth,
+            resumed,
         }));
         let start = footprint.start().map_or(0, |start| start.as_secs() as u32);
         let is_recent = scheduler.now.saturating_sub(start) < LONG_KNOWN;
@@ -817,6 +817,7 @@ impl RowHistory {
                 log: GrowthLog::default(),
                 start: None,
                 last_growth: None,
+                resumed: None,
             }));
         }
         verdict.is_growth()

@@ -78,7 +78,7 @@ pub enum Cause {
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
     SharedMemory,
-    /// This program fills its history, which is bounded by this many bytes.
+    /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
     Own { limit: u64 },
 }
 
@@ -94,7 +94,7 @@ impl Cause {
             Self::SharedMemory => "in shared memory and tmpfs".into(),
             Self::Own { limit } => {
                 let limit = units::bytes(*limit, Units::Auto);
-                format!("this zmtop itself: its history is limited to {limit}")
+                format!("zmtop itself: its history is limited to {limit}")
             }
         }
     }
@@ -314,7 +314,8 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         }
         let cgroup = sample.facts.cgroup.as_deref().ok();
         let limit = history.config.max_memory;
-        let own = (history.config.own_pid == Some(id.pid)).then_some(Cause::Own { limit });
+        let own = history.config.own_pid == Some(id.pid) || history.keeper == Some(id);
+        let own = own.then_some(Cause::Own { limit });
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
@@ -589,6 +590,16 @@ fn growing_mounts<'a>(
     mounts.into_iter().map(|(path, row)| (key(path), row)).collect()
 }
 
+/// Returns the file system in memory that the growth of shared memory is in, if its own growth is not judged yet: the one with at
+/// least half of it.
+fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Option<Arc<[u8]>> {
+    let span = shared.trend().watched(now)?;
+    let grown = |row: &RowHistory| row.footprint().change_over(span);
+    let mounts = history.mounts().all().map(|(path, row)| (path, grown(row)));
+    let (path, most) = mounts.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most > 0.0 && most >= grown(shared) / 2.0).then(|| Arc::clone(path))
+}
+
 /// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is
 /// reported with the cache that grows, and shared memory by file system: one may leak while another is emptied.
 fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Suspect], found: &mut Vec<Suspect>) {
@@ -614,7 +625,10 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
         .collect();
     found.extend(mounts.into_iter().map(|(key, row)| suspect(key, row, None)));
     let mut has_cause = false;
-    for (key, row) in parts {
+    for (mut key, row) in parts {
+        if key.id == SHMEM {
+            key.mount = key.mount.or_else(|| mount_of_growth(history, row, snapshot.monotonic));
+        }
         let cause = cause.clone().filter(|_| key.id == SLAB);
         has_cause |= cause.is_some();
         found.push(suspect(key, row, cause));

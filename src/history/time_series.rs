@@ -241,6 +241,8 @@ struct Past {
 
 impl TimeSeries {
     pub const RESOLUTIONS: usize = RESOLUTIONS.len();
+    /// The longest bucket: a saved time may be the end of the one in which it was saved.
+    pub(super) const LONGEST_STEP: Duration = Self::resolution(Self::RESOLUTIONS - 1).0;
 
     /// Returns the bucket length and the time span of a resolution; the finest is 0.
     ///

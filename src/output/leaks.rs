@@ -4,11 +4,12 @@
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
 //! leaking  11.4M/min   98%    3h12    5h02   2.1G  27213  alice     python3 train.py
 //!   grew all through 2h50, gave nothing back; mostly [heap] +2.0G
-//! growing    768K/h    71%      2d       -   310M         nginx     nginx (12 processes)
+//! growing  13.0K/min   71%      2d       -   310M         nginx     nginx (12 processes)
 //!   11 of its 12 processes grow
 //! ```
 //!
-//! OOM kills of the last ten minutes and limits that are reached soon are reported first, as lines of text. `zmtop schema zmtop-leaks/1` describes the document.
+//! OOM kills of the last ten minutes and limits that are reached soon are reported first, as lines of text; kills at the limit of a
+//! cgroup last. `zmtop schema zmtop-leaks/1` describes the document.
 //! `metric` is the figure that the verdict is about: the `held` part of the footprint (anonymous, shared and swapped
 //! memory), pages of a `file`, which are never a leak, the `live-set` that collections leave of a Java heap and the memory
 //! outside the heap, the `heap` that grows although its live set does not, the `rss` (anonymous RSS and `VmSwap`) of a
@@ -47,6 +48,8 @@ pub struct LeaksReport<'a> {
     pub suspends: &'a Suspends,
     /// Time from the first snapshot to the last.
     pub watched: Duration,
+    /// The age of the past that the monitor kept, if the verdicts are from it.
+    pub past_age: Option<Duration>,
     pub by: Option<GroupBy>,
     pub suspects: &'a [Suspect],
     /// Rows whose growth has stopped.
@@ -197,20 +200,28 @@ impl<'a> LeaksReport<'a> {
         }
     }
 
-    /// Writes a line for each kill, for each place whose tasks wait for memory, and for each limit that is reached soon.
+    /// Writes a line for each kill for lack of the machine's memory, for each place whose tasks wait for memory, and for each limit
+    /// that is reached soon. Kills at the limit of a cgroup, which frees nothing for others, come after the suspects.
     fn write_events(&self, out: &mut dyn Write) -> io::Result<()> {
         let (snapshot, units) = (self.snapshot, self.style.units);
-        for kill in &self.kills {
-            let told = kill.text(NAME_WIDTH, units);
-            let ago = units::span(self.suspends.elapsed(kill.at, snapshot.monotonic));
-            writeln!(out, "KILLED: {}, {ago} ago: {}", told.who(), told.why())?;
-        }
+        self.write_kills(false, out)?;
         for stall in self.stalls {
             let text = stall.text(snapshot, |id| snapshot.name_of_process(id), NAME_WIDTH, units);
             writeln!(out, "STALLED: {}", text.line())?;
         }
         for danger in self.dangers {
             writeln!(out, "DANGER: {}", danger.text(snapshot, units))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line for each kill at the limit of a cgroup, or for each other one.
+    fn write_kills(&self, is_of_cgroup: bool, out: &mut dyn Write) -> io::Result<()> {
+        let is_wanted = |kill: &&&Kill| (kill.event.cause() == KillCause::Cgroup) == is_of_cgroup;
+        for kill in self.kills.iter().filter(is_wanted) {
+            let told = kill.text(NAME_WIDTH, self.style.units);
+            let ago = units::span(self.suspends.elapsed(kill.at, self.snapshot.monotonic));
+            writeln!(out, "KILLED: {}, {ago} ago: {}", told.who(), told.why())?;
         }
         Ok(())
     }
@@ -414,6 +425,8 @@ described_object! {
         "by": text().null("processes and programs") => report.by.map(GroupBy::id),
         /// The observed time.
         "watched_s": seconds() => report.watched.as_secs_f64(),
+        /// The age of the past that the monitor kept, by which the rows were judged at once.
+        "past_age_s": seconds().null("watched, or read from a recording") => report.past_age.map(|age| age.as_secs_f64()),
         /// Number of processes whose memory could be read.
         "processes": count() => Coverage::of(report.snapshot).readable,
         /// Number of processes whose memory could not be read.
@@ -466,6 +479,7 @@ impl Report for LeaksReport<'_> {
                 out,
                 "nothing to report: {readable} processes seen over {watched}{hidden}"
             )?;
+            self.write_kills(true, out)?;
             return self.write_shortfall(out);
         }
         // A pipe gets long command lines, but not a page of one.
@@ -493,6 +507,7 @@ impl Report for LeaksReport<'_> {
         if self.more > 0 {
             writeln!(out, "and {} more", self.more)?;
         }
+        self.write_kills(true, out)?;
         self.write_shortfall(out)
     }
 

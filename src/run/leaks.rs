@@ -22,12 +22,14 @@ use crate::columns::{ColumnId, Needs, Row};
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::{Coverage, GroupBy, GroupKey, GroupNames, RowKey};
-use crate::history::kills::SHOWN;
+use crate::history::dangers::{Danger, Limit};
+use crate::history::kills::{Kill, KnownVictim, SHOWN};
 use crate::history::mappings::{MappingGrowth, MappingTotals, diff};
-use crate::history::suspects::{Suspect, SuspectQuery, ended_sample, stopped, suspects};
+use crate::history::stalls::Stall;
+use crate::history::suspects::{Cause, Suspect, SuspectQuery, ended_sample, stopped, suspects};
 use crate::history::{History, HistoryConfig};
-use crate::model::Snapshot;
 use crate::model::page_cache::CachedFile;
+use crate::model::{Identity, Snapshot};
 use crate::output::leaks::LeaksReport;
 use crate::query::{Chosen, choose};
 use crate::sampler::mappings::merged;
@@ -115,6 +117,8 @@ struct Observed {
     history: History,
     /// Time from the first snapshot, of a past that was continued too, to the last.
     watched: Duration,
+    /// The age of the past that the monitor kept, if the verdicts are from it.
+    past_age: Option<Duration>,
     /// Why nothing can be called a leak.
     unjudged: Option<String>,
     /// Reads the mappings of suspects. `None` for a recording.
@@ -131,16 +135,20 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         },
     };
     observed.history.judge_all();
+    let mappings = observed.mappings.take();
     let mut found = suspects(&observed.history, &observed.snapshot, plan.query);
     retain_passing(&mut found, &observed, &plan.filter);
-    let leaks = found
-        .iter()
-        .any(|suspect| suspect.judgement.verdict == Verdict::Leaking);
+    let leaks = found.iter().any(|suspect| {
+        suspect.judgement.verdict == Verdict::Leaking && !matches!(suspect.cause, Some(Cause::Own { .. }))
+    });
     let mut stopped = stopped(&observed.history, &observed.snapshot, args.by, &found);
     retain_passing(&mut stopped, &observed, &plan.filter);
+    let concerns = Concerns::new(&observed, &plan.filter);
+    let dangers: Vec<Danger> = concerns.dangers().cloned().collect();
+    let stalls: Vec<Stall> = concerns.stalls().cloned().collect();
+    let kills = concerns.kills();
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
-    let mappings = observed.mappings.take();
     let grown = mappings.map_or_else(HashMap::new, |mappings| {
         mappings.finish(&found, &observed.history, &observed.snapshot)
     });
@@ -156,12 +164,13 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         snapshot: &observed.snapshot,
         suspends: observed.history.suspends(),
         watched: observed.watched,
+        past_age: observed.past_age,
         by: args.by,
         suspects: &found,
         stopped: &stopped,
-        dangers: observed.history.dangers(),
-        stalls: observed.history.stalls(),
-        kills: observed.history.kills_within(SHOWN).collect(),
+        dangers: &dangers,
+        stalls: &stalls,
+        kills,
         grown: &grown,
         files: &files,
         more: all - found.len(),
@@ -275,7 +284,8 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     args.machine.scope.apply(&mut options)?;
     let own_pid = options.roots().is_own().then(std::process::id);
     let mut scanner = Scanner::new(&options);
-    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES));
+    // The account has the file systems in memory.
+    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES).and(Needs::ACCOUNT));
     let snapshot = snapshot::scan(scanner)?;
     let mut rows = snapshot.rows().iter();
     let has_match = !plan.filter.uses_text() || rows.any(|row| choose(&plan.filter, row, &snapshot) != Some(false));
@@ -309,6 +319,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
         snapshot,
         history,
         watched,
+        past_age: Some(gap).filter(|_| has_match),
         unjudged,
         mappings: None,
     }))
@@ -322,6 +333,7 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
         .map_or(Duration::ZERO, |since| snapshot.monotonic.saturating_sub(since));
     Ok(Observed {
         watched,
+        past_age: None,
         unjudged: too_short(watched, snapshot.interval),
         snapshot,
         history,
@@ -495,6 +507,7 @@ impl<'a> Watch<'a> {
             snapshot,
             history: self.history,
             watched,
+            past_age: None,
             unjudged,
             mappings: Some(self.mappings),
         })
@@ -523,6 +536,70 @@ fn retain_passing(found: &mut Vec<Suspect>, observed: &Observed, filter: &Filter
         },
         RowKey::Group(key) => groups.get_or_init(|| chosen.passing_groups(key.by)).contains(key),
     });
+}
+
+/// The events that concern the filter: of the machine as a whole, and of processes and programs that pass.
+struct Concerns<'a> {
+    observed: &'a Observed,
+    filter: &'a Filter,
+}
+
+impl<'a> Concerns<'a> {
+    const fn new(observed: &'a Observed, filter: &'a Filter) -> Self {
+        Self { observed, filter }
+    }
+
+    fn is_process_chosen(&self, id: Identity) -> bool {
+        let Observed { history, snapshot, .. } = self.observed;
+        let chosen = Chosen::new(self.filter, history, snapshot);
+        self.filter.is_empty() || snapshot.row(id).is_some_and(|sample| chosen.passes(sample))
+    }
+
+    fn is_chosen(&self, key: &RowKey) -> bool {
+        let Observed { history, snapshot, .. } = self.observed;
+        match key {
+            RowKey::Process(id) => self.is_process_chosen(*id),
+            RowKey::Group(key) => Chosen::new(self.filter, history, snapshot)
+                .passing_groups(key.by)
+                .contains(key),
+            RowKey::Part(_) => self.filter.is_empty(),
+        }
+    }
+
+    fn dangers(&self) -> impl Iterator<Item = &'a Danger> {
+        let dangers = self.observed.history.dangers().iter();
+        dangers.filter(|danger| {
+            let taker = danger.taker.as_ref();
+            match &danger.limit {
+                Limit::AddressSpace(id) => self.is_process_chosen(*id),
+                Limit::Machine => true,
+                Limit::Cgroup(_) | Limit::CgroupHigh(_) => {
+                    self.filter.is_empty() || taker.is_some_and(|(key, _)| self.is_chosen(key))
+                }
+            }
+        })
+    }
+
+    fn stalls(&self) -> impl Iterator<Item = &'a Stall> {
+        let stalls = self.observed.history.stalls().iter();
+        stalls.filter(|stall| {
+            let mut processes = [stall.waiter, stall.taker].into_iter().flatten();
+            stall.cgroup.is_none() || self.filter.is_empty() || processes.any(|(id, _)| self.is_process_chosen(id))
+        })
+    }
+
+    /// Returns the kills of the last ten minutes, the newest first. The filter is applied to the names of the victims.
+    fn kills(&self) -> Vec<&'a Kill> {
+        let is_chosen = |kill: &&Kill| {
+            let passes = |known: &KnownVictim| {
+                let victim = ended_sample(known.id, &known.facts);
+                self.filter
+                    .matches(&Row::of_process(&victim, None, &self.observed.snapshot))
+            };
+            self.filter.is_empty() || kill.known.as_ref().is_some_and(passes)
+        };
+        self.observed.history.kills_within(SHOWN).filter(is_chosen).collect()
+    }
 }
 
 type Reading = (RowKey, MappingTotals, Duration);

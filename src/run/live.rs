@@ -88,7 +88,7 @@ impl MonitorArgs {
 
     pub fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         set(settings, "--interval", "sampler.interval", self.interval.as_deref())?;
-        set(settings, "--filter", "ui.filter", self.filter.as_deref())?;
+        set(settings, "filter", "ui.filter", self.filter.as_deref())?;
         if self.chosen != ChosenArgs::default() {
             let filter = self.chosen.added_to(self.filter.as_deref().unwrap_or_default());
             set(settings, "-u, -p", "ui.filter", Some(&filter))?;

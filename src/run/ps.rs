@@ -467,6 +467,8 @@ impl<'a> Plan<'a> {
                 let ids = ids.join(", ");
                 Unjudged::All(format!("not yet judged: {ids} is known of none of the {all}"))
             }
+            // An answer about the lesser part is none.
+            open if open > asked.len() / 2 => Unjudged::All(format!("not yet judged: {open} of {all}")),
             open => Unjudged::Some(format!("{open} of {all} are not judged yet")),
         }
     }

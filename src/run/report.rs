@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::{Failure, output_style, sampler_options, settings, snapshot};
-use crate::cli::{Format, ProcessArg, ReportArgs, UsageError};
+use crate::cli::{Format, ProcessArg, ReportArgs, UsageError, check_filter};
 use crate::columns::{Column, TableKind, named};
 use crate::config::{Env, unknown};
 use crate::filter::Filter;
@@ -52,10 +52,10 @@ pub(super) fn wanted<T: TableKind>(
     };
     let key = args.table.sort.as_deref().unwrap_or(key);
     let sort = find("--sort", key.strip_prefix('-').unwrap_or(key))?;
-    let filter = Filter::parse(&filter.join(" "), &known);
+    let filter = check_filter("FILTER", &filter.join(" "), &known)?;
     Ok(Wanted {
         options: sampler_options(&settings.sampler, args.paths.proc_root.as_deref()),
-        filter: filter.map_err(|error| UsageError::option("FILTER", error.to_string()))?,
+        filter,
         layout: ReportLayout {
             columns,
             sort,

@@ -99,11 +99,16 @@ impl CodeFile {
             Some(Bytes(section.uncompressed_data().ok()?.into()))
         };
         let both = |name: &str| Some((range(name)?, data(name)?));
+        let eh_frame = both(".eh_frame");
+        let is_sound = |hdr: &(Range<u64>, Bytes)| {
+            let frames = eh_frame.as_ref().map(|(range, _)| range);
+            frames.is_some_and(|frames| is_sound_index(&hdr.1, hdr.0.start, frames))
+        };
         let sections = Sections {
             text: range(".text"),
             got: range(".got"),
-            eh_frame: both(".eh_frame"),
-            eh_frame_hdr: both(".eh_frame_hdr"),
+            eh_frame_hdr: both(".eh_frame_hdr").filter(is_sound),
+            eh_frame,
             debug_frame: data(".debug_frame"),
         };
         let build_id = build_id(&elf);
@@ -167,6 +172,26 @@ impl CodeFile {
             ..Default::default()
         }
     }
+}
+
+/// Returns true if an index of `.eh_frame` (`.eh_frame_hdr` of the Linux Standard Base, in the encoding that linkers write)
+/// points into `frames` alone. `at` is its own address. Without it, the frames are indexed when they are read.
+fn is_sound_index(index: &[u8], at: u64, frames: &Range<u64>) -> bool {
+    // Relative to their place, unsigned, and relative to the index, of four bytes each.
+    const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    let (numbers, _) = index.get(4..).unwrap_or_default().as_chunks::<4>();
+    let signed = |number: &[u8; 4]| i64::from(i32::from_le_bytes(*number));
+    let [start, count, entries @ ..] = numbers else {
+        return false;
+    };
+    let count = u32::from_le_bytes(*count) as usize;
+    index.starts_with(&ENCODINGS)
+        && at.wrapping_add(4).checked_add_signed(signed(start)) == Some(frames.start)
+        && entries.len() / 2 >= count
+        && entries.chunks_exact(2).take(count).all(|entry| {
+            let frame = at.checked_add_signed(signed(&entry[1]));
+            frame.is_some_and(|frame| frames.contains(&frame))
+        })
 }
 
 fn build_id<'a>(elf: &impl Object<'a>) -> Option<Vec<u8>> {

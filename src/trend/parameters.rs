@@ -231,8 +231,9 @@ parameters! {
         /// Share of the growth by which a value may exceed the level at its start.
         ONSET_SLACK: f64 = 1.0 / 16.0, "1",
             "noise that hides when growth began", "cases::a_line_is_a_leak_with_its_slope_and_beginning";
-        /// Maximum gap that is never cut from the time since when growth was seen.
-        SHORTEST_GAP: Duration = Duration::from_secs(60), "duration",
+        /// Maximum gap that is never cut from the time since when growth was seen. Longer than the minute between two writes of
+        /// the history that the monitor keeps.
+        SHORTEST_GAP: Duration = Duration::from_secs(75), "duration",
             "growth that is cut at every late reading", "cases::since_never_reaches_over_a_gap_that_nobody_saw";
         /// The same as a multiple of the usual distance of points.
         MAX_USUAL_GAP: u32 = 4, "1",

@@ -250,7 +250,7 @@ impl Reasons {
 }
 
 /// Times within growth in which nobody watched, on the monotonic clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Unwatched {
     /// The bounds of the last one.
     pub from: Duration,
@@ -276,10 +276,8 @@ pub struct Judgement {
     /// earlier.
     pub since: Option<Duration>,
     /// The end of the last long gap before which it did not grow, or not by the same pace: nobody saw when it began.
-    #[serde(skip)]
     pub gap_until: Option<Duration>,
     /// The gaps in the growth since it was first seen, over which it went on by the same pace.
-    #[serde(skip)]
     pub unwatched: Option<Unwatched>,
     /// Lowest footprint of the newest point, in bytes; 0 in a history if the series never changed.
     pub floor: u64,
@@ -344,6 +342,13 @@ impl Judgement {
             .chain(reasons)
             .chain(gaps)
             .collect()
+    }
+
+    /// Returns all times in it, in no order.
+    pub(crate) fn times(&self) -> impl Iterator<Item = Duration> + use<> {
+        let gap = self.unwatched.map(|gaps| gaps.to);
+        let times = [self.flat_since, self.since, self.gap_until, gap, Some(self.standing.at)];
+        times.into_iter().flatten()
     }
 
     /// Returns the time since when the growth was seen: its start, or the end of a gap in it.

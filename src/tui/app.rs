@@ -1,6 +1,7 @@
 //! The monitor's state, on which both `update` and `view` are built: its parts, and the methods that need several of them.
 
 mod columns;
+pub(in crate::tui) use columns::RightShows;
 mod modal;
 mod page;
 
@@ -27,6 +28,7 @@ use crate::group::{Coverage, Group, GroupBy, GroupKey, RowKey, Totals, path_of_g
 use crate::history::mappings::{ColdnessTable, Look};
 use crate::history::{History, Marks};
 use crate::model::kernel::Callers;
+use crate::model::kill::KillCause;
 use crate::model::page_cache::{CachedFile, PageCache};
 use crate::model::{FleetStatus, Identity, ProcessSample, Reading, Snapshot};
 use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
@@ -172,6 +174,7 @@ impl App {
 
     fn layout_of(&self, is_page: bool) -> Layout {
         let has_panel = self.has_panel() && !is_page;
+        let shown_kill = self.engine.history.shown_kill();
         let parts = Parts {
             page: is_page,
             panel: has_panel,
@@ -180,7 +183,8 @@ impl App {
             tagged: self.tagged_rows().next().is_some(),
             swap: self.screen.has_swap,
             unread: self.hides_memory(),
-            kills: self.engine.history.shown_kills().next().is_some(),
+            kills: shown_kill.is_some(),
+            kills_last: shown_kill.is_some_and(|(kill, ..)| kill.event.cause() == KillCause::Cgroup),
             stall: !self.engine.history.stalls().is_empty(),
             // Two, as the second may concern another program.
             dangers: self.engine.history.dangers().len().min(2) as u16,

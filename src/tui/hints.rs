@@ -9,7 +9,7 @@ use crossterm::event::KeyCode;
 use ratatui::layout::Position;
 
 use crate::config::{Action, Chord, Context};
-use crate::tui::app::{App, Hint, Page, ScanProgress, Scope};
+use crate::tui::app::{App, Hint, Page, RightShows, ScanProgress, Scope};
 use crate::tui::widgets::StatusLine;
 use crate::tui::{page, update};
 
@@ -23,6 +23,7 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::NextGroups, "group"),
     Hint::Action(Action::SortMenu, "sort"),
     Hint::Action(Action::Leaks, "leaks"),
+    Hint::Action(Action::Right, "more"),
     Hint::Action(Action::SortPss, "by PSS"),
     Hint::Action(Action::SortGrowth, "by trend"),
     Hint::Action(Action::Users, "user"),
@@ -121,6 +122,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.panel_leads_to_cgroup() => "its memory",
                     Action::Open if app.query.shows_mappings() => "who maps it",
                     Action::Mappings if app.panel_process().is_some() => "mappings",
+                    Action::Right if app.right_shows_now() == Some(RightShows::Commands) => "scroll",
                     _ => label,
                 };
                 // Help and quit are left out last.
@@ -187,6 +189,7 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
+        Action::Right => app.right_shows_now().is_none(),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,
     }

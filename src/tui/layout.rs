@@ -67,6 +67,8 @@ pub struct Parts {
     pub swap: bool,
     pub unread: bool,
     pub kills: bool,
+    /// The line of the kill comes after the lines of what still grows: the limit of a cgroup was reached.
+    pub kills_last: bool,
     pub stall: bool,
     /// Lines of dangers.
     pub dangers: u16,
@@ -115,6 +117,8 @@ impl Layout {
             y += height;
             area
         };
+        let below_growth;
+        let [kills_first, kills_last] = if parts.kills_last { [0, kills] } else { [kills, 0] };
         // From top to bottom.
         let mut layout = Self {
             screen: Rect::new(0, 0, width, height),
@@ -123,10 +127,14 @@ impl Layout {
             swap: line(swap),
             graph: line(graph),
             pressure: line(pressure),
-            kills: line(kills),
+            kills: line(kills_first),
             stall: line(stall),
             dangers: line(dangers),
-            growth: line(growth),
+            growth: {
+                let growth = line(growth);
+                below_growth = line(kills_last);
+                growth
+            },
             page: line(left),
             unread: line(unread),
             totals: line(totals),
@@ -136,6 +144,9 @@ impl Layout {
             footer: line(footer),
             ..Self::default()
         };
+        if parts.kills_last {
+            layout.kills = below_growth;
+        }
         let place = layout.page;
         let hidden = Rect { height: 0, ..place };
         if parts.page {

@@ -52,6 +52,15 @@ const CHOOSE: &[Hint] = &[
     Hint::Action(Action::Accept, "choose"),
     Hint::Action(Action::Cancel, "close"),
 ];
+/// The keys of a list in which letters are keys.
+const LIST: &[Hint] = &[
+    Hint::Action(Action::Search, "search"),
+    Hint::Action(Action::Down, "down"),
+    Hint::Action(Action::Up, "up"),
+    Hint::Action(Action::Last, "last"),
+    Hint::Action(Action::Accept, "open"),
+    Hint::Action(Action::Cancel, "close"),
+];
 const READ: &[Hint] = &[
     Hint::Action(Action::Search, "search"),
     Hint::Action(Action::Down, "down"),
@@ -67,10 +76,18 @@ pub trait Popup: Any {
     const WIDTH: u16;
     /// It is a text: its cursor is the first line on screen, and nothing is chosen from it.
     const IS_TEXT: bool = false;
+    /// It is a menu: letters find an entry. In a list of rows they move the cursor, as in the table, and a key starts the search.
+    const IS_MENU: bool = !Self::IS_TEXT;
     /// Its entries are switched on and off, and moved. A click accepts an entry only if they are not.
     const SWITCHES: bool = false;
     /// The keys that the footer names.
-    const HINTS: &'static [Hint] = if Self::IS_TEXT { READ } else { CHOOSE };
+    const HINTS: &'static [Hint] = if Self::IS_TEXT {
+        READ
+    } else if Self::IS_MENU {
+        CHOOSE
+    } else {
+        LIST
+    };
     /// Lines above the entries.
     const HEADING_LINES: u16 = 0;
 
@@ -327,6 +344,8 @@ impl<P: Popup> Opened<P> {
             _ if !P::IS_TEXT && movement(action).is_some() => return None,
             Action::Up | Action::Down | Action::PageUp | Action::PageDown => return None,
             Action::Backspace if self.find.is_empty() => self.find = Find::default(),
+            // Nothing is left to clear.
+            Action::Cancel if P::IS_MENU && self.find.is_empty() => return None,
             Action::Cancel => {
                 let from = std::mem::take(&mut self.find).from;
                 self.move_to(app, |_, _| from);
@@ -336,28 +355,30 @@ impl<P: Popup> Opened<P> {
         Some(Response::stay())
     }
 
-    /// Returns what the keys do while the search is typed.
-    fn search_hint(app: &App) -> String {
+    /// Returns what the keys do while the search is typed: with a match, and always.
+    fn search_hints(app: &App) -> [String; 2] {
         let key = |context, action| {
             let key = app.config.keymap.shown_key(context, action);
             key.map_or_else(|| "?".into(), ToString::to_string)
         };
-        let [enter, next] = [Action::Accept, Action::SearchNext].map(|action| key(Context::Input, action));
-        if P::IS_TEXT {
+        let keys = [Action::Accept, Action::SearchNext, Action::Cancel];
+        let [enter, next, clear] = keys.map(|action| key(Context::Input, action));
+        let matched = if P::IS_TEXT {
             let steps = [Action::SearchNext, Action::SearchPrevious].map(|step| key(Context::List, step));
             format!("{enter} keeps it, then {}", steps.join(" and "))
-        } else if P::SWITCHES {
+        } else if P::SWITCHES && P::IS_MENU {
             let switch = key(Context::List, Action::Toggle);
             format!("{switch} shows or hides it, {next} goes to the next")
         } else {
             format!("{enter} chooses, {next} goes to the next")
-        }
+        };
+        [matched, format!("{clear} clears it")]
     }
 }
 
 impl<P: Popup> Modal for Opened<P> {
     fn context(&self) -> Context {
-        if P::IS_TEXT && self.find.is_typing {
+        if !P::IS_MENU && self.find.is_typing {
             Context::Input
         } else {
             Context::List
@@ -366,13 +387,13 @@ impl<P: Popup> Modal for Opened<P> {
 
     /// The text that finds an entry of a menu is edited as any other.
     fn further_context(&self) -> Option<Context> {
-        (!P::IS_TEXT).then_some(Context::Input)
+        P::IS_MENU.then_some(Context::Input)
     }
 
     /// In a menu, letters and digits find an entry, and so do signs once a text was begun.
     fn types(&self, c: char, bound: Option<Action>) -> bool {
         let switches = P::SWITCHES && matches!(bound, Some(Action::Toggle | Action::MoveUp | Action::MoveDown));
-        !P::IS_TEXT && (c.is_alphanumeric() || self.find.is_typing && !switches)
+        P::IS_MENU && (c.is_alphanumeric() || self.find.is_typing && !switches)
     }
 
     fn hints(&self) -> &[Hint] {
@@ -386,7 +407,7 @@ impl<P: Popup> Modal for Opened<P> {
     /// Leaves the keys of actions that mean nothing here to the search.
     fn takes(&self, action: Action) -> bool {
         match action {
-            Action::SearchNext | Action::SearchPrevious => P::IS_TEXT,
+            Action::SearchNext | Action::SearchPrevious => !P::IS_MENU,
             Action::Toggle | Action::MoveUp | Action::MoveDown => P::SWITCHES,
             _ => true,
         }
@@ -407,12 +428,18 @@ impl<P: Popup> Modal for Opened<P> {
             Action::Accept => return self.popup.accept(app, self.list.cursor),
             Action::Delete => return self.popup.delete(app, self.list.cursor),
             Action::Search => self.find = Find::from(self.list.cursor),
+            Action::SearchNext | Action::SearchPrevious if self.find.is_empty() => {
+                let key = app.config.keymap.shown_key(Context::List, Action::Search);
+                let key = key.map_or_else(String::new, |key| format!(": {key} searches"));
+                app.screen.say(format!("nothing was searched yet{key}"));
+            }
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
             _ => match movement(action) {
                 Some(to) => self.move_to(app, to),
                 None if matches!(action, Action::Toggle | Action::MoveUp | Action::MoveDown) => self.act(app, action),
-                None => app.screen.say("letters find an entry"),
+                None if P::IS_MENU => app.screen.say("letters find an entry"),
+                None => app.screen.say("that key does nothing here"),
             },
         }
         Response::stay()
@@ -420,7 +447,7 @@ impl<P: Popup> Modal for Opened<P> {
 
     /// Searches for an entry by its name; in a text only after the key that starts a search.
     fn on_char(&mut self, app: &mut App, c: char) -> Response {
-        if self.find.is_typing || !P::IS_TEXT {
+        if self.find.is_typing || P::IS_MENU {
             if !self.find.is_typing {
                 self.find = Find::from(self.list.cursor);
             }
@@ -467,7 +494,12 @@ impl<P: Popup> Modal for Opened<P> {
     }
 
     fn on_snapshot(&mut self, app: &App) {
-        let to = self.popup.on_snapshot(app, self.list.cursor);
+        let at = self.list.cursor;
+        let to = self.popup.on_snapshot(app, at);
+        // The entry that was found may have another place.
+        if self.find.found == Some(at) && !P::IS_TEXT {
+            self.find.found = Some(to);
+        }
         self.move_to(app, |_, _| to);
     }
 
@@ -505,7 +537,7 @@ impl<P: Popup> Modal for Opened<P> {
         if !self.find.is_typing || footer.is_empty() {
             return None;
         }
-        Some(self.find.draw(&texts, &Self::search_hint(app), footer, theme, buf))
+        Some(self.find.draw(&texts, &Self::search_hints(app), footer, theme, buf))
     }
 }
 
@@ -614,17 +646,30 @@ impl Find {
     }
 
     /// Draws the line in which the text is typed, with the number of matching lines; returns the cursor's place.
-    fn draw(&self, lines: &[String], hint: &str, area: Rect, theme: &Theme, buf: &mut Buffer) -> Position {
+    fn draw(
+        &self,
+        lines: &[String],
+        [matched, always]: &[String; 2],
+        area: Rect,
+        theme: &Theme,
+        buf: &mut Buffer,
+    ) -> Position {
         Clear.render(area, buf);
         let (end, cursor) = self.input.draw(" Search ", area, theme, buf);
         let matching = self.matching(lines);
         let at = matching.iter().position(|at| Some(*at) == self.found);
         let (note, style) = match at {
             _ if self.is_empty() => (String::new(), theme.dim),
-            Some(at) => (format!("{} of {}; {hint}", at + 1, matching.len()), theme.dim),
+            Some(at) => {
+                let text = format!("{} of {}; {matched}, {always}", at + 1, matching.len());
+                (text, theme.dim)
+            }
             // A filter that was typed where names are found.
-            None if self.input.text().contains(':') => ("no match: type the name alone here".into(), theme.error),
-            None => ("no match".into(), theme.error),
+            None if self.input.text().contains(':') => {
+                let text = format!("no match: type the name alone here; {always}");
+                (text, theme.error)
+            }
+            None => (format!("no match; {always}"), theme.error),
         };
         let x = end.saturating_add(2).min(area.right());
         draw_text(buf, x, area.y, &note, usize::from(area.right() - x), style);

@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
@@ -130,13 +131,13 @@ impl Prompt {
                     rebuild(app);
                 }
             }
-            PromptKind::Interval => match units::parse_span(self.input.text()) {
-                Some(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => {
+            PromptKind::Interval => match interval(self.input.text()) {
+                Ok(interval) => {
                     app.requests.interval = interval;
                     app.screen.say(format!("interval {}", units::span_exact(interval)));
                 }
-                _ => {
-                    app.screen.fail("an interval is 100ms to 1h, such as 500ms, 2s, 1m");
+                Err(what) => {
+                    app.screen.fail(what);
                     return Response::stay();
                 }
             },
@@ -210,7 +211,7 @@ impl Prompt {
                 (format!("{rows} match{remark}"), false)
             }
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
-            (PromptKind::Interval, ..) => ("100ms to 1h".into(), false),
+            (PromptKind::Interval, ..) => ("100ms to 1h, such as 500ms, 2s, 1m".into(), false),
             (PromptKind::Time, ..) => (
                 "23:51, 2026-11-20 23:51, -10m before the end, start or end".into(),
                 false,
@@ -250,6 +251,21 @@ impl Prompt {
             // Words that fit at neither side have the line; the place is marked in the text.
             Some(_) | None => draw_line(buf, area, &format!(" {words}"), style),
         }
+    }
+}
+
+/// Parses an interval.
+///
+/// # Errors
+/// What is wrong with it, and what is valid.
+fn interval(typed: &str) -> Result<Duration, String> {
+    let [least, most] = [MIN_INTERVAL, MAX_INTERVAL].map(units::span_exact);
+    match units::parse_span(typed) {
+        None if typed.trim().is_empty() => Err(format!("nothing typed: {least} to {most}, such as 500ms, 2s, 1m")),
+        None => Err("no time: type a number and a unit, such as 500ms, 2s, 1m".into()),
+        Some(short) if short < MIN_INTERVAL => Err(format!("too short: {least} to {most}")),
+        Some(long) if long > MAX_INTERVAL => Err(format!("too long: {least} to {most}")),
+        Some(interval) => Ok(interval),
     }
 }
 

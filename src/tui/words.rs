@@ -125,7 +125,7 @@ pub static WORDS: [(&str, &str); 45] = [
     ),
     (
         "←2 5→ 18–34 of 108",
-        "Columns to the left and to the right that the arrow keys scroll to, and the rows in sight",
+        "Columns to the left and to the right that the arrow keys scroll to, and the rows in sight; → scrolls: the commands",
     ),
     (
         "×6 ./worker; [+7]",

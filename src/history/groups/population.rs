@@ -6,10 +6,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::evaluation::{
-    EvaluationScheduler, INTERVAL, LONG_INTERVAL, MEMBER, MemberCounts, NEVER, RowNumber, Turn,
+    EvaluationScheduler, INTERVAL, LONG_INTERVAL, MEMBER, MemberCounts, NEVER, Resumed, RowNumber, Turn,
 };
-use crate::history::time_series::Retention;
+use crate::history::time_series::{Retention, TimeSeries};
 use crate::trend::{Judgement, Metric, Verdict};
 
 /// Minimum number of processes by which a group must have grown.
@@ -92,11 +94,12 @@ pub(super) struct Number {
     /// The second since when it is known, as long as it never changed.
     since: u32,
     /// Allocated with the first change.
-    past: Option<Box<Past>>,
+    past: Option<Box<NumberPast>>,
 }
 
-#[derive(Debug)]
-struct Past {
+/// The past of a number that changed, which may be saved.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(in crate::history) struct NumberPast {
     numbers: MemberCounts,
     /// Its slope and floor describe the series.
     judged: Judgement,
@@ -106,10 +109,14 @@ struct Past {
     /// come for a while change nothing.
     has_orphans: bool,
     /// The second of the next judgement, or [`NEVER`] until the number changes.
+    #[serde(skip)]
     due: u32,
+    /// Present if the judgement was saved, and may still stand.
+    #[serde(skip)]
+    resumed: Option<Resumed>,
 }
 
-impl Past {
+impl NumberPast {
     fn new(numbers: MemberCounts) -> Box<Self> {
         Box::new(Self {
             numbers,
@@ -117,7 +124,17 @@ impl Past {
             base: 0,
             has_orphans: false,
             due: NEVER,
+            resumed: None,
         })
+    }
+
+    /// Continues a past that was saved at `at`; `None` if a time in it is later.
+    pub(in crate::history) fn resumed(mut self, at: Duration) -> Option<Self> {
+        let newest = self.numbers.0.newest().map_or(0, |(_, number)| number / MEMBER);
+        self.resumed = Some(Resumed::at(at, newest));
+        self.due = if self.judged.verdict.is_growth() { 0 } else { NEVER };
+        let are_past = self.judged.times().all(|time| time <= at + TimeSeries::LONGEST_STEP);
+        (are_past && self.numbers.0.ends_by(at)).then_some(self)
     }
 }
 
@@ -132,9 +149,9 @@ impl Default for Number {
 }
 
 impl Number {
-    pub(super) fn resumed(numbers: MemberCounts) -> Self {
+    pub(super) fn resumed(past: NumberPast) -> Self {
         Self {
-            past: Some(Past::new(numbers)),
+            past: Some(Box::new(past)),
             ..Self::default()
         }
     }
@@ -157,7 +174,7 @@ impl Number {
         let past = self.past.get_or_insert_with(|| {
             let mut numbers = MemberCounts::default();
             numbers.push(since, was, retention);
-            Past::new(numbers)
+            NumberPast::new(numbers)
         });
         past.numbers.0.rest_until(before);
         past.numbers.push(now, living, retention);
@@ -199,7 +216,15 @@ impl Number {
         past.numbers.0.rest_until(now);
         let was_growing = past.has_orphans && past.judged.verdict.is_growth();
         past.has_orphans = orphans >= MIN_ORPHANS && (was_growing || orphans.saturating_mul(ORPHAN_SHARE) >= living);
-        (past.judged, past.base) = scheduler.judge_number(&past.numbers, started_at, past.has_orphans, &past.judged);
+        let (mut judged, mut base) = scheduler.judge_number(&past.numbers, started_at, past.has_orphans, &past.judged);
+        let numbers = [past.base, living.into()];
+        let stands = |resumed: &mut Resumed| resumed.standing(&past.judged, &judged, now, numbers);
+        let standing = past.resumed.as_mut().and_then(stands);
+        past.resumed = past.resumed.filter(|_| standing.is_some());
+        if let Some(standing) = standing {
+            (judged, base) = (standing, past.base);
+        }
+        (past.judged, past.base) = (judged, base);
         let is_recent = past.judged.verdict >= Verdict::Warming;
         past.due = scheduler.now + if is_recent { INTERVAL } else { LONG_INTERVAL };
         // A number at rest is not judged again: half of its past would have to leave it before that changed anything.
@@ -248,13 +273,13 @@ impl Number {
         self.past.is_some()
     }
 
-    /// Returns the numbers up to `now`, if they ever changed.
-    pub(super) fn rested(&self, now: Duration) -> Option<&MemberCounts> {
+    /// Returns the past up to `now`, if the number ever changed.
+    pub(super) fn rested(&self, now: Duration) -> Option<&NumberPast> {
         let past = self.past.as_ref()?;
         if !matches!(self.living, 0 | UNKNOWN) {
             past.numbers.0.rest_until(now);
         }
-        Some(&past.numbers)
+        Some(past)
     }
 
     pub(super) fn clear_past(&mut self) {
@@ -269,14 +294,14 @@ impl Number {
             if living != UNKNOWN {
                 numbers.push(Duration::from_secs(self.since.into()), living, retention);
             }
-            Past::new(numbers)
+            NumberPast::new(numbers)
         });
         past.numbers.0.put_before(&before.numbers.0, retention);
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.past.as_ref().map_or(0, |past| {
-            size_of::<Past>() - size_of::<MemberCounts>() + past.numbers.0.bytes()
+            size_of::<NumberPast>() - size_of::<MemberCounts>() + past.numbers.0.bytes()
         })
     }
 }

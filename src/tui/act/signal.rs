@@ -100,11 +100,17 @@ impl Question for SignalQuestion {
                 Hint::Key("n", "no"),
                 Hint::Action(Action::Cancel, "back"),
             ]
-        } else {
+        } else if self.find.is_empty() {
             &[
                 Hint::Key("a number or name", "find"),
                 Hint::Action(Action::Accept, "send"),
                 Hint::Action(Action::Cancel, "cancel"),
+            ]
+        } else {
+            &[
+                Hint::Key("a number or name", "find"),
+                Hint::Action(Action::Accept, "send"),
+                Hint::Action(Action::Cancel, "clear"),
             ]
         }
     }
@@ -117,7 +123,8 @@ impl Question for SignalQuestion {
         }
         let page = height(app, selection);
         match action {
-            Action::Cancel => return Response::close(),
+            Action::Cancel if self.find.is_empty() => return Response::close(),
+            Action::Cancel => self.find = Find::default(),
             // Without a match, the selected signal is not the one that was typed.
             Action::Accept if !self.find.is_empty() && self.find.found.is_none() => {}
             Action::Accept => {

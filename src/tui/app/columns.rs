@@ -6,6 +6,7 @@ use crate::alert::Rule;
 use crate::columns::cell::WITHOUT_PACE;
 use crate::columns::{AppliesTo, Column, ColumnId, Label, Needs, Priority, TableKind, Unit, layout, needs_of_filter};
 use crate::group::{GroupBy, RowKey};
+use crate::query::RowRef;
 use crate::text;
 use crate::trend::Verdict;
 use crate::tui::app::{App, Page, Scope, Table};
@@ -117,6 +118,13 @@ impl App {
             // Half a screen has room for either the figures or the command.
             None if width < 72 => 0,
             None | Some(GroupBy::Unit | GroupBy::Container | GroupBy::Pod | GroupBy::Cgroup | GroupBy::Mapping) => 24,
+        };
+        // The lines of a tree need room beside the names.
+        let guides = self.guide_width(table).min(width / 3);
+        let min_name_width = if guides > 0 {
+            (20 + guides).max(min_name_width)
+        } else {
+            min_name_width
         };
         let layout = |id: &ColumnId| {
             let column = id.get();
@@ -235,6 +243,49 @@ impl App {
         self.hides_memory() && coverage.hidden - coverage.pending > coverage.readable
     }
 
+    /// Returns what scrolling to the right shows in a table as placed: further columns, or the rest of the commands in sight.
+    pub(in crate::tui) fn right_shows(&self, table: &Table, placed: &[PlacedColumn]) -> Option<RightShows> {
+        let is_hidden = |index: usize| placed.iter().all(|placed| placed.index != index);
+        let last = placed
+            .iter()
+            .filter(|placed| !table.columns[placed.index].get().grows)
+            .map(|placed| placed.index);
+        let first = if self.tables.scroll > 0 {
+            last.max().unwrap_or(0)
+        } else {
+            0
+        };
+        if (first..table.columns.len()).any(is_hidden) {
+            return Some(RightShows::Columns);
+        }
+        let command = placed
+            .iter()
+            .find(|placed| table.columns[placed.index] == layout::COMMAND)?;
+        let room = command.skip + usize::from(command.width);
+        let snapshot = self.engine.snapshot.as_ref()?;
+        let rows = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
+        let is_cut = |row: &RowRef| {
+            let sample = row.key.process().and_then(|id| snapshot.row(id));
+            let command = sample.map_or(0, |sample| text::width(&text::safe(&sample.facts.short_command())));
+            text::width(&row.guide) + command > room
+        };
+        rows.into_iter().any(is_cut).then_some(RightShows::Commands)
+    }
+
+    /// The same for the current table.
+    pub(in crate::tui) fn right_shows_now(&self) -> Option<RightShows> {
+        let table = self.tables.current();
+        let area = *self.layout().tables.first()?;
+        self.right_shows(table, &self.place_columns(table, area.width))
+    }
+
+    /// Returns the width of the longest lines of the tree on screen; 0 without a tree.
+    fn guide_width(&self, table: &Table) -> u16 {
+        let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
+        let widest = shown.map(|row| text::width(&row.guide)).max();
+        u16::try_from(widest.unwrap_or(0)).unwrap_or(u16::MAX)
+    }
+
     /// Returns the width that the verdicts on screen need; only rows that move have a pace.
     fn trend_width(&self, table: &Table) -> u16 {
         let column = layout::TREND.get();
@@ -289,6 +340,13 @@ impl App {
         let of_process = needs_if(self.panel_process().is_some(), Needs::MAPPED);
         table.and(detail).and(of_process).and(needs_if(has_panel, Needs::HELD))
     }
+}
+
+/// What scrolling to the right shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum RightShows {
+    Columns,
+    Commands,
 }
 
 const fn needs_if(is_needed: bool, needs: Needs) -> Needs {

@@ -539,10 +539,8 @@ fn draw_total(app: &App, grid: &TableGrid, account: &Account, area: Rect, buf: &
 //   92M ┤          ▂▄▆█████
 //    0M └5 min ago ─── 4m ─── now
 
-/// Minimum lines of a chart with its heading and axis.
-const MIN_CHART: u16 = 4;
-/// Maximum lines of text above the chart, unless there is plenty of room.
-const MAX_TEXT: usize = 4;
+/// Minimum lines of a chart with its heading and axis. The text above it is whole, and the chart is left out if it has no room.
+const MIN_CHART: u16 = 3;
 
 fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: bool, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
@@ -586,9 +584,6 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     if !reasons.is_empty() {
         texts.extend(text::wrap(&reasons.join(", "), width));
     }
-    let left = area.height.saturating_sub(1);
-    let for_text = usize::from(left.saturating_sub(MIN_CHART)).clamp(1, MAX_TEXT.max(usize::from(left / 3)));
-    texts.truncate(for_text);
     for (y, words) in (1..area.height).zip(&texts) {
         draw_line(buf, line(area, y), &format!(" {words}"), theme.dim);
     }

@@ -105,6 +105,7 @@ fn event_at(app: &App, at: usize) -> Option<&AlertEvent> {
 impl Popup for AlertList {
     const TITLE: &'static str = " Alerts ";
     const WIDTH: u16 = 76;
+    const IS_MENU: bool = false;
 
     /// Returns the width that the longest line needs.
     fn width(&self, app: &App) -> u16 {

@@ -59,8 +59,15 @@ fn files(app: &App) -> &[CachedFile] {
 impl Popup for CacheList {
     const TITLE: &'static str = " Files in the page cache ";
     const WIDTH: u16 = 160;
+    const IS_MENU: bool = false;
     const HEADING_LINES: u16 = 1;
-    const HINTS: &'static [Hint] = &[Hint::Key("letters", "find"), Hint::Action(Action::Cancel, "close")];
+    const HINTS: &'static [Hint] = &[
+        Hint::Action(Action::Search, "search"),
+        Hint::Action(Action::Down, "down"),
+        Hint::Action(Action::Up, "up"),
+        Hint::Action(Action::Last, "last"),
+        Hint::Action(Action::Cancel, "close"),
+    ];
 
     fn texts(&self, app: &App) -> Vec<String> {
         let files = files(app).iter();

@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use super::{Popup, TYPE};
+use super::Popup;
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
 use crate::tui::app::{App, CallPathView, Hint, Response};
@@ -135,9 +135,10 @@ impl Popup for CallPathTree {
     const TITLE: &'static str = " Origin of the memory ";
     const WIDTH: u16 = 160;
     const HEADING_LINES: u16 = 1;
+    const IS_MENU: bool = false;
     const SWITCHES: bool = true;
     const HINTS: &'static [Hint] = &[
-        TYPE,
+        Hint::Action(Action::Search, "search"),
         Hint::Action(Action::Toggle, "callers, callees, flame graph"),
         Hint::Action(Action::Cancel, "end"),
     ];

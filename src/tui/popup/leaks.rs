@@ -22,6 +22,7 @@ use crate::group::RowKey;
 use crate::history::mappings::MappingGrowth;
 use crate::history::suspects::{Cause, Suspect};
 use crate::model::Snapshot;
+use crate::model::page_cache::CachedFile;
 use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
 use crate::tui::event::{CacheScope, Effect};
@@ -48,6 +49,7 @@ impl LeakList {
 impl Popup for LeakList {
     const TITLE: &'static str = " Leaks and growth ";
     const WIDTH: u16 = 160;
+    const IS_MENU: bool = false;
     const HEADING_LINES: u16 = 1;
 
     fn texts(&self, app: &App) -> Vec<String> {
@@ -101,8 +103,8 @@ impl Popup for LeakList {
         if suspect.alike > 0 {
             parts.push(format!("{} of its {} processes grow", suspect.alike, suspect.count));
         }
-        if let Some(path) = suspect.key.part().and_then(|key| key.mount.as_ref()) {
-            parts.push(growing_file(app, path));
+        if suspect.key.part().is_some_and(|key| key.mount.is_some()) {
+            parts.push(growing_file(app, suspect));
         }
         if let Some(growth) = fastest_mapping(app, suspect) {
             parts.push(format!("mostly {}", mapping_growth(app, growth, 40)));
@@ -171,6 +173,7 @@ impl Popup for LeakList {
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
             let fastest = fastest_mapping(app, suspect)
                 .map(|growth| format!("  mostly {}", mapping_growth(app, growth, 30)))
+                .or_else(|| grower_of(app, suspect).map(|file| format!("  {}", file.text(app.screen.units))))
                 .filter(|text| text::width(text) + MIN_NAME_WIDTH <= name_width)
                 .unwrap_or_default();
             let stopped_at = stopped_at(app, snapshot, suspect);
@@ -228,11 +231,16 @@ pub(in crate::tui) fn request_files(app: &mut App) -> Option<Effect> {
 }
 
 /// Returns the file that grows in a file system in memory, its size and who has it open, or how to find it.
-fn growing_file(app: &App, mount: &[u8]) -> String {
-    let Some(file) = app.data.cache.grower_in(mount) else {
+fn growing_file(app: &App, suspect: &Suspect) -> String {
+    let Some(file) = grower_of(app, suspect) else {
         return "Enter lists its files, and who has them open".into();
     };
     format!("mostly in {}", file.text(app.screen.units))
+}
+
+/// Returns the file that grows in a suspect that is a file system in memory, if it was read.
+fn grower_of<'a>(app: &'a App, suspect: &Suspect) -> Option<&'a CachedFile> {
+    app.data.cache.grower_in(suspect.key.part()?.mount.as_deref()?)
 }
 
 /// Returns the time of day at which its growth stopped.

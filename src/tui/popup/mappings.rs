@@ -50,6 +50,7 @@ impl MappingList {
 impl Popup for MappingList {
     const TITLE: &'static str = " Mappings ";
     const WIDTH: u16 = 160;
+    const IS_MENU: bool = false;
     const HEADING_LINES: u16 = 1;
 
     fn texts(&self, app: &App) -> Vec<String> {

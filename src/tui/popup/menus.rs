@@ -240,6 +240,16 @@ impl Popup for UserPicker {
         std::iter::once("everyone".into()).chain(names).collect()
     }
 
+    /// Counts anew; the cursor stays at its user.
+    fn on_snapshot(&mut self, app: &App, at: usize) -> usize {
+        let before = std::mem::replace(self, Self::new(app));
+        let Some((selected, ..)) = at.checked_sub(1).and_then(|at| before.0.get(at)) else {
+            return at;
+        };
+        let found = self.0.iter().position(|(name, ..)| name == selected);
+        found.map_or(at, |found| found + 1)
+    }
+
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
         let user = at.checked_sub(1).and_then(|at| self.0.get(at));
         app.query.user = user.map(|(name, ..)| name.clone());

@@ -16,7 +16,7 @@ use crate::history::view::Band;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::query::{RowRef, unread_mappings};
 use crate::trend::Verdict;
-use crate::tui::app::{App, Scope, Table};
+use crate::tui::app::{App, RightShows, Scope, Table};
 use crate::tui::labels;
 use crate::tui::navigation::is_match;
 use crate::tui::widgets::{self, PlacedColumn, StatusLine, draw_headings, draw_line, line, rows_in_sight, select_row};
@@ -37,7 +37,8 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     let is_in_sight = columns.iter().any(|placed| table.columns[placed.index] == sorted_by);
     let sign = if table.descending { '▼' } else { '▲' };
     let order = (!is_in_sight).then(|| format!("by {}{sign}", app.heading_of(table.sort)));
-    let notes = notes(app.tables.scroll, table, &columns, area.height - 1, order);
+    let shows_rest = app.right_shows(table, &columns) == Some(RightShows::Commands);
+    let notes = notes(app.tables.scroll, table, &columns, area.height - 1, order, shows_rest);
     buf.set_style(line(area, 0), theme.heading);
     draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &notes);
     let Some(snapshot) = &app.engine.snapshot else { return };
@@ -102,8 +103,16 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
 }
 
 /// Returns the notes of a heading, the longest first: the order if no heading shows it, how many columns are scrolled away, how
-/// many more can be scrolled to, and which rows are on screen: `by PSS▼ ←2 5→ 18–34 of 108`.
-fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16, order: Option<String>) -> Vec<String> {
+/// many more can be scrolled to, or that the commands can, and which rows are on screen: `by PSS▼ ←2 5→ 18–34 of 108`,
+/// `→ scrolls 18–34 of 108`.
+fn notes(
+    scroll: usize,
+    table: &Table,
+    placed: &[PlacedColumn],
+    height: u16,
+    order: Option<String>,
+    shows_rest: bool,
+) -> Vec<String> {
     let rows = rows_in_sight(table.list.offset, usize::from(height), table.rows.len());
     let hidden = table.columns.len() - placed.len();
     let first = placed.iter().map(|placed| placed.index).min().unwrap_or(0);
@@ -113,7 +122,8 @@ fn notes(scroll: usize, table: &Table, placed: &[PlacedColumn], height: u16, ord
         (hidden - left, format!("{}→", hidden - left)),
     ];
     let signs = signs.into_iter().filter(|(count, _)| *count > 0).map(|(_, sign)| sign);
-    let signs = signs.collect::<Vec<_>>().join(" ");
+    let rest = shows_rest.then(|| "→ scrolls".to_owned());
+    let signs = signs.chain(rest).collect::<Vec<_>>().join(" ");
     let mut notes: Vec<String> = match (signs.is_empty(), rows) {
         (true, rows) => rows,
         (false, rows) => {

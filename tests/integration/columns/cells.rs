@@ -153,7 +153,7 @@ fn every_kind_of_value() {
         ),
         (
             Value::Trend(judged(Verdict::Growing, 17.0, 0.6), None),
-            "△ grow 59.8K/h",
+            "△ grow 1020B/min",
             CellStyle::Up,
         ),
         (

@@ -163,6 +163,15 @@ fn an_alert_is_fired_once_to_try_its_program() {
         "{payload}"
     );
     assert!(out.contains(": pss "), "{out}");
+    // A figure over time that nobody knows yet has the value of the condition.
+    home.write(
+        "config.toml",
+        "[[alert]]\nname = 'good'\nwhen = 'growth>3M/min dpss>1M'\n",
+    );
+    let (exit, out, _) = test("good");
+    assert_eq!(exit, Exit::Done);
+    assert!(out.contains("dpss 1.0M") && out.contains("growth +3.0M/min"), "{out}");
+    home.write("config.toml", alert("good", &good) + &alert("bad", &bad));
     let (exit, _, err) = test("bad");
     assert_eq!(exit, Exit::Found);
     assert!(err.contains("ended with code 3"), "{err}");
@@ -179,6 +188,14 @@ fn an_alert_is_fired_once_to_try_its_program() {
     let (exit, _, err) = run(&home, ConfigAction::Check, None);
     assert_eq!(exit, Exit::Usage);
     assert!(err.contains("no such file"), "{err}");
+    // Beside other faults.
+    home.write(
+        "config.toml",
+        "ui.tree = 1\n".to_owned() + &alert("good", "/nonexistent/program"),
+    );
+    let (exit, _, err) = run(&home, ConfigAction::Check, None);
+    assert_eq!(exit, Exit::Usage);
+    assert!(err.contains("no such file") && err.contains("ui.tree"), "{err}");
 }
 
 struct Closed;

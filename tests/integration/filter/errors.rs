@@ -27,6 +27,7 @@ fn every_fault_has_its_place_and_its_words() {
         ("veridct:leaking", 0, "unknown key veridct: did you mean verdict?"),
         ("http://x", 0, "put it in quotes"),
         ("sawp>1", 0, "did you mean swap?"),
+        ("pssss>1M", 0, "did you mean pss?"),
         ("swap>", 5, "a figure is missing after swap"),
         ("swap > ", 7, "a figure is missing after swap"),
         ("swap > | x", 7, "a figure is missing after swap"),
@@ -102,6 +103,23 @@ fn every_fault_has_its_place_and_its_words() {
 #[test]
 fn places_are_shown_from_one() {
     assert_eq!(error("a )").to_string(), "this ) closes nothing at column 3");
+}
+
+#[test]
+fn the_place_is_marked_below_the_filter() {
+    for (text, lines) in [
+        ("a )", "this ) closes nothing\n    a )\n      ^"),
+        (
+            "日本 swap>x",
+            "swap wants a size such as 100M or 1.5G, not x\n    日本 swap>x\n              ^",
+        ),
+    ] {
+        assert_eq!(error(text).in_lines(text), lines);
+    }
+    let long = format!("{} )", "a".repeat(300));
+    assert_eq!(error(&long).in_lines(&long), "this ) closes nothing at column 302");
+    let lines = error("x\u{1b}\u{202e} k:1").in_lines("x\u{1b}\u{202e} k:1");
+    assert!(!lines.contains(['\u{1b}', '\u{202e}']), "{lines}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use zmtop::call_tree::{Frame, KeptBy, Kind};
 use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::kept::{Kept, MAX_BYTES, Unusable};
+use zmtop::history::suspects::{SuspectQuery, stopped, suspects};
 use zmtop::history::{History, RowHistory};
 use zmtop::model::{Identity, Missing, ProcessSample, Snapshot};
 use zmtop::record::{NoHeader, is_history, pack_history, unpack_history};
@@ -293,6 +294,62 @@ fn a_restart_neither_makes_nor_ends_a_leak() {
             assert_eq!(is_called, leaks, "{what}: restarted at {restart} after {gap} s");
         }
     }
+}
+
+/// A program that looks once at the history that the monitor keeps reports what the monitor shows, whatever the gap cuts out.
+#[test]
+fn a_saved_judgement_stands_until_it_can_be_judged_anew() {
+    type Footprint = fn(f64) -> f64;
+    const SCENES: [(&str, Footprint); 6] = [
+        ("12 MiB a minute", |s| 200.0 + s / 5.0),
+        ("12 MiB a minute since a minute", |s| 200.0 + (s - 540.0).max(0.0) / 5.0),
+        ("a cache that fills", |s| 200.0 + 200.0 * (1.0 - (-s / 400.0).exp())),
+        ("growth that stopped", |s| 200.0 + s.min(400.0) / 5.0),
+        ("teeth of two minutes", |s| 200.0 + s % 120.0),
+        ("steady", |_| 200.0),
+    ];
+    for until in [600, 1400] {
+        for (what, takes) in SCENES {
+            let snap = |second: u64| at(second, vec![one(7, takes(second as f64) + noise(second))]);
+            let listed = |history: &History, last: &Snapshot| {
+                let growing = suspects(history, last, SuspectQuery::GROWING);
+                let stopped = stopped(history, last, None, &growing);
+                let all = growing.into_iter().chain(stopped);
+                all.map(|one| (one.key, one.judgement.verdict, one.cause, one.stopped.is_some()))
+                    .collect::<Vec<_>>()
+            };
+            let lasted = |history: &History, now: Duration| {
+                let judged = history.get(one(7, 0.0).id).unwrap().trend();
+                judged.watched(now).map(|time| time.as_secs())
+            };
+            let mut monitor = History::new(WINDOW);
+            for second in (0..=until).step_by(2) {
+                monitor.push(&snap(second));
+            }
+            let shown = listed(&monitor, &snap(until));
+            for gap in [2, 20, 60] {
+                let last = snap(until + gap);
+                let mut once = restarted(&monitor, &snap(until));
+                once.push(&last);
+                once.judge_all();
+                let case = format!("{what} until {until}, {gap} s later");
+                assert_eq!(listed(&once, &last), shown, "{case}");
+                let expected = lasted(&monitor, last.monotonic);
+                assert_eq!(lasted(&once, last.monotonic), expected, "{case}");
+            }
+        }
+    }
+    // What was given back meanwhile grows no more, and what nobody watched for long does not count.
+    let (history, last) = six_minutes();
+    let verdict = |gap: u64, mib: f64| {
+        let mut once = restarted(&history, &last);
+        once.push(&at(358 + gap, vec![one(7, mib), one(8, 50.0)]));
+        once.judge_all();
+        once.get(one(7, 0.0).id).unwrap().trend().verdict
+    };
+    assert_eq!(verdict(60, 500.0), Verdict::Growing);
+    assert_ne!(verdict(60, 120.0), Verdict::Growing);
+    assert_ne!(verdict(1000, 500.0), Verdict::Growing);
 }
 
 #[test]

@@ -393,6 +393,23 @@ fn a_leak_in_one_tmpfs_is_reported_by_its_mount_point_though_another_is_emptied(
     assert_eq!(names(&next, &last), [("tmpfs /dev/shm".to_owned(), Verdict::Leaking)]);
 }
 
+/// The machine's shared memory is read every second, and its file systems seldom, so that these are judged later.
+#[test]
+fn growing_shared_memory_is_reported_by_the_file_system_that_grows() {
+    let (mut history, mut read) = (History::new(Duration::from_secs(10)), unread());
+    let mut found = Vec::new();
+    for second in 0..300 {
+        let grown = second * 900 * KIB;
+        let mounts = [("/run", MIB), ("/dev/shm", grown), ("/tmp", 50 * MIB)];
+        let last = with_mounts(second, 100 * MIB + grown, &mounts, &mut read);
+        history.push(&last);
+        found.extend(names(&history, &last));
+    }
+    assert!(!found.is_empty());
+    let others: Vec<_> = found.iter().filter(|(name, _)| name != "tmpfs /dev/shm").collect();
+    assert_eq!(others, Vec::<&(String, Verdict)>::new());
+}
+
 #[test]
 fn two_file_systems_that_leak_are_two_leaks() {
     let (mut history, mut read) = (History::new(Duration::from_secs(10)), unread());

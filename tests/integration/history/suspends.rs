@@ -40,6 +40,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
     let report = LeaksReport {
         snapshot: snap,
         suspends: history.suspends(),
+        past_age: None,
         watched: Duration::from_secs(600),
         by: None,
         suspects: &found,

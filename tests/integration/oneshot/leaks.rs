@@ -218,6 +218,7 @@ fn written_of(
         snapshot: &snap,
         suspends: &Suspends::default(),
         watched: Duration::from_secs(600),
+        past_age: None,
         by: None,
         suspects,
         stopped: &stopped,
@@ -542,7 +543,7 @@ fn options_that_make_no_sense_are_told() {
         (&["leaks", "--at", "-5m"], "--from"),
         (
             &["leaks", "pss>"],
-            "FILTER: not a filter: a figure is missing after pss",
+            "FILTER: not a filter: a figure is missing after pss: write a size such as 100M or 1.5G\nzmtop:     pss>\nzmtop:         ^\n",
         ),
         (&["leaks", "--interval", "1ms"], "--interval: `1ms` is out of range"),
     ] {

@@ -219,10 +219,20 @@ fn an_interval_of_1s5_is_an_error() {
     session.minute().keys("d End 5 Enter");
     assert!(session.app.modal.is_some(), "it stays open to be mended");
     assert!(
-        session.picture().contains("an interval is 100ms to 1h"),
+        session
+            .picture()
+            .contains("1s5  no time: type a number and a unit, such as 500ms, 2s, 1m"),
         "{}",
         session.picture()
     );
+    for (typed, what) in [
+        ("10ms", "10ms  too short: 100ms to 1h"),
+        ("2h", "2h  too long: 100ms to 1h"),
+        (" ", "nothing typed: 100ms to 1h, such as 500ms, 2s, 1m"),
+    ] {
+        session.keys("C-u").types(typed).keys("Enter");
+        assert!(session.picture().contains(what), "{typed}: {}", session.picture());
+    }
     assert_eq!(session.app.requests.interval, Duration::from_secs(1));
     session.keys("Esc d").types("5").keys("Enter");
     assert_eq!(session.app.requests.interval, Duration::from_secs(5));

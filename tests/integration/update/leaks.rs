@@ -199,6 +199,35 @@ fn a_program_and_one_that_ended() {
 }
 
 #[test]
+fn the_keys_of_the_table_move_in_the_list() {
+    let mut session = leaking(120, 40, CALLED);
+    session.keys("L");
+    let last = session.app.engine.listed().count() - 1;
+    assert!(last >= 2);
+    for (key, at) in [
+        ("G", last),
+        ("k", last - 1),
+        ("g", 0),
+        ("j", 1),
+        ("End", last),
+        ("Home", 0),
+        ("PageDown", last),
+        ("PageUp", 0),
+        ("Down", 1),
+        ("Up", 0),
+    ] {
+        session.keys(key);
+        assert_eq!(session.app.popup::<LeakList>().unwrap().list.cursor, at, "{key}");
+    }
+    // A key starts the search, in which letters are text.
+    session.keys("/").types("node");
+    let line = session.line("Search  node");
+    assert!(line.contains("1 of 1"), "{line}");
+    session.keys("Esc q");
+    assert!(session.app.modal.is_none());
+}
+
+#[test]
 fn the_cursor_stays_with_whom_it_is_on() {
     let mut session = leaking(120, 40, CALLED);
     session.keys("L j");

@@ -273,5 +273,5 @@ fn every_word_around_the_table_is_found_in_the_help() {
 #[test]
 fn zmtop_s_own_growth_is_said_to_be_its_own() {
     let cause = zmtop::history::suspects::Cause::Own { limit: 64 << 20 };
-    assert_eq!(cause.text(), "this zmtop itself: its history is limited to 64.0M");
+    assert_eq!(cause.text(), "zmtop itself: its history is limited to 64.0M");
 }
