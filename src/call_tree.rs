@@ -317,19 +317,19 @@ impl Stacks {
             .collect()
     }
 
-    /// Returns the runtime that most of the kept memory goes through, if its functions have no names here.
+    /// Returns the runtime that most of the kept memory goes through on paths without a function of the program itself: the names
+    /// of these are not known, or its collector took the memory.
     pub fn runtime(&self) -> Option<Runtime> {
         let total = self.total();
         let runs = |stack: &&Stack, runtime: Runtime| {
-            stack.frames.iter().any(|id| {
-                let frame = &self.frames[*id as usize];
-                runtime
-                    .marks()
-                    .iter()
-                    .any(|mark| frame.function.starts_with(mark) || frame.module.starts_with(mark))
-            })
+            let frames = || stack.frames.iter().map(|id| &self.frames[*id as usize]);
+            let has_mark = |frame: &Frame| {
+                let function = without_type(&frame.function);
+                let mut marks = runtime.marks().iter();
+                marks.any(|mark| function.starts_with(mark) || frame.module.starts_with(mark))
+            };
+            frames().any(has_mark) && frames().all(|frame| frame.kind != Kind::Generated)
         };
-        let names_generated = self.frames.iter().any(|frame| frame.kind == Kind::Generated);
         let most = |runtime: &Runtime| {
             let kept: u64 = self
                 .stacks
@@ -339,8 +339,7 @@ impl Stacks {
                 .sum();
             kept * 2 > total.kept
         };
-        let found = [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most);
-        found.filter(|_| !names_generated)
+        [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most)
     }
 }
 
@@ -398,9 +397,9 @@ impl KeptBy {
     /// Returns a line: `kept by remember server.c:41 ← handle server.c:88, 94 % of 12.1M in 2h10`. Safe to print.
     pub fn text(&self, units: Units, ascii: bool) -> String {
         let amount = format!("{} in {}", units::bytes(self.total, units), units::span(self.time));
-        if let Some(runtime) = self.runtime {
-            return format!("{amount} kept by the {}, whose functions have no names", runtime.name());
-        }
+        let runtime = self
+            .runtime
+            .map_or_else(String::new, |runtime| format!(" of the {}", runtime.name()));
         let names = self
             .frames
             .iter()
@@ -408,7 +407,7 @@ impl KeptBy {
         let path = names
             .collect::<Vec<_>>()
             .join(&format!(" {}", Order::Callers.arrow(ascii)));
-        format!("kept by {path}, {:.0} % of {amount}", self.share() * 100.0)
+        format!("kept by {path}{runtime}, {:.0} % of {amount}", self.share() * 100.0)
     }
 }
 

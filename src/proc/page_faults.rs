@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::clock::monotonic;
 use super::files;
 use super::perf::{self, Attributes, Record, Ring};
+use super::pid;
 use crate::model::{Missing, Reading};
 
 /// The bytes of each ring. 512 KiB are as many as a user without privileges may have per processor. A sample takes as much as
@@ -304,6 +305,8 @@ impl FaultWatch {
     /// Opens the events of all threads of the followed processes, in place of those that are open.
     fn open_all(&mut self) -> Reading<()> {
         self.attributes.sample_period = PERIODS[self.period];
+        let is_first = self.rings.is_empty();
+        let before = self.minor_faults();
         self.closed = self.count();
         self.events.clear();
         for ring in self.rings.drain(..) {
@@ -335,11 +338,25 @@ impl FaultWatch {
                 }
             }
         }
+        // Nothing counts between two events. On a busy machine, that may be a while.
+        if self.sees_kernel && !is_first {
+            let faults = self.minor_faults().saturating_sub(before);
+            self.closed += faults.saturating_sub(self.count() - self.closed);
+        }
         if self.threads > 0 {
             Ok(())
         } else {
             first.and(Err(Missing::Gone))
         }
+    }
+
+    /// Returns the minor faults of the processes so far, by the kernel's own count.
+    fn minor_faults(&self) -> u64 {
+        let of = |pid: &u32| {
+            let stat = std::fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+            Some(pid::stat(&stat, 4096).ok()?.stat.minflt)
+        };
+        self.pids.iter().filter_map(of).sum()
     }
 
     /// Opens the events of a thread. What the kernel or the rights do not allow is left out for good.

@@ -217,8 +217,8 @@ impl Target {
         crate::order::sort_by_key(&mut processes, |process| std::cmp::Reverse(process.before.unwrap_or(0)));
         let measurement = Measurement::start(proc, pids, options).map_err(|why| refusal(pids, why))?;
         Ok(Self {
+            command: name(&processes[0].dir).unwrap_or_default(),
             processes,
-            command: String::new(),
             start: Instant::now(),
             measurement,
         })
@@ -255,9 +255,9 @@ impl Target {
             let (before, after) = (process.before.ok()?, process.after.ok()?);
             Some(after.cast_signed() - before.cast_signed())
         };
-        let command = std::fs::read(self.processes[0].dir.join("comm")).unwrap_or_default();
-        if !command.is_empty() {
-            self.command = String::from_utf8_lossy(command.trim_ascii_end()).into();
+        // It may run another program by now, or have ended.
+        if let Some(name) = name(&self.processes[0].dir) {
+            self.command = name;
         }
         Measured {
             schema: SCHEMA.to_owned(),
@@ -270,6 +270,11 @@ impl Target {
             counts: self.measurement.counts(),
         }
     }
+}
+
+fn name(dir: &Path) -> Option<String> {
+    let name = std::fs::read(dir.join("comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into())
 }
 
 fn footprint(dir: &Path) -> Reading<u64> {

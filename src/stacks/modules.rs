@@ -20,8 +20,10 @@ const MAX_SECTION: u64 = 64 << 20;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
 /// The most functions of a path whose return address is searched for, and the words of the stack that each search reads.
-const MAX_FOUND: usize = 4;
+const MAX_FOUND: usize = 64;
 const MAX_SEARCHED: u64 = 256;
+/// The words on the stack of a trampoline.
+const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
 
@@ -346,8 +348,8 @@ impl Space {
         }
     }
 
-    /// Finds the return address of a function of a file that does not say how to unwind it, as those of musl: the first word on
-    /// the stack that is the address after a call. Returns it with the stack pointer of the caller.
+    /// Finds the return address of a function that does not say how to unwind it, as those of musl and the trampolines of Python:
+    /// the first word on the stack that is the address after a call in a file. Returns it with the stack pointer of the caller.
     fn find_return(
         &self,
         files: &Files,
@@ -355,8 +357,10 @@ impl Space {
         sp: u64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
     ) -> Option<(u64, u64)> {
-        self.mapped_at(at.address_for_lookup())?;
-        let mut places = (0..MAX_SEARCHED).map_while(|word| {
+        // Generated functions may be called by others, which the search would pass.
+        let is_of_file = self.mapped_at(at.address_for_lookup()).is_some();
+        let words = if is_of_file { MAX_SEARCHED } else { MAX_TRAMPOLINE };
+        let mut places = (0..words).map_while(|word| {
             let place = sp.checked_add(word * 8)?;
             Some((read(place).ok()?, place + 8))
         });

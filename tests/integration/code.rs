@@ -450,8 +450,8 @@ fn of_a_program_that_ended_the_last_state_is_reported() {
 
 #[test]
 fn several_processes_are_summed() {
-    let mut one = Program::compiled("cc", SERVER, "c", &["-O1"]);
-    let mut other = Program::compiled("cc", SERVER, "c", &["-O1"]);
+    let source = SERVER.replace("usleep(25000)", "usleep(60000)");
+    let [mut one, mut other] = [0; 2].map(|_| Program::compiled("cc", &source, "c", &["-O1"]));
     let pids = [one.pid(), other.pid()];
     let mut measurement = Measurement::start(Path::new("/proc"), &pids, Options::watched(16 << 10)).unwrap();
     for program in [&mut one, &mut other] {

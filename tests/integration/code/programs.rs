@@ -62,6 +62,7 @@ fn containers_and_inlined_functions_of_cpp() {
 #include <memory>
 #include <string>
 #include <vector>
+#include <unistd.h>
 struct Session { std::string body; std::vector<char> log; };
 class Sessions {
     std::map<int, std::unique_ptr<Session>> all;
@@ -79,7 +80,7 @@ static Sessions sessions;
 __attribute__((noinline)) void handle(int id) { sessions.remember(id); }
 int main() {
     getchar();
-    for (int id = 0; id < 60; id++) handle(id);
+    for (int id = 0; id < 60; id++) { handle(id); usleep(20000); }
     printf("%lu\n", sessions.bytes);
     fflush(stdout);
     getchar();
