@@ -441,13 +441,13 @@ impl Runtime {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Java => {
-                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector: jcmd PID GC.class_histogram lists the objects"
+                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector: zmtop heap PID counts the objects by class"
             }
             Self::Node => {
                 "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector: node --heapsnapshot-signal writes the objects"
             }
             Self::Python => {
-                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions; tracemalloc lists the lines that allocate"
+                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions; zmtop heap PID counts its objects by class"
             }
         }
     }

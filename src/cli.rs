@@ -23,6 +23,7 @@ pub use crate::run::cache::CacheArgs;
 pub use crate::run::callers::CallersArgs;
 pub use crate::run::configure::{ConfigAction, ConfigArgs};
 pub use crate::run::generate::{CompletionsArgs, SchemaArgs, Shell};
+pub use crate::run::heap::HeapArgs;
 pub use crate::run::held::HeldArgs;
 pub use crate::run::kernel::KernelArgs;
 pub use crate::run::leaks::LeaksArgs;
@@ -70,6 +71,8 @@ pub enum Command {
     /// Find the code that takes and keeps the memory of a process, by call path
     #[cfg(feature = "code")]
     Callers(CallersArgs),
+    /// Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back
+    Heap(HeapArgs),
     /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
     Record(Box<RecordArgs>),
     /// Show the past in the monitor: play a recording, pause, step, go to any time

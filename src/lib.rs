@@ -56,6 +56,7 @@
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
 //!      call_tree             call paths and the memory that each took and kept
+//!      heap                  what an allocator holds: in use, free, and what a trim would give back
 //! L3   filter history        the filter language; the history of every row, marks, suspects
 //!      limits                what each cgroup needed in a record, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
@@ -64,6 +65,7 @@
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
 //!      stacks                the code that takes the memory of a process
+//!      heaps                 the heaps of the processes of this machine
 //! L8   config                settings, keymap, themes
 //! L9   tui output serve      the screen; printed reports; metrics
 //!      recorder              recordings of this machine
@@ -353,6 +355,8 @@ pub mod filter;
 #[cfg(feature = "network")]
 pub mod fleet;
 pub mod group;
+pub mod heap;
+pub mod heaps;
 pub mod history;
 #[cfg(feature = "network")]
 mod http;

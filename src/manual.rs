@@ -12,6 +12,9 @@ pub mod data {}
 #[doc = include_str!("manual/fleet.md")]
 pub mod fleet {}
 
+#[doc = include_str!("manual/heap.md")]
+pub mod heap {}
+
 #[doc = include_str!("manual/keys.md")]
 pub mod keys {}
 

@@ -13,6 +13,7 @@ pub mod callers;
 pub mod changes;
 pub mod csv;
 pub mod data;
+pub mod heap;
 pub mod held;
 pub mod json;
 pub mod kernel;

@@ -11,6 +11,7 @@ pub mod configure;
 #[cfg(feature = "network")]
 mod fleet;
 pub mod generate;
+pub mod heap;
 pub mod held;
 pub mod kernel;
 pub mod leaks;
@@ -117,6 +118,7 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
         #[cfg(feature = "code")]
         Command::Callers(args) => callers::run(args, env),
         Command::Maps(args) => maps::run(args, env),
+        Command::Heap(args) => heap::run(args, env),
         Command::Held(args) => held::run(args, env),
         Command::Leaks(args) => match &args.prove {
             Some(process) => prove::run(process, args, env),

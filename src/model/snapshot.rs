@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub own: Reading<SelfCost>,
     pub system: SystemSample,
     pub accounting: Arc<AccountingInputs>,
-    /// Not recorded.
+    /// Of these, the largest slab caches are recorded.
     pub kernel: KernelTables,
     /// The last OOM kills since zmtop started, and of the ten minutes before, oldest first.
     pub oom_kills: Arc<[OomKill]>,

@@ -242,6 +242,14 @@ pub fn advice(capability: &str) -> String {
     advice_to(rustix::process::geteuid().is_root(), held, capability)
 }
 
+/// Returns yama's `ptrace_scope`, from 0 to 3, if the kernel has yama: with 1 and more, a user may not trace its own processes
+/// (`Documentation/admin-guide/LSM/Yama.rst`).
+pub fn ptrace_scope() -> Option<u8> {
+    let mut buf = [0; 8];
+    let scope = slurp(b"/proc/sys/kernel/yama/ptrace_scope", &mut buf).ok()?;
+    super::parse::number(scope.trim_ascii()).and_then(|scope| u8::try_from(scope).ok())
+}
+
 /// Returns advice on a denied file, for root or for another user. `held` is the capability that this process has and
 /// that suffices.
 ///

@@ -17,7 +17,7 @@ use crate::record::killers;
 use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
-use crate::record::{Cost, SCHEMA, Tick, time_text};
+use crate::record::{Cost, SCHEMA, Tick, slab, time_text};
 use crate::schema::{Schema, described};
 use crate::text::lossless;
 
@@ -82,6 +82,9 @@ described! {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
             map(object(Cgroup::fields())).absent("if none is needed; those with a limit always are, while zmtop runs"),
+        /// The slab caches of 1 MiB and more, by name, at most the 40 largest. Read once a minute.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        slab: slab::Caches<'a> = map(object(slab::Cache::fields())).absent("if they were not read, as root alone may"),
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),
@@ -182,6 +185,7 @@ impl Serialize for Record<'_> {
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
                 .collect(),
+            slab: slab::largest(&snapshot.kernel),
             jvms: snapshot
                 .jvms
                 .iter()

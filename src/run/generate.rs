@@ -62,6 +62,7 @@ const ALL: &[fn() -> Schema] = &[
     output::why::schema,
     #[cfg(feature = "code")]
     output::callers::schema,
+    output::heap::schema,
     alert::payload::schema,
 ];
 

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot unwrap has failed")]
 
+#[expect(dead_code, reason = "a bench uses a part")]
 #[path = "../integration/support/rows.rs"]
 mod made;
 

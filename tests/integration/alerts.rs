@@ -19,7 +19,7 @@ use zmtop::alert::{AlertEvent, Alerts, Rule, TargetKind, Transition};
 use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, snapshot, with_pss};
 
 /// Returns a rule by its parts, with times in seconds.
 fn rule(on: &str, when: &str, hold: u64, cooldown: u64) -> Rule {
@@ -61,10 +61,7 @@ impl Evaluator {
 
 /// Returns a process with that much PSS.
 fn process_with(pid: u32, mib: u64) -> ProcessSample {
-    ProcessSample {
-        walk: Ok(walk(mib * MIB, 0)),
-        ..process(pid, 1, "/usr/bin/eater --much")
-    }
+    with_pss(pid, "/usr/bin/eater --much", mib * MIB)
 }
 
 /// Returns the transitions in short: `fired over`.

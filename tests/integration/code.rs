@@ -135,7 +135,7 @@ fn poll_until_line(measurement: &mut Measurement, lines: &mut (impl BufRead + Se
     })
 }
 
-fn compile(dir: &Path, compiler: &str, source: &str, extension: &str, flags: &[&str]) -> PathBuf {
+pub(crate) fn compile(dir: &Path, compiler: &str, source: &str, extension: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (dir.join(format!("program.{extension}")), dir.join("program"));
     std::fs::write(&file, source).unwrap();
     let status = Command::new(compiler)

@@ -11,7 +11,7 @@ use zmtop::history::History;
 use zmtop::model::{Exit, Exits, Snapshot};
 
 use crate::support::PATIENCE;
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, snapshot, with_pss};
 
 /// A process of that second that ended, with its peak in MiB.
 fn ended(at: u64, mib: u64) -> Exit {
@@ -77,8 +77,7 @@ fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
 
 /// Returns the snapshot of one second, in which process 7 holds so many MiB.
 fn second(at: u64, mib: u64) -> Arc<Snapshot> {
-    let mut row = process(7, 1, "/usr/bin/grow");
-    row.walk = Ok(walk(mib * MIB, 0));
+    let row = with_pss(7, "/usr/bin/grow", mib * MIB);
     Arc::new(snapshot(Duration::from_secs(1000 + at), vec![row]))
 }
 

@@ -15,12 +15,10 @@ use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::recorder::KernelLog;
 
 use crate::support::kills::killed;
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, snapshot, with_pss};
 
 fn holding(pid: u32, command: &str, mib: u64) -> ProcessSample {
-    let mut sample = process(pid, 1, command);
-    sample.walk = Ok(walk(mib * MIB, 0));
-    sample
+    with_pss(pid, command, mib * MIB)
 }
 
 /// The machine has 1000 MiB and no swap. What its processes hold is not available.

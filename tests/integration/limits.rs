@@ -14,7 +14,7 @@ use zmtop::record::Record;
 
 use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts};
 
 const WEB: &str = "/system.slice/web.service";
 const DAY: u64 = 86_400;
@@ -268,9 +268,7 @@ fn what_grows_has_no_certain_limit() {
 #[test]
 fn without_figures_of_the_cgroup_the_footprints_of_its_processes_count() {
     let member = |pid, path: &str, pss: u64| {
-        let mut sample = with_facts(process(pid, 1, "web"), |facts| {
-            facts.cgroup = Ok(Arc::from(path.as_bytes()));
-        });
+        let mut sample = in_cgroup(process(pid, 1, "web"), path);
         sample.walk = Ok(walk(pss * MIB, MIB));
         sample
     };

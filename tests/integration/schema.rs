@@ -15,7 +15,7 @@ use crate::oneshot::leaks;
 use crate::sampler::held::sharers;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
-use crate::{sites, slab, why};
+use crate::{heaps, sites, slab, why};
 use serde_json::{Map, Value};
 
 use zmtop::history::mappings::{Coldness, MappingColdness, Resident};
@@ -227,6 +227,7 @@ fn documents() -> Vec<Value> {
     let cache = format!("cache {} --format json", holders.root().display());
     all.push(tree(&holders, &cache));
     all.push(read(&limits::document()));
+    all.extend(heaps::documents().iter().map(|text| read(text)));
     all.push(serde_json::to_value(crate::update::call_paths::measured()).unwrap());
     all.push(read(&recording::line_of_changes()));
     all

@@ -9,14 +9,13 @@ use zmtop::history::kept::Kept;
 use zmtop::model::{Counted, Missing, ProcessSample, Snapshot};
 use zmtop::trend::{Judgement, Metric, Verdict};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, later, process, walk, with_pss};
 
 const WINDOW: Duration = Duration::from_secs(10);
 const HERE: &str = "pid:[1] time:[2]";
 
 fn at(second: u64, samples: Vec<ProcessSample>) -> Snapshot {
-    let mut snap = snapshot(Duration::from_secs(100_000 + second), samples);
-    snap.system.uptime = Ok(100_000.0 + second as f64);
+    let mut snap = later(second, samples);
     snap.interval = Duration::from_secs(5);
     snap
 }
@@ -65,8 +64,7 @@ fn it_is_in_no_sum() {
     let mut history = History::new(WINDOW);
     let mut last = None;
     for second in 0..30 {
-        let mut own = process(8, 1, "/usr/bin/server");
-        own.walk = Ok(walk(20 * MIB, 0));
+        let own = with_pss(8, "/usr/bin/server", 20 * MIB);
         let snap = at(second, vec![hidden(100.0 + second as f64, 0.0, 0.0), own]);
         history.push(&snap);
         last = Some(snap);

@@ -9,13 +9,11 @@ use zmtop::history::dangers::{Danger, Limit};
 use zmtop::model::system::{AccountingInputs, MemoryMount};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk};
 
 /// A process of that program, in a cgroup, with so many MiB of anonymous memory.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
-    let mut sample = with_facts(process(pid, 1, command), |facts| {
-        facts.cgroup = Ok(Arc::from(path.as_bytes()));
-    });
+    let mut sample = in_cgroup(process(pid, 1, command), path);
     let mut seen = walk(mib * MIB, 0);
     seen.memory.pss_anon = Ok(mib * MIB);
     seen.memory.pss_shmem = Ok(0);

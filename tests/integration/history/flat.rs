@@ -1,6 +1,5 @@
 //! A process that stopped growing: no pace and no time to the limit are shown of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use zmtop::group::{GroupBy, GroupKey};
@@ -8,7 +7,7 @@ use zmtop::history::{History, RowHistory};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::Verdict;
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, later, with_pss};
 
 const WINDOW: Duration = Duration::from_secs(10);
 /// Seconds after which growth that stopped is no longer shown.
@@ -23,8 +22,7 @@ const fn id(pid: u32) -> Identity {
 }
 
 fn at(second: u64, interval: u64, samples: Vec<ProcessSample>) -> Snapshot {
-    let mut snap = snapshot(Duration::from_secs(100_000 + second), samples);
-    snap.system.uptime = Ok(100_000.0 + second as f64);
+    let mut snap = later(second, samples);
     snap.interval = Duration::from_secs(interval);
     snap
 }
@@ -32,13 +30,7 @@ fn at(second: u64, interval: u64, samples: Vec<ProcessSample>) -> Snapshot {
 /// Two processes of one program and one cgroup, half of the bytes each.
 fn pair(bytes: u64) -> Vec<ProcessSample> {
     [7, 8]
-        .map(|pid| {
-            let mut sample = with_facts(process(pid, 1, "ingest"), |facts| {
-                facts.cgroup = Ok(Arc::from(&b"/ingest.service"[..]));
-            });
-            sample.walk = Ok(walk(bytes / 2, 0));
-            sample
-        })
+        .map(|pid| in_cgroup(with_pss(pid, "ingest", bytes / 2), "/ingest.service"))
         .into()
 }
 

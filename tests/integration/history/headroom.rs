@@ -10,12 +10,10 @@ use zmtop::group::GroupBy;
 use zmtop::model::system::{AccountingInputs, SwapArea, Zram};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk};
 
 fn within(pid: u32, path: &str, anon: u64) -> ProcessSample {
-    let mut sample = with_facts(process(pid, 1, "server"), |facts| {
-        facts.cgroup = Ok(Arc::from(path.as_bytes()));
-    });
+    let mut sample = in_cgroup(process(pid, 1, "server"), path);
     let mut seen = walk(anon * MIB + 50 * MIB, 0);
     seen.memory.pss_anon = Ok(anon * MIB);
     seen.memory.pss_shmem = Ok(0);

@@ -13,17 +13,13 @@ use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
 use crate::support::kills::{killed, killed_by_daemon};
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_pss};
 
 const HERE: &str = "here";
 
 /// A process in a cgroup, with so many MiB.
 fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
-    let mut sample = with_facts(process(pid, 1, command), |facts| {
-        facts.cgroup = Ok(Arc::from(path.as_bytes()));
-    });
-    sample.walk = Ok(walk(mib * MIB, 0));
-    sample
+    in_cgroup(with_pss(pid, command, mib * MIB), path)
 }
 
 fn machine(second: u64, rows: Vec<ProcessSample>, kills: &[OomKill]) -> Snapshot {

@@ -7,7 +7,7 @@ use zmtop::history::History;
 use zmtop::model::{Missing, Reading};
 use zmtop::trend::{Judgement, Verdict};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, with_pss};
 
 const PID: u32 = 7;
 
@@ -18,8 +18,7 @@ fn watch(seconds: u64, ticks: impl Fn(u64) -> u64, data: impl Fn(u64) -> Reading
     let mut taken = 0;
     for second in (0..seconds).step_by(2) {
         taken += 2 * ticks(second);
-        let mut sample = process(PID, 1, "ingest");
-        sample.walk = Ok(walk(400 * MIB + second * MIB / 6, 0));
+        let mut sample = with_pss(PID, "ingest", 400 * MIB + second * MIB / 6);
         sample.stat.cpu_ticks = taken;
         sample.data = data(second);
         let mut snap = snapshot(Duration::from_secs(100_000 + second), vec![sample]);

@@ -12,7 +12,7 @@ use zmtop::model::{Missing, ProcessSample, Snapshot, Stat};
 use zmtop::trend::Verdict;
 
 use crate::support::long;
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, later, process, walk, with_facts, with_pss};
 use crate::support::session::{Session, env};
 
 const WINDOW: Duration = Duration::from_secs(10);
@@ -65,9 +65,7 @@ impl Machine {
         for sample in &mut self.all[from..] {
             sample.walk = Ok(walk(bytes(second), 0));
         }
-        let mut snap = snapshot(Duration::from_secs(100_000 + second), self.all.clone());
-        snap.system.uptime = Ok(100_000.0 + second as f64);
-        snap
+        later(second, self.all.clone())
     }
 
     /// The groups that have moving members, with the number of those and of the others.
@@ -227,8 +225,7 @@ fn what_has_a_past_keeps_it_where_memory_is_short() {
             sample.walk = Ok(walk(size(pid) + grown + (second + u64::from(pid)) % 7 * MIB, 0));
             sample
         };
-        let mut snap = snapshot(Duration::from_secs(100_000 + second), (1..=400).map(one).collect());
-        snap.system.uptime = Ok(100_000.0 + second as f64);
+        let snap = later(second, (1..=400).map(one).collect());
         history.push(&snap);
         assert!(
             history.bytes() <= max_memory as usize,
@@ -277,9 +274,11 @@ fn the_title_says_what_has_no_history() {
     let mut session = Session::with_env(200, 50, &env);
     for second in 0..120_u64 {
         let one = |pid: u32| {
-            let mut sample = process(pid, 1, "worker");
-            sample.walk = Ok(walk(u64::from(pid) * MIB + (second + u64::from(pid)) % 7 * MIB, 0));
-            sample
+            with_pss(
+                pid,
+                "worker",
+                u64::from(pid) * MIB + (second + u64::from(pid)) % 7 * MIB,
+            )
         };
         session.tick(1, (1..=600).map(one).collect());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_pss};
 
 use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
@@ -430,9 +430,7 @@ fn of_two_leaks_the_one_that_reaches_a_limit_sooner_comes_first() {
     let mut last = at(0, |_| {});
     for second in 0..2400 {
         let leak = |pid: u32, cgroup: &str, pace: u64| {
-            let mut sample = with_facts(process(pid, 1, cgroup), |f| f.cgroup = Ok(cgroup.as_bytes().into()));
-            sample.walk = Ok(walk(50 * MIB + second * pace * KIB, 0));
-            sample
+            in_cgroup(with_pss(pid, cgroup, 50 * MIB + second * pace * KIB), cgroup)
         };
         last = at(second, |_| {});
         last.processes = snapshot(Duration::ZERO, vec![leak(7, "/fast", 400), leak(8, "/near", 200)]).processes;
@@ -460,8 +458,7 @@ fn a_leak_in_a_file_of_tmpfs_is_told_once() {
         let mut at = |second: u64| {
             let grown = second * 200 * KIB;
             let mut snap = with_mounts(second, 100 * MIB + grown, &[("/dev/shm", grown)], &mut read);
-            let mut sample = process(7, 1, "/usr/bin/leaks-in-shm");
-            sample.walk = Ok(walk(50 * MIB + grown, 0));
+            let mut sample = with_pss(7, "/usr/bin/leaks-in-shm", 50 * MIB + grown);
             if let Ok(walk) = &mut sample.walk {
                 let [anon, shmem] = if is_shared { [0, grown] } else { [grown, 0] };
                 walk.memory.pss_anon = Ok(40 * MIB + anon);

@@ -6,7 +6,7 @@ use zmtop::history::{History, RowHistory};
 use zmtop::model::snapshot::SelfCost;
 use zmtop::model::{Identity, Missing, Snapshot};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, walk, with_pss};
 
 const WINDOW: Duration = Duration::from_secs(10);
 const ID: Identity = Identity { pid: 7, starttime: 70 };
@@ -266,11 +266,7 @@ fn what_a_history_takes_of_its_own_process_is_not_judged() {
         // Others change for there to be something to take.
         let others = (100..220).map(|pid| (pid, 10 * MIB + second * u64::from(pid) % 97 * 64 * 1024));
         let all = [(ID.pid, held(second))].into_iter().chain(others);
-        let one = |(pid, bytes)| {
-            let mut sample = process(pid, 1, "program");
-            sample.walk = Ok(walk(bytes, 0));
-            sample
-        };
+        let one = |(pid, bytes)| with_pss(pid, "program", bytes);
         history.push(&snapshot(Duration::from_secs(second), all.map(one).collect()));
     }
     history.judge_all();

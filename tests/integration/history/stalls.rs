@@ -8,7 +8,7 @@ use zmtop::history::stalls::StallKind;
 use zmtop::model::cgroup::Count;
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, process, snapshot, with_pss};
 
 /// What waits in one second: the share of the machine's time and of the cgroup's, and the major faults of the process in it.
 #[derive(Clone, Copy, Default)]
@@ -40,10 +40,7 @@ impl World {
     }
 
     fn row(&self) -> ProcessSample {
-        let mut sample = with_facts(process(11, 1, "reporter"), |facts| {
-            facts.cgroup = Ok(Arc::from(&b"/batch"[..]));
-        });
-        sample.walk = Ok(walk(self.stays * MIB, 0));
+        let mut sample = in_cgroup(with_pss(11, "reporter", self.stays * MIB), "/batch");
         sample.stat.majflt = self.faults;
         sample
     }

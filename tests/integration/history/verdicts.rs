@@ -8,7 +8,7 @@ use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::{Metric, Verdict};
 
 use crate::support::long;
-use crate::support::rows::{MIB, process, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, later, process, snapshot, walk, with_facts};
 
 const KIB: u64 = 1024;
 const WINDOW: Duration = Duration::from_secs(10);
@@ -36,9 +36,7 @@ fn one(pid: u32, second: u64, grows: u64) -> ProcessSample {
 
 /// Long after all of them started.
 fn at(second: u64, samples: Vec<ProcessSample>) -> Snapshot {
-    let mut snap = snapshot(Duration::from_secs(100_000 + second), samples);
-    snap.system.uptime = Ok(100_000.0 + second as f64);
-    snap
+    later(second, samples)
 }
 
 fn command(name: &str) -> GroupKey {

@@ -10,12 +10,10 @@ use zmtop::output::table::TableOptions;
 use zmtop::query::{Query, Rows};
 
 use super::ids;
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, snapshot, with_pss};
 
 fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
-    let mut row = process(pid, 1, command);
-    row.walk = Ok(walk(mib * MIB, 0));
-    row
+    with_pss(pid, command, mib * MIB)
 }
 
 /// What the second of two tables, so many seconds apart, says.

@@ -1,6 +1,6 @@
 //! The graph of the machine's memory.
 
-use crate::support::rows::{MIB, process, walk};
+use crate::support::rows::{MIB, process, walk, with_pss};
 use crate::support::session::Session;
 
 #[test]
@@ -45,8 +45,11 @@ fn its_height_is_chosen_and_the_table_keeps_its_rows() {
 fn growing(width: u16, gap: u64) -> Session {
     let mut session = Session::new(width, 40);
     for second in 0..1500_u64 {
-        let mut grows = process(700, 1, "/usr/bin/python3 grows.py");
-        grows.walk = Ok(walk(100 * MIB + second.saturating_sub(300) * MIB / 4, 0));
+        let grows = with_pss(
+            700,
+            "/usr/bin/python3 grows.py",
+            100 * MIB + second.saturating_sub(300) * MIB / 4,
+        );
         let passed = if second == 300 { gap } else { 1 };
         session.tick_with(passed, vec![grows, process(900, 1, "/usr/bin/rests")], |snap| {
             snap.system.mem_available = Ok((8192 - second) * MIB);

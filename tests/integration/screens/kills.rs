@@ -1,12 +1,10 @@
 //! OOM kills: the line above the table, the sign on the axis, the list on page 2.
 
-use std::sync::Arc;
-
 use zmtop::model::Missing;
 use zmtop::model::kill::OomKill;
 
 use crate::support::kills::{killed, killed_by_daemon};
-use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, with_pss};
 use crate::support::session::{Session, busy};
 
 macro_rules! photograph {
@@ -23,13 +21,7 @@ fn session(width: u16, height: u16, kills: &[OomKill]) -> Session {
     let mut session = Session::new(width, height);
     for second in 0..75 {
         let mut rows = busy(0);
-        let shop = |pid, command, mib: u64| {
-            let mut row = with_facts(process(pid, 1, command), |facts| {
-                facts.cgroup = Ok(Arc::from(&b"/shop"[..]));
-            });
-            row.walk = Ok(walk(mib * MIB, 0));
-            row
-        };
+        let shop = |pid, command, mib: u64| in_cgroup(with_pss(pid, command, mib * MIB), "/shop");
         rows.push(shop(7000, "cache", 10 + second.min(60) / 2));
         if second < 60 {
             rows.push(shop(9137, "/srv/bin/importer --all", 110));

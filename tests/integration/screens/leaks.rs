@@ -6,7 +6,7 @@ use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample};
 use zmtop::tui::Event;
 
-use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::rows::{MIB, in_cgroup, walk, with_pss};
 use crate::support::session::{Session, busy, cgroups, grouped};
 
 macro_rules! photograph {
@@ -102,10 +102,10 @@ fn a_danger_of_a_cgroup_names_the_process_on_a_narrow_screen() {
     let mut session = Session::new(80, 24);
     for second in 0..40 {
         let used = (3 * second + 5) * MIB;
-        let mut hog = with_facts(process(31_415, 1, "python3 -c import-time-and-take-memory"), |facts| {
-            facts.cgroup = Ok(Arc::from(&b"/shop/front"[..]));
-        });
-        hog.walk = Ok(walk(used, 0));
+        let hog = in_cgroup(
+            with_pss(31_415, "python3 -c import-time-and-take-memory", used),
+            "/shop/front",
+        );
         session.tick_with(1, vec![hog], |snap| {
             let figures = CgroupFigures {
                 current: Ok(used),

@@ -2,7 +2,7 @@
 
 use zmtop::model::{Counted, Missing, ProcessSample, Stat};
 
-use crate::support::rows::{MIB, process, walk, with_facts};
+use crate::support::rows::{MIB, process, with_facts, with_pss};
 use crate::support::session::Session;
 
 /// A process whose memory may not be read, of so much RSS and swap.
@@ -15,8 +15,7 @@ fn hidden(pid: u32, command: &str, rss: u64, swap: Option<u32>) -> ProcessSample
 }
 
 fn session(width: u16, height: u16) -> Session {
-    let mut own = process(900, 1, "/usr/bin/python3 own.py");
-    own.walk = Ok(walk(40 * MIB, 0));
+    let own = with_pss(900, "/usr/bin/python3 own.py", 40 * MIB);
     let own = with_facts(own, |f| f.user = Ok(std::sync::Arc::from(&b"alice"[..])));
     let mut unseen = process(3, 0, "?");
     unseen.walk = Err(Missing::Denied);

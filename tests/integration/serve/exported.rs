@@ -10,7 +10,7 @@ use zmtop::history::History;
 use zmtop::model::{ProcessSample, Snapshot, SystemSample};
 use zmtop::serve::{Exporter, Family};
 
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, snapshot, with_pss};
 
 /// An engine and an exporter that take in the same snapshots.
 pub(super) struct Exported {
@@ -62,7 +62,5 @@ impl Exported {
 
 /// A process of so many MiB.
 pub(super) fn sized(pid: u32, command: &str, mib: u64) -> ProcessSample {
-    let mut sample = process(pid, 1, command);
-    sample.walk = Ok(walk(mib * MIB, 0));
-    sample
+    with_pss(pid, command, mib * MIB)
 }

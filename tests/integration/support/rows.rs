@@ -52,6 +52,19 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
     }
 }
 
+/// A process of init's that has so much PSS, all of it anonymous and private.
+pub(crate) fn with_pss(pid: u32, command: &str, pss: u64) -> ProcessSample {
+    ProcessSample {
+        walk: Ok(walk(pss, 0)),
+        ..process(pid, 1, command)
+    }
+}
+
+/// Puts a process into a cgroup.
+pub(crate) fn in_cgroup(sample: ProcessSample, path: &str) -> ProcessSample {
+    with_facts(sample, |facts| facts.cgroup = Ok(path.as_bytes().into()))
+}
+
 /// A walk at the clock's zero that saw so much PSS, anonymous and private, and so much swap.
 pub(crate) fn walk(pss: u64, swap: u64) -> Walk {
     Walk {
@@ -76,6 +89,13 @@ pub(crate) fn with_facts(mut sample: ProcessSample, change: impl FnOnce(&mut Fac
     change(&mut facts);
     sample.facts = Arc::new(facts);
     sample
+}
+
+/// A snapshot of a machine that had been up for 100,000 seconds, and so many more.
+pub(crate) fn later(second: u64, processes: Vec<ProcessSample>) -> Snapshot {
+    let mut made = snapshot(Duration::from_secs(100_000 + second), processes);
+    made.system.uptime = Ok(100_000.0 + second as f64);
+    made
 }
 
 /// A snapshot of these processes at that moment; nothing is known of the system.

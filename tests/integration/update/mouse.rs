@@ -4,7 +4,7 @@ use crossterm::event::MouseEventKind;
 use zmtop::tui::Effect;
 use zmtop::tui::popup::menus::ColumnChooser;
 
-use crate::support::rows::{MIB, process, walk};
+use crate::support::rows::{MIB, with_pss};
 use crate::support::session::{Session, busy};
 
 /// The line of the heading at 120×40, below the graph.
@@ -225,11 +225,7 @@ fn the_wheel_scrolls_what_is_read() {
 fn the_line_about_a_leak_is_a_button() {
     let mut session = Session::new(120, 40);
     for second in 0..300_u64 {
-        let grows = |pid: u32| {
-            let mut sample = process(pid, 1, "/usr/bin/grows");
-            sample.walk = Ok(walk((100 + second * u64::from(pid)) * MIB, 0));
-            sample
-        };
+        let grows = |pid: u32| with_pss(pid, "/usr/bin/grows", (100 + second * u64::from(pid)) * MIB);
         session.tick(1, vec![grows(1), grows(2)]);
     }
     let picture = session.picture();

@@ -1,0 +1,331 @@
+//! What the allocator of a process holds: memory in use, and memory that the program freed and the allocator kept.
+//!
+//! From outside, memory that a program leaks and memory that it freed and its allocator kept look the same. The structures of
+//! the allocator tell them apart.
+//!
+//! The memory of a process is its own choice: every pointer is checked, and the work is bounded. Nothing is written to it.
+
+mod cache;
+pub mod glibc;
+pub mod go;
+pub mod java;
+pub mod kinds;
+pub mod python;
+pub mod runtimes;
+
+use std::fmt;
+
+use glibc::Heap;
+use kinds::Kind;
+use runtimes::Runtime;
+
+use crate::model::Reading;
+use crate::units::{self, Units};
+
+/// A look at the memory of a process, with limits.
+pub trait Memory {
+    /// Fills `into` from the address on. Returns false if a part of it cannot be read.
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
+
+    /// Fills `into` with the entries of `/proc/PID/pagemap` from the page number on. Returns false if they cannot be read.
+    fn pages(&mut self, page: u64, into: &mut [u64]) -> bool;
+
+    /// Returns the kernel's page size.
+    fn page_size(&self) -> u64;
+
+    /// Reads the mappings that the process may read and write now.
+    fn regions(&mut self) -> Option<Regions>;
+
+    /// Returns true once the time for the look is over. It is asked often.
+    fn is_over(&mut self) -> bool;
+}
+
+/// A mapping that the process may read and write, or several adjacent ones of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub start: u64,
+    pub end: u64,
+    pub kind: RegionKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionKind {
+    /// `[heap]`, which `brk` grows.
+    Heap,
+    /// Other memory without a file.
+    Anonymous,
+    /// The data of a C library, by its file name.
+    Libc,
+    /// The data of another program or library.
+    File,
+}
+
+/// The regions of a process, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Regions(Vec<Region>);
+
+impl Regions {
+    /// Makes a set of regions, and merges adjacent ones of the same kind. Regions that overlap an earlier one are dropped.
+    pub fn new(mut all: Vec<Region>) -> Self {
+        all.sort_unstable_by_key(|region| region.start);
+        let mut merged: Vec<Region> = Vec::new();
+        for region in all {
+            match merged.last_mut() {
+                _ if region.end <= region.start => {}
+                Some(last) if last.end > region.start => {}
+                Some(last) if last.end == region.start && last.kind == region.kind => last.end = region.end,
+                _ => merged.push(region),
+            }
+        }
+        Self(merged)
+    }
+
+    pub fn all(&self) -> &[Region] {
+        &self.0
+    }
+
+    /// Returns the region that holds an address.
+    pub fn find(&self, address: u64) -> Option<&Region> {
+        let after = self.0.partition_point(|region| region.start <= address);
+        let region = self.0.get(after.checked_sub(1)?)?;
+        (address < region.end).then_some(region)
+    }
+
+    /// Returns true if one region holds all `len` bytes from the address on.
+    pub fn holds(&self, address: u64, len: u64) -> bool {
+        self.find(address).is_some_and(|region| region.end - address >= len)
+    }
+}
+
+/// Chunks of memory, and their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunks {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Chunks {
+    fn add_assign(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Memory by where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    pub resident: u64,
+    pub swapped: u64,
+}
+
+impl Placed {
+    pub const fn total(self) -> u64 {
+        self.resident.saturating_add(self.swapped)
+    }
+}
+
+impl std::ops::AddAssign for Placed {
+    fn add_assign(&mut self, other: Self) {
+        self.resident = self.resident.saturating_add(other.resident);
+        self.swapped = self.swapped.saturating_add(other.swapped);
+    }
+}
+
+/// A part of the heap with a lock of its own. Bytes are as `malloc_info(3)` counts them, with the overhead of each chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arena {
+    /// Bytes from the kernel.
+    pub system: u64,
+    /// The most that it ever had.
+    pub system_most: u64,
+    /// Bytes in use, with those in the caches of threads.
+    pub in_use: u64,
+    /// Freed chunks that a thread keeps for itself; they count as in use. 0 if the caches were not found.
+    pub cached: Chunks,
+    /// Freed small chunks that are not joined with their neighbours yet.
+    pub fast: Chunks,
+    /// Freed chunks that are not sorted by size yet.
+    pub unsorted: Chunks,
+    /// Free chunks below 1 KiB.
+    pub small: Chunks,
+    /// Free chunks of 1 KiB and more.
+    pub large: Chunks,
+    /// The free end.
+    pub top: u64,
+    /// What `malloc_trim(0)` would give back.
+    pub trim: Placed,
+    /// Whole pages of the end that `malloc_trim` leaves: it only cuts the end of the first arena.
+    pub top_kept: Placed,
+    /// Free bytes in pages that are neither resident nor in swap: they cost nothing.
+    pub absent: u64,
+}
+
+impl Arena {
+    /// Returns the free bytes.
+    pub const fn free(&self) -> u64 {
+        let bins = self.unsorted.bytes.saturating_add(self.small.bytes);
+        let bins = bins.saturating_add(self.large.bytes);
+        bins.saturating_add(self.fast.bytes).saturating_add(self.top)
+    }
+
+    /// Returns the free bytes that are resident or in swap.
+    pub const fn kept(&self) -> u64 {
+        self.free().saturating_sub(self.absent)
+    }
+}
+
+impl std::ops::AddAssign for Arena {
+    fn add_assign(&mut self, other: Self) {
+        self.system = self.system.saturating_add(other.system);
+        self.system_most = self.system_most.saturating_add(other.system_most);
+        self.in_use = self.in_use.saturating_add(other.in_use);
+        self.cached += other.cached;
+        self.fast += other.fast;
+        self.unsorted += other.unsorted;
+        self.small += other.small;
+        self.large += other.large;
+        self.top = self.top.saturating_add(other.top);
+        self.trim += other.trim;
+        self.top_kept += other.top_kept;
+        self.absent = self.absent.saturating_add(other.absent);
+    }
+}
+
+/// The reason why a heap is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// No arena of glibc is in the program's data: another allocator, or it was never used.
+    NotFound,
+    /// There is one, and what it holds contradicts itself.
+    Strange(&'static str),
+    /// It changed while it was read, more often than it was tried.
+    Moving,
+    /// There is more data than may be searched.
+    TooLarge,
+    /// The program is one of 32 bits.
+    Narrow,
+    /// The process ended, or executed another program.
+    Gone,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => write!(f, "no heap of glibc was found in it"),
+            Self::Strange(what) => write!(f, "its heap is not understood: {what}"),
+            Self::Moving => write!(f, "not sure: its heap changed while it was read, each time"),
+            Self::TooLarge => write!(f, "its data could not be searched in time for a heap of glibc"),
+            Self::Narrow => write!(f, "it is a 32-bit program, whose heap is not understood"),
+            Self::Gone => write!(f, "it ended or executed another program while its heap was read"),
+        }
+    }
+}
+
+/// What the allocators and runtimes of a process hold.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub pid: u32,
+    /// The process's short name, raw.
+    pub comm: Box<[u8]>,
+    /// All of its memory, shared memory and files included.
+    pub memory: Reading<Placed>,
+    /// Other allocators and runtimes.
+    pub others: Vec<Kind>,
+    /// What those of them hold that can be asked or read.
+    pub runtimes: Vec<Runtime>,
+    pub heap: Result<Heap, Unknown>,
+}
+
+/// Free memory of less than this is not worth a word.
+const MIN_HOARD: u64 = 32 << 20;
+
+impl State {
+    /// Returns true if a quarter of its memory and more is free inside glibc: it hoards.
+    pub fn is_hoard(&self) -> bool {
+        let Ok(heap) = &self.heap else { return false };
+        let kept = heap.total().kept();
+        kept >= MIN_HOARD && self.memory.is_ok_and(|memory| kept >= memory.total() / 4)
+    }
+
+    /// Returns what that means for a person, in sentences.
+    pub fn verdict(&self, units: Units) -> Vec<String> {
+        let bytes = |n| units::bytes(n, units);
+        let mut lines = Vec::new();
+        if let Ok(heap) = &self.heap {
+            let sum = heap.total();
+            let at_least = if heap.is_partial { "at least " } else { "" };
+            let of = self
+                .memory
+                .map_or_else(|_| String::new(), |memory| format!(" of {}", bytes(memory.total())));
+            let kept = bytes(sum.kept());
+            let used = sum.in_use.saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes));
+            if self.is_hoard() {
+                lines.push(format!(
+                    "{at_least}{kept}{of} are free inside glibc: {}.",
+                    heap.remedy(units)
+                ));
+                if heap.arenas.len() > 2 && sum.kept().saturating_sub(heap.arenas[0].kept()) >= sum.kept() / 2 {
+                    let count = heap.arenas.len();
+                    lines.push(format!(
+                        "Most of it is in the arenas of threads, of which there are {}: MALLOC_ARENA_MAX=2 limits arenas.",
+                        count - 1
+                    ));
+                }
+            } else if self.memory.is_ok_and(|memory| used < memory.total() / 2) {
+                lines.push(format!(
+                    "{}{of} are in use inside glibc and {kept} are free: most of its memory is elsewhere.",
+                    bytes(used)
+                ));
+            } else {
+                lines.push(format!(
+                    "{}{of} are in use inside glibc, and only {kept} are free.",
+                    bytes(used)
+                ));
+            }
+            if heap.is_partial {
+                lines.push(
+                    "It has more free chunks than can be followed in the time: what is free is a minimum.".into(),
+                );
+            }
+        }
+        let is_read = |kind: &&Kind| self.runtimes.iter().any(|runtime| runtime.kind == **kind);
+        for kind in self.others.iter().filter(|kind| !is_read(kind)) {
+            lines.push(format!("The memory of {} is not read: {}.", kind.id(), kind.shown_by()));
+        }
+        for line in &mut lines {
+            if let Some(first) = line.get(..1) {
+                let first = first.to_uppercase();
+                line.replace_range(..1, &first);
+            }
+        }
+        lines
+    }
+}
+
+impl Heap {
+    /// Returns the sum of its arenas.
+    pub fn total(&self) -> Arena {
+        let mut sum = Arena::default();
+        self.arenas.iter().for_each(|arena| sum += *arena);
+        sum
+    }
+
+    /// Returns what would give its free memory back.
+    fn remedy(&self, units: Units) -> String {
+        let bytes = |n| units::bytes(n, units);
+        let sum = self.total();
+        let (kept, trim) = (sum.kept(), sum.trim.total());
+        if trim >= kept / 2 {
+            return format!("malloc_trim(0) would return {}", bytes(trim));
+        }
+        let only = match trim {
+            0 => "malloc_trim(0) would return nothing".to_owned(),
+            _ => format!("malloc_trim(0) would return only {}", bytes(trim)),
+        };
+        if sum.top_kept.total() >= kept / 2 {
+            let top = bytes(sum.top_kept.total());
+            return format!("{top} are the ends of the arenas of threads, which malloc_trim leaves; {only}");
+        }
+        format!("they lie in pieces between memory in use; {only}")
+    }
+}

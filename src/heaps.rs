@@ -1,0 +1,253 @@
+//! The heaps of the processes of this machine, read from outside.
+//!
+//! A look reads `/proc/PID/mem`, `maps` and `pagemap`. It stops nothing and writes nothing; pages in swap that hold the head of
+//! a free chunk come back into RAM. All files are opened at once: they keep to the program that ran then. Reads may block, so
+//! that only a process or thread of its own may look.
+
+#[cfg(feature = "code")]
+mod go;
+pub mod java;
+#[cfg(feature = "code")]
+mod python;
+pub mod runtimes;
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::heap::kinds::{self, Kind};
+use crate::heap::{Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
+use crate::model::{Missing, Reading};
+use crate::proc::maps::Area;
+use crate::proc::parse::{self, LineBuffer};
+use crate::proc::{files, pid as pid_files};
+
+/// The longest line of `maps` whose name is kept whole.
+const MAX_LINE: usize = 4096 + 128;
+/// The most regions of a process.
+const MAX_REGIONS: usize = 128 << 10;
+/// The most bytes of a program that are searched for text.
+const MAX_PROGRAM: u64 = 256 << 20;
+/// `ELFCLASS32` of `elf.h`, the fifth byte of a program.
+const NARROW: u8 = 1;
+
+/// The files of a process.
+struct Files {
+    memory: File,
+    pagemap: File,
+    maps: File,
+    until: Instant,
+    /// Filled when the mappings are read.
+    others: Vec<Kind>,
+    has_mappings: bool,
+    /// Room for entries of `pagemap`.
+    entries: Vec<u8>,
+}
+
+impl Files {
+    fn open(dir: &Path, until: Instant) -> Reading<Self> {
+        let open = |name: &str| {
+            let path = dir.join(name);
+            files::open(path.as_os_str().as_bytes())
+                .map(File::from)
+                .map_err(files::reason)
+        };
+        Ok(Self {
+            memory: open("mem")?,
+            pagemap: open("pagemap")?,
+            maps: open("maps")?,
+            until,
+            others: Vec::new(),
+            has_mappings: false,
+            entries: Vec::new(),
+        })
+    }
+
+    /// Adds an allocator or runtime.
+    fn add(&mut self, kind: Option<Kind>) {
+        if let Some(kind) = kind.filter(|kind| !self.others.contains(kind)) {
+            self.others.push(kind);
+        }
+    }
+
+    fn read_regions(&mut self) -> std::io::Result<Vec<Region>> {
+        self.maps.rewind()?;
+        let mut regions = Vec::new();
+        let mut buffer = LineBuffer::<MAX_LINE>::default();
+        let mut piece = vec![0; 32 << 10];
+        loop {
+            let len = self.maps.read(&mut piece)?;
+            self.has_mappings = len > 0 || !regions.is_empty() || self.has_mappings;
+            if len == 0 {
+                return Ok(regions);
+            }
+            buffer.feed(&piece[..len], |line| {
+                let Some(area) = Area::parse(line) else { return };
+                if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
+                    self.others.push(kind);
+                }
+                if let Some(region) = region(&area).filter(|_| regions.len() < MAX_REGIONS) {
+                    regions.push(region);
+                }
+            });
+        }
+    }
+}
+
+/// Returns a mapping as a region, if it may be read and written.
+fn region(area: &Area<'_>) -> Option<Region> {
+    let is_special = area.name.starts_with(b"[v") || area.name.starts_with(b"/dev/");
+    let kind = match area.name {
+        _ if !area.permissions.starts_with(b"rw") || is_special => return None,
+        b"[heap]" => RegionKind::Heap,
+        name if !name.starts_with(b"/") => RegionKind::Anonymous,
+        name if kinds::is_c_library(name) => RegionKind::Libc,
+        _ => RegionKind::File,
+    };
+    let (start, end) = area.range;
+    Some(Region { start, end, kind })
+}
+
+impl Memory for Files {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        self.memory.read_exact_at(into, address).is_ok()
+    }
+
+    fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
+        self.entries.resize(into.len() * 8, 0);
+        let Some(offset) = page.checked_mul(8) else {
+            return false;
+        };
+        if self.pagemap.read_exact_at(&mut self.entries, offset).is_err() {
+            return false;
+        }
+        let (words, _) = self.entries.as_chunks::<8>();
+        let entries = words.iter().map(|word| u64::from_le_bytes(*word));
+        into.iter_mut().zip(entries).for_each(|(entry, value)| *entry = value);
+        true
+    }
+
+    fn page_size(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    fn regions(&mut self) -> Option<Regions> {
+        self.read_regions().ok().map(Regions::new)
+    }
+
+    fn is_over(&mut self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+/// Looks at the heap of a process for at most about `limit`.
+///
+/// # Errors
+/// The reason why its memory cannot be read.
+pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
+    let dir = proc.join(pid.to_string());
+    let until = Instant::now() + limit;
+    let mut files = Files::open(&dir, until).map_err(|why| match why {
+        // Newer kernels do not open the files of a process without memory.
+        Missing::Gone => without_memory(&dir),
+        other => other,
+    })?;
+    let comm = std::fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().into());
+    let program = std::fs::read_link(dir.join("exe"));
+    // What has no memory: a zombie keeps its name and lacks its program, as a kernel thread does.
+    if files.read_regions().is_ok() && !files.has_mappings {
+        return Err(without_memory(&dir));
+    }
+    let mut memory = memory(&dir);
+    let exe = dir.join("exe");
+    let heap = if is_narrow(&exe) {
+        Err(Unknown::Narrow)
+    } else {
+        glibc::read(&mut files)
+    };
+    if let Ok(program) = &program {
+        let file = program.file_name().unwrap_or_default().as_bytes();
+        files.add(Kind::of_program(file.strip_suffix(b" (deleted)").unwrap_or(file)));
+    }
+    // An allocator in the program's own file.
+    let held = heap.as_ref().map_or(0, |heap| {
+        heap.total()
+            .system
+            .saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes))
+    });
+    if files.others.is_empty() && memory.is_ok_and(|memory| held < memory.total() / 2) {
+        files.add(of_program(&exe));
+    }
+    let heap = heap.map_err(|why| {
+        files.has_mappings = false;
+        let _ = files.read_regions();
+        if files.has_mappings { why } else { Unknown::Gone }
+    });
+    if heap == Err(Unknown::Gone) {
+        memory = Err(Missing::Gone);
+    }
+    Ok(State {
+        pid,
+        comm: comm.unwrap_or_default(),
+        memory,
+        others: files.others,
+        runtimes: Vec::new(),
+        heap,
+    })
+}
+
+fn without_memory(dir: &Path) -> Missing {
+    let mut buf = [0; 1024];
+    let path = dir.join("stat");
+    let bytes = files::slurp(path.as_os_str().as_bytes(), &mut buf).map_err(files::reason);
+    match bytes.and_then(|bytes| pid_files::stat(bytes, 1)) {
+        Err(why) => why,
+        Ok(glance) if matches!(glance.stat.state, b'Z' | b'X') => Missing::Zombie,
+        Ok(_) => Missing::KernelThread,
+    }
+}
+
+/// Returns the resident memory of a process and what of it is in swap: two lines of `status`, which is cheaper than a walk.
+fn memory(dir: &Path) -> Reading<Placed> {
+    let path = dir.join("status");
+    let mut buf = [0; 4096];
+    let bytes = files::slurp(path.as_os_str().as_bytes(), &mut buf).map_err(files::reason)?;
+    let line = |name: &[u8]| {
+        let mut words = parse::words_after(bytes, name)?;
+        words.next().and_then(parse::number)?.checked_mul(1024)
+    };
+    Ok(Placed {
+        resident: line(b"VmRSS:").ok_or(Missing::Malformed)?,
+        swapped: line(b"VmSwap:").unwrap_or(0),
+    })
+}
+
+fn is_narrow(exe: &Path) -> bool {
+    let mut head = [0; 5];
+    let read = files::slurp(exe.as_os_str().as_bytes(), &mut head);
+    read.is_ok_and(|head| head.len() == 5 && head[4] == NARROW && head.starts_with(b"\x7fELF"))
+}
+
+/// Searches a program for text that an allocator or a runtime leaves there.
+fn of_program(exe: &Path) -> Option<Kind> {
+    let texts: Vec<String> = kinds::texts().map(regex::escape).collect();
+    let longest = kinds::texts().map(str::len).max()?;
+    let pattern = regex::bytes::Regex::new(&texts.join("|")).ok()?;
+    let file = File::from(files::open(exe.as_os_str().as_bytes()).ok()?);
+    let mut piece = vec![0; 256 << 10];
+    let mut offset = 0;
+    while offset < MAX_PROGRAM {
+        let len = file.read_at(&mut piece, offset).ok()?;
+        if let Some(found) = pattern.find(&piece[..len]) {
+            return Kind::of_text(found.as_bytes());
+        }
+        if len <= longest {
+            return None;
+        }
+        offset += (len - longest) as u64;
+    }
+    None
+}
