@@ -15,7 +15,7 @@ use crate::model::system::AccountingInputs;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
-use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::close_look::{AddressLimit, Heap, Jvm};
 use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::{Process, set_walk_time};
@@ -120,6 +120,8 @@ struct Fields<'a> {
     slab: slab::Caches<'a>,
     #[serde(default)]
     jvms: Vec<Jvm>,
+    #[serde(default)]
+    heaps: Vec<Heap>,
     #[serde(default)]
     address_limits: Vec<AddressLimit>,
     processes: Option<Processes>,
@@ -232,6 +234,7 @@ impl From<Fields<'_>> for Recorded {
                 cgroups: Arc::new(cgroups),
                 mapped: Arc::default(),
                 jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
+                heaps: Arc::new(fields.heaps.into_iter().map(Heap::heap).collect()),
                 address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
                 repeats: Arc::default(),
                 inspected: None,

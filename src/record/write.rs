@@ -11,7 +11,7 @@ use crate::model::system::AccountingInputs;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
-use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::close_look::{AddressLimit, Heap, Jvm};
 use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::Process;
@@ -88,6 +88,9 @@ described! {
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),
+        /// Free memory inside the heaps of `malloc`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        heaps: Vec<Heap> = list(object(Heap::fields())).absent("if none was read"),
         /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
         address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
@@ -191,6 +194,7 @@ impl Serialize for Record<'_> {
                 .iter()
                 .filter_map(|(id, heap)| Jvm::new(*id, *heap))
                 .collect(),
+            heaps: snapshot.heaps.iter().map(|(id, heap)| Heap::new(*id, *heap)).collect(),
             address_limits: snapshot
                 .address_limits
                 .iter()
