@@ -5,13 +5,19 @@
 //!
 //! The memory of a process is its own choice: every pointer is checked, and the work is bounded. Nothing is written to it.
 
+mod cache;
 pub mod glibc;
+pub mod go;
+pub mod java;
 pub mod kinds;
+pub mod python;
+pub mod runtimes;
 
 use std::fmt;
 
 use glibc::Heap;
 use kinds::Kind;
+use runtimes::Runtime;
 
 use crate::model::Reading;
 use crate::units::{self, Units};
@@ -223,8 +229,10 @@ pub struct State {
     pub comm: Box<[u8]>,
     /// All of its memory, shared memory and files included.
     pub memory: Reading<Placed>,
-    /// Other allocators and runtimes, whose own memory is not read.
+    /// Other allocators and runtimes.
     pub others: Vec<Kind>,
+    /// What those of them hold that can be asked or read.
+    pub runtimes: Vec<Runtime>,
     pub heap: Result<Heap, Unknown>,
 }
 
@@ -280,7 +288,8 @@ impl State {
                 );
             }
         }
-        for kind in &self.others {
+        let is_read = |kind: &&Kind| self.runtimes.iter().any(|runtime| runtime.kind == **kind);
+        for kind in self.others.iter().filter(|kind| !is_read(kind)) {
             lines.push(format!("The memory of {} is not read: {}.", kind.id(), kind.shown_by()));
         }
         for line in &mut lines {

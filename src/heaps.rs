@@ -4,6 +4,13 @@
 //! a free chunk come back into RAM. All files are opened at once: they keep to the program that ran then. Reads may block, so
 //! that only a process or thread of its own may look.
 
+#[cfg(feature = "code")]
+mod go;
+pub mod java;
+#[cfg(feature = "code")]
+mod python;
+pub mod runtimes;
+
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
@@ -187,6 +194,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
         comm: comm.unwrap_or_default(),
         memory,
         others: files.others,
+        runtimes: Vec::new(),
         heap,
     })
 }

@@ -475,6 +475,9 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begi
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, and what they mean'
 json\t'One object'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -483,6 +486,7 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l collect -d 'Let a Java machine collect garbage before it counts its objects, so that only those in use are counted'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l every -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h; default: sampler.interval)' -r

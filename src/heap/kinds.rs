@@ -47,6 +47,17 @@ impl Kind {
         }
     }
 
+    /// Returns why a runtime keeps free memory, and what would return it.
+    pub const fn keeps(self) -> Option<&'static str> {
+        match self {
+            Self::Java => Some(
+                "The JVM keeps it for new objects: -XX:MaxHeapFreeRatio, -XX:G1PeriodicGCInterval or a smaller -Xmx return it",
+            ),
+            Self::Python => Some("Python returns an arena only when the last object in it is gone"),
+            _ => None,
+        }
+    }
+
     /// Returns the kind whose library or program a mapping is, by its name as `maps` writes it.
     pub fn of_mapping(name: &[u8]) -> Option<Self> {
         if name.starts_with(b"[anon: Go:") {

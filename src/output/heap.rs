@@ -10,11 +10,13 @@
 //! 36.1G of 38.9G are free inside glibc: malloc_trim(0) would return 36.0G.
 //! ```
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::columns::{Cell, Value};
 use crate::heap::glibc::Heap;
 use crate::heap::kinds::Kind;
+use crate::heap::runtimes::{Part, Runtime, Site, TypeChange, TypeUse};
 use crate::heap::{Arena, Chunks, Placed, State};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::{TextTable, value_cell, word};
@@ -30,6 +32,8 @@ const LISTED: usize = 16;
 
 pub struct HeapReport {
     pub state: State,
+    /// Types and call paths of a table.
+    pub top: usize,
     pub style: OutputStyle,
 }
 
@@ -99,6 +103,82 @@ described_object! {
         "malloc": switch() => kind.is_malloc(),
     }
 
+    fn part, part_fields<'s>(part: &'s Part) -> Object<'s> {
+        /// Its name, as the runtime has it.
+        "name": foreign() => Node::bytes(part.name.as_bytes()),
+        /// Bytes in use; garbage that was not collected yet is.
+        "used": bytes() => part.used,
+        /// Bytes that the runtime has for it.
+        "committed": bytes() => part.committed,
+        /// The part of them that is in RAM.
+        "resident": bytes().null("not known") => part.resident,
+        /// It holds the program's objects.
+        "objects": switch() => part.is_heap,
+    }
+
+    fn type_use, type_fields<'s>(of: &'s TypeUse) -> Object<'s> {
+        /// The type or class.
+        "name": foreign() => Node::bytes(of.name.as_bytes()),
+        /// Its objects.
+        "count": count() => of.count,
+        /// Their bytes. For a class of Python, with the plain data that only its objects refer to.
+        "bytes": bytes() => of.bytes,
+        /// The program or one of its libraries defines it.
+        "own": switch() => of.is_own,
+    }
+
+    fn type_change, change_fields<'s>(change: &'s TypeChange) -> Object<'s> {
+        /// The type or class.
+        "name": foreign() => Node::bytes(change.name.as_bytes()),
+        /// Change of the number of its objects.
+        "count": number() => change.count,
+        /// Change of their bytes.
+        "bytes": delta() => change.bytes,
+        /// The program or one of its libraries defines it.
+        "own": switch() => change.is_own,
+    }
+
+    fn site, site_fields<'s>(site: &'s Site) -> Object<'s> {
+        /// The functions, innermost first.
+        "frames": list(foreign()) => site.frames.iter().map(|name| Node::bytes(name.as_bytes())).collect::<Vec<_>>(),
+        /// Objects that it allocated and that are in use: an estimate.
+        "count": count() => site.count,
+        /// Their bytes.
+        "bytes": bytes() => site.bytes,
+    }
+
+    fn native, native_fields<'s>(of: &'s (String, u64)) -> Object<'s> {
+        /// The purpose, as the Java machine names it.
+        "name": foreign() => Node::bytes(of.0.as_bytes()),
+        /// Bytes committed for it.
+        "bytes": bytes() => of.1,
+    }
+
+    fn runtime_of, runtime_fields<'s>(runtime: &'s Runtime) -> Object<'s> {
+        /// Its name, as in `others`.
+        "name": text() => runtime.kind.id(),
+        /// Its version, as it states it; empty if it was not asked.
+        "version": foreign() => Node::bytes(runtime.version.as_bytes()),
+        /// The parts of its heap.
+        "parts": list(object(part_fields())) => runtime.parts.iter().map(part).collect::<Vec<_>>(),
+        /// Its objects by type, largest first.
+        "types": list(object(type_fields())).null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.types.iter().map(type_use).collect::<Vec<_>>()),
+        /// All objects were counted.
+        "whole": switch().null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.is_whole),
+        /// The time between two looks, with `--for`.
+        "time_s": seconds().null("there was one look") => runtime.changes.as_ref().map(|(time, _)| time.as_secs_f64()),
+        /// What changed between both, by the growth of bytes.
+        "changes": list(object(change_fields())).null("there was one look") => runtime.changes.as_ref().map(|(_, changes)| changes.iter().map(type_change).collect::<Vec<_>>()),
+        /// The call paths that allocated what is in use, of Go.
+        "sites": list(object(site_fields())) => runtime.sites.iter().map(site).collect::<Vec<_>>(),
+        /// Other memory by purpose, if a Java machine tracks it: `-XX:NativeMemoryTracking=summary`.
+        "native": list(object(native_fields())) => runtime.native.iter().map(native).collect::<Vec<_>>(),
+        /// A quarter of its heap in RAM and more is free.
+        "hoard": switch() => runtime.is_hoard(),
+        /// What that means, in sentences.
+        "verdict": list(text()) => runtime.verdict(units::Units::Auto),
+    }
+
     fn object_of, fields<'s>(report: &'s HeapReport) -> Object<'s> {
         /// The name of this schema.
         "schema": text() => SCHEMA,
@@ -114,6 +194,8 @@ described_object! {
         "glibc_unknown": text().null("it is known") => report.state.heap.as_ref().err().map(ToString::to_string),
         /// Other allocators and runtimes, whose own memory is not read.
         "others": list(object(other_fields())) => report.state.others.iter().map(|kind| other(*kind)).collect::<Vec<_>>(),
+        /// What those of them hold that can be asked or read.
+        "runtimes": list(object(runtime_fields())) => report.state.runtimes.iter().map(runtime_of).collect::<Vec<_>>(),
         /// A quarter of its memory and more is free inside glibc.
         "hoard": switch() => report.state.is_hoard(),
         /// What that means, in sentences.
@@ -181,6 +263,77 @@ impl HeapReport {
     }
 }
 
+impl HeapReport {
+    fn write_lines(&self, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let width = self.style.width.unwrap_or(100).max(40);
+        lines
+            .iter()
+            .flat_map(|line| text::wrap(line, width))
+            .try_for_each(|line| writeln!(out, "{line}"))
+    }
+
+    fn write_runtime(&self, runtime: &Runtime, out: &mut dyn Write) -> io::Result<()> {
+        let units = self.style.units;
+        let bytes = |n| value_cell(&Value::Bytes(n), units, usize::MAX);
+        let count = |n| value_cell(&Value::Count(n), units, usize::MAX);
+        let name = |name: &str| word(safe(name.as_bytes()));
+        if runtime.version.is_empty() {
+            return self.write_lines(&runtime.verdict(units), out);
+        }
+        writeln!(out, "\n{}", safe(runtime.version.as_bytes()))?;
+        let mut table = TextTable::titled([
+            ("USED", Align::Right),
+            ("COMMITTED", Align::Right),
+            ("IN RAM", Align::Right),
+            ("PART", Align::Left),
+        ]);
+        for part in &runtime.parts {
+            let resident = part.resident.map_or_else(|| word("-"), bytes);
+            table.push(&[bytes(part.used), bytes(part.committed), resident, name(&part.name)]);
+        }
+        for (purpose, committed) in &runtime.native {
+            table.push(&[word(""), bytes(*committed), word(""), name(purpose)]);
+        }
+        if !runtime.parts.is_empty() || !runtime.native.is_empty() {
+            table.write(out, &self.style)?;
+        }
+        let titles = [("COUNT", Align::Right), ("BYTES", Align::Right), ("TYPE", Align::Left)];
+        if let Some((_, changes)) = &runtime.changes {
+            let grown = [("+COUNT", Align::Right), ("+BYTES", Align::Right)];
+            let mut table = TextTable::titled(grown.into_iter().chain(titles));
+            let objects = runtime.objects.iter().flat_map(|objects| &objects.types);
+            let now: HashMap<&str, &TypeUse> = objects.map(|of| (of.name.as_str(), of)).collect();
+            for change in changes.iter().take(self.top) {
+                let (n, b) = now.get(change.name.as_str()).map_or((0, 0), |of| (of.count, of.bytes));
+                let grown = word(format!("{:+}", change.count));
+                let more = value_cell(&Value::Delta(change.bytes, 0), units, usize::MAX);
+                table.push(&[grown, more, count(n), bytes(b), name(&change.name)]);
+            }
+            table.write(out, &self.style)?;
+        } else if let Some(objects) = &runtime.objects {
+            let mut table = TextTable::titled(titles);
+            for of in objects.types.iter().take(self.top) {
+                table.push(&[count(of.count), bytes(of.bytes), name(&of.name)]);
+            }
+            table.push_totals(&[count(objects.count()), bytes(objects.bytes()), word("")], "");
+            table.write(out, &self.style)?;
+        }
+        if !runtime.sites.is_empty() {
+            let titles = [
+                ("COUNT", Align::Right),
+                ("BYTES", Align::Right),
+                ("ALLOCATED BY", Align::Left),
+            ];
+            let mut table = TextTable::titled(titles);
+            for site in runtime.sites.iter().take(self.top) {
+                table.push(&[count(site.count), bytes(site.bytes), name(&site.frames.join(" ← "))]);
+            }
+            table.write(out, &self.style)?;
+        }
+        self.write_lines(&runtime.verdict(units), out)
+    }
+}
+
 impl Report for HeapReport {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let state = &self.state;
@@ -192,12 +345,11 @@ impl Report for HeapReport {
         if let Ok(heap) = &state.heap {
             self.write_heap(heap, out)?;
         }
-        for line in state.verdict(self.style.units) {
-            for line in text::wrap(&line, self.style.width.unwrap_or(100).max(40)) {
-                writeln!(out, "{line}")?;
-            }
-        }
-        Ok(())
+        self.write_lines(&state.verdict(self.style.units), out)?;
+        state
+            .runtimes
+            .iter()
+            .try_for_each(|runtime| self.write_runtime(runtime, out))
     }
 
     fn document(&self) -> Document<'_> {

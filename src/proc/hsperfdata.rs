@@ -18,8 +18,9 @@ const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const MAJOR_VERSION: u8 = 2;
 const PROLOGUE: usize = 32;
 const ENTRY: usize = 20;
-/// The type of an 8-byte number.
+/// The type of an 8-byte number, and of each byte of a text.
 const LONG: u8 = b'J';
+const BYTE: u8 = b'B';
 /// Maximum size of the file: `PerfDataMemorySize` is 32 KiB unless set.
 const MAX_SIZE: usize = 1 << 20;
 
@@ -45,6 +46,11 @@ pub fn find(maps: &[u8]) -> Option<&[u8]> {
 ///
 /// Follows no link on the way, since a link could lead out of the process's root.
 pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
+    parse(&read_file(proc, pid, mapping)?)
+}
+
+/// Reads the bytes of the file, as [`read`].
+pub fn read_file(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<Vec<u8>> {
     let (directory, file) = names(mapping).ok_or(Missing::Unsupported)?;
     let process = proc.join(pid.to_string());
     let open = || -> Result<_, Errno> {
@@ -66,10 +72,31 @@ pub fn read(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<JvmHeap> {
         .ok_or(Missing::Malformed)?;
     let mut bytes = vec![0; size];
     let len = read_all(fd, &mut bytes).map_err(optional_reason)?;
-    parse(&bytes[..len])
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
+    let mut sums = Sums::default();
+    each_entry(bytes, |is_big, entry| sums.add(is_big, entry))?;
+    sums.finish()
+}
+
+/// Returns the text that the JVM publishes under a name, such as `java.property.java.vm.version`.
+pub fn text<'a>(bytes: &'a [u8], name: &[u8]) -> Reading<Option<&'a [u8]>> {
+    let mut found = None;
+    each_entry(bytes, |is_big, entry| {
+        let is_text = entry[12] == BYTE && word(is_big, entry, 8)? != 0;
+        if is_text && terminated(entry.get(word(is_big, entry, 4)?..)?)? == name {
+            found = Some(terminated(entry.get(word(is_big, entry, 16)?..)?)?);
+        }
+        Some(())
+    })?;
+    Ok(found)
+}
+
+/// Passes each entry, and true if its numbers are big-endian, to `each`, which returns `None` if it is malformed.
+fn each_entry<'a>(bytes: &'a [u8], mut each: impl FnMut(bool, &'a [u8]) -> Option<()>) -> Reading<()> {
     let prologue = bytes.first_chunk::<PROLOGUE>().ok_or(Missing::Malformed)?;
     if prologue[..4] != MAGIC {
         return Err(Missing::Malformed);
@@ -87,15 +114,19 @@ pub fn parse(bytes: &[u8]) -> Reading<JvmHeap> {
     }
     let word = |at| word(is_big, bytes, at).ok_or(Missing::Malformed);
     let (mut at, entries) = (word(24)?, word(28)?);
-    let mut sums = Sums::default();
     for _ in 0..entries {
         let length = word(at)?;
         let entry = at.checked_add(length).and_then(|end| bytes.get(at..end));
         let entry = entry.filter(|entry| entry.len() >= ENTRY).ok_or(Missing::Malformed)?;
-        sums.add(is_big, entry).ok_or(Missing::Malformed)?;
+        each(is_big, entry).ok_or(Missing::Malformed)?;
         at += length;
     }
-    sums.finish()
+    Ok(())
+}
+
+/// Returns the bytes before the first NUL.
+fn terminated(bytes: &[u8]) -> Option<&[u8]> {
+    Some(&bytes[..bytes.iter().position(|b| *b == 0)?])
 }
 
 fn word(is_big: bool, bytes: &[u8], at: usize) -> Option<usize> {
@@ -133,8 +164,7 @@ struct Sums {
 impl Sums {
     /// Adds an entry, which has lengths and offsets, a name and a value. Returns `None` if it is malformed.
     fn add(&mut self, is_big: bool, entry: &[u8]) -> Option<()> {
-        let name = entry.get(word(is_big, entry, 4)?..)?;
-        let name = &name[..name.iter().position(|b| *b == 0)?];
+        let name = terminated(entry.get(word(is_big, entry, 4)?..)?)?;
         if word(is_big, entry, 8)? != 0 || entry[12] != LONG {
             return Some(());
         }

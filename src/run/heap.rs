@@ -1,29 +1,46 @@
 //! `zmtop heap`: what the allocators of a process hold.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
 use super::report::resolve;
-use super::{Failure, output_style, print_readable, sampler_options, settings};
-use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs};
+use super::runtime::Progress;
+use super::{Failure, complain, output_style, print_readable, sampler_options, settings};
+use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, UsageError, watching_time};
 use crate::config::Env;
-use crate::heaps;
+use crate::heap::State;
+use crate::heap::runtimes::Runtime;
+use crate::heaps::runtimes::Accepted;
+use crate::heaps::{self, runtimes};
 use crate::model::Missing;
 use crate::output::Format;
 use crate::output::heap::HeapReport;
 use crate::output::maps::reason;
 use crate::proc::files;
+use crate::units::{parse_span, span};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Reads the heap of glibc from outside, with the program running: nothing is stopped, injected or written. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
+    after_help = "Reads the heap of glibc, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
 )]
 pub struct HeapArgs {
     /// The process: its pid, its program's name, or a part of its command line
     #[arg(value_name = "PROCESS")]
     pub process: ProcessArg,
+    /// Look a second time after TIME, and show what grew by type: 30s, 10m
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<String>,
+    /// Let a Java machine collect garbage before it counts its objects, so that only those in use are counted
+    #[arg(long)]
+    pub collect: bool,
+    /// The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub pause: String,
+    /// Show the N largest types
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
     /// The format of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: HeapFormat,
@@ -56,10 +73,31 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let settings = settings(&paths, &args.units, env)?;
     let options = sampler_options(&settings.sampler, None);
     let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];
-    let state = heaps::look(Path::new("/proc"), pid, LIMIT).map_err(|why| refusal(pid, why))?;
-    let fault = state.heap.as_ref().err().map(|why| format!("{pid}: {why}"));
+    let pause = parse_span(&args.pause)
+        .ok_or_else(|| UsageError::option("--pause", "expected a time such as 2s".to_owned()))?;
+    let accepted = Accepted {
+        collection: args.collect,
+        pause,
+    };
+    let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+    let time = args
+        .time
+        .as_deref()
+        .map(|time| watching_time(Some(time), range, LIMIT))
+        .transpose()?;
+    let proc = Path::new("/proc");
+    let mut state = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
+    look_at_runtimes(proc, &mut state, accepted, time);
+    let is_read = state.runtimes.iter().any(Runtime::is_read);
+    let fault = state
+        .heap
+        .as_ref()
+        .err()
+        .filter(|_| !is_read)
+        .map(|why| format!("{pid}: {why}"));
     let report = HeapReport {
         state,
+        top: args.top,
         style: output_style(settings.ui.units, args.color.no_color, env),
     };
     let format = match args.format {
@@ -67,6 +105,32 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
         HeapFormat::Json => Format::Json,
     };
     Ok(print_readable(&report, format, fault.into_iter()))
+}
+
+/// Looks at the runtimes of a process; a second time after `time`.
+fn look_at_runtimes(proc: &Path, state: &mut State, accepted: Accepted, time: Option<Duration>) {
+    let doors = runtimes::open(proc, state);
+    for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
+        let times = if time.is_some() { ", twice" } else { "" };
+        complain(&format!("{}: {cost}{times}", state.pid));
+    }
+    let look = || doors.iter().map(|door| door.look(proc, state.pid, accepted)).collect();
+    let mut found: Vec<Runtime> = look();
+    if let Some(time) = time.filter(|_| found.iter().any(|runtime| runtime.objects.is_some())) {
+        let start = Instant::now();
+        let mut progress = Progress::new();
+        while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+            progress.show(|| format!("looking again in {}", span(left)));
+            std::thread::sleep(left.min(Duration::from_secs(1)));
+        }
+        drop(progress);
+        let before = std::mem::replace(&mut found, look());
+        for (runtime, before) in found.iter_mut().zip(before) {
+            let changes = runtime.objects.as_ref().zip(before.objects.as_ref());
+            runtime.changes = changes.map(|(objects, before)| (start.elapsed(), objects.changes(before)));
+        }
+    }
+    state.runtimes = found;
 }
 
 fn refusal(pid: u32, why: Missing) -> String {

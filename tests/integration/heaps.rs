@@ -15,6 +15,7 @@ pub(crate) fn documents() -> Vec<String> {
     unknown.memory = Ok(Placed::default());
     unknown.heap = Err(zmtop::heap::Unknown::Moving);
     known.others.push(zmtop::heap::kinds::Kind::Python);
+    known.runtimes.push(crate::runtimes::words::java());
     let mut bare = known.clone();
     bare.memory = Err(zmtop::model::Missing::Gone);
     if let Ok(heap) = &mut bare.heap {
@@ -26,6 +27,6 @@ pub(crate) fn documents() -> Vec<String> {
 fn text(state: State, format: Format) -> String {
     let style = OutputStyle::default();
     let mut out = Vec::new();
-    write(&mut out, &HeapReport { state, style }, format).unwrap();
+    write(&mut out, &HeapReport { state, top: 20, style }, format).unwrap();
     String::from_utf8(out).unwrap()
 }

@@ -37,6 +37,7 @@ mod programs;
 mod pty;
 mod recorder;
 mod replay;
+mod runtimes;
 mod sampler;
 mod schema;
 mod screens;

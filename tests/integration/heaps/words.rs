@@ -45,6 +45,7 @@ pub(super) fn state(arenas: Made<'_>) -> State {
             swapped: 100 * MIB,
         }),
         others: Vec::new(),
+        runtimes: Vec::new(),
         heap: Ok(Heap {
             arenas: arenas.iter().map(arena).collect(),
             mapped: Some(Chunks {

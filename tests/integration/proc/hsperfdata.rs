@@ -13,6 +13,12 @@ const MIB: i64 = 1 << 20;
 
 /// A file of these counters.
 pub(crate) fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
+    // One of text comes first, as the name of the machine does.
+    file_of(little, &[("sun.gc.generation.0.name", "young")], counters)
+}
+
+/// A file of these texts and counters.
+pub(crate) fn file_of(little: bool, texts: &[(&str, &str)], counters: &[(&str, i64)]) -> Vec<u8> {
     let word = |n: usize| {
         let n = u32::try_from(n).unwrap();
         if little { n.to_le_bytes() } else { n.to_be_bytes() }
@@ -21,8 +27,7 @@ pub(crate) fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
     let mut all = vec![0xca, 0xfe, 0xc0, 0xc0, u8::from(little), 2, 0, 1];
     all.extend([0; 16]);
     all.extend(word(32));
-    // One of text comes first, as the name of the machine does.
-    all.extend(word(counters.len() + 1));
+    all.extend(word(counters.len() + texts.len()));
     let entry = |name: &str, kind: u8, vector: usize, value: &[u8]| {
         let data = (20 + name.len() + 1).next_multiple_of(8);
         let mut entry = [
@@ -38,7 +43,11 @@ pub(crate) fn file(little: bool, counters: &[(&str, i64)]) -> Vec<u8> {
         entry.extend(value);
         entry
     };
-    all.extend(entry("sun.gc.generation.0.name", b'B', 8, b"young\0\0\0"));
+    for (name, text) in texts {
+        let mut value = text.as_bytes().to_vec();
+        value.resize((text.len() + 1).next_multiple_of(8), 0);
+        all.extend(entry(name, b'B', value.len(), &value));
+    }
     for (name, value) in counters {
         all.extend(entry(name, b'J', 0, &long(*value)));
     }
@@ -74,6 +83,18 @@ pub(crate) const HEAP: JvmHeap = JvmHeap {
     collections: 4092,
     old_collections: 105,
 };
+
+#[test]
+fn texts_are_found_by_name() {
+    for little in [true, false] {
+        let bytes = file(little, PARALLEL);
+        let found = |name: &str| zmtop::proc::hsperfdata::text(&bytes, name.as_bytes());
+        assert_eq!(found("sun.gc.generation.0.name"), Ok(Some(&b"young"[..])));
+        // A number is no text.
+        assert_eq!(found("sun.gc.metaspace.used"), Ok(None));
+        assert_eq!(found("sun"), Ok(None));
+    }
+}
 
 #[test]
 fn the_heap_is_summed_over_generations_in_either_order_of_bytes() {

@@ -1,0 +1,211 @@
+//! What the runtime of a language holds: the parts of its heap, its objects by type, and the code that allocated them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::kinds::Kind;
+use crate::units::{self, Units, counted};
+
+/// A part of a runtime's heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub name: String,
+    pub used: u64,
+    /// Bytes that the runtime has for it.
+    pub committed: u64,
+    /// The part of them that is in RAM; the rest costs nothing. `None` if that is not known.
+    pub resident: Option<u64>,
+    /// It holds the program's objects.
+    pub is_heap: bool,
+}
+
+/// The objects of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeUse {
+    pub name: String,
+    pub count: u64,
+    pub bytes: u64,
+    /// The program, or one of its libraries, defines it, rather than the runtime.
+    pub is_own: bool,
+}
+
+/// The change of the objects of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeChange {
+    pub name: String,
+    pub count: i64,
+    pub bytes: i64,
+    pub is_own: bool,
+}
+
+/// The objects that one call path allocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The functions, innermost first.
+    pub frames: Vec<String>,
+    pub count: u64,
+    pub bytes: u64,
+}
+
+/// Objects by type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Objects {
+    /// Largest first.
+    pub types: Vec<TypeUse>,
+    /// All of them were counted.
+    pub is_whole: bool,
+}
+
+/// What a runtime holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    pub kind: Kind,
+    /// Its name and version, as it states them. Raw.
+    pub version: String,
+    pub parts: Vec<Part>,
+    /// Other memory by purpose, if the runtime accounts for it.
+    pub native: Vec<(String, u64)>,
+    pub objects: Option<Objects>,
+    /// The changes since an earlier look, by the growth of bytes, and the time between both.
+    pub changes: Option<(Duration, Vec<TypeChange>)>,
+    /// Call paths with what they allocated and is in use, largest first.
+    pub sites: Vec<Site>,
+    /// What was not read, and why. Complete sentences.
+    pub remarks: Vec<String>,
+}
+
+/// Free memory of less than this is not worth a word.
+const MIN_HOARD: u64 = 32 << 20;
+
+impl Objects {
+    pub fn count(&self) -> u64 {
+        self.types.iter().fold(0, |sum, of| sum.saturating_add(of.count))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.types.iter().fold(0, |sum, of| sum.saturating_add(of.bytes))
+    }
+
+    /// Returns the largest type that is the program's own.
+    pub fn first_own(&self) -> Option<&TypeUse> {
+        self.types.iter().find(|of| of.is_own)
+    }
+
+    /// Returns the types whose objects changed since `before`, by the growth of their bytes.
+    pub fn changes(&self, before: &Self) -> Vec<TypeChange> {
+        let mut old: HashMap<&str, &TypeUse> = before.types.iter().map(|of| (of.name.as_str(), of)).collect();
+        let change = |name: &str, old: (u64, u64), new: (u64, u64), is_own| TypeChange {
+            name: name.to_owned(),
+            count: new.0.cast_signed().saturating_sub(old.0.cast_signed()),
+            bytes: new.1.cast_signed().saturating_sub(old.1.cast_signed()),
+            is_own,
+        };
+        let mut changes: Vec<_> = Vec::new();
+        for of in &self.types {
+            let was = old
+                .remove(of.name.as_str())
+                .map_or((0, 0), |was| (was.count, was.bytes));
+            changes.push(change(&of.name, was, (of.count, of.bytes), of.is_own));
+        }
+        changes.extend(
+            old.into_values()
+                .map(|was| change(&was.name, (was.count, was.bytes), (0, 0), was.is_own)),
+        );
+        changes.retain(|change| change.count != 0 || change.bytes != 0);
+        changes.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        changes
+    }
+}
+
+impl Runtime {
+    pub fn new(kind: Kind, version: String) -> Self {
+        Self {
+            kind,
+            version,
+            parts: Vec::new(),
+            native: Vec::new(),
+            objects: None,
+            changes: None,
+            sites: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Returns true if something of it is known.
+    pub fn is_read(&self) -> bool {
+        self.objects.is_some() || !self.parts.is_empty() || !self.sites.is_empty()
+    }
+
+    /// Returns what the heap of objects has in RAM, and what of it is in use.
+    pub fn heap(&self) -> Option<(u64, u64)> {
+        let heap = || self.parts.iter().filter(|part| part.is_heap);
+        let sum = |of: fn(&Part) -> u64| heap().map(of).fold(0, u64::saturating_add);
+        let used = sum(|part| part.used);
+        let kept = sum(|part| part.resident.unwrap_or(part.committed).min(part.committed));
+        heap().next().map(|_| (kept.max(used), used))
+    }
+
+    /// Returns true if a quarter of its heap in RAM and more is free: it hoards.
+    pub fn is_hoard(&self) -> bool {
+        self.heap().is_some_and(|(kept, used)| {
+            let free = kept.saturating_sub(used);
+            free >= MIN_HOARD && free >= kept / 4
+        })
+    }
+
+    /// Returns what that means for a person, in sentences.
+    pub fn verdict(&self, units: Units) -> Vec<String> {
+        let bytes = |n| units::bytes(n, units);
+        let mut lines = Vec::new();
+        if let Some((kept, used)) = self.heap() {
+            let free = bytes(kept.saturating_sub(used));
+            lines.push(if self.is_hoard() {
+                let keeps = self.kind.keeps().unwrap_or("The runtime keeps it for new objects");
+                format!(
+                    "{free} of the {} that its heap has in RAM are free. {keeps}.",
+                    bytes(kept)
+                )
+            } else {
+                format!(
+                    "{} of the {} that its heap has in RAM are in use, and only {free} are free.",
+                    bytes(used),
+                    bytes(kept)
+                )
+            });
+        }
+        match (&self.changes, &self.objects) {
+            (Some((time, changes)), _) => {
+                let time = units::span(*time);
+                let own = changes.iter().find(|change| change.is_own && change.bytes > 0);
+                let line = own.map_or_else(
+                    || format!("In {time}, no type of the program itself grew."),
+                    |own| {
+                        let (count, bytes) = (own.count.max(0).cast_unsigned(), units::delta(own.bytes, units));
+                        let name = crate::text::safe(own.name.as_bytes());
+                        format!(
+                            "In {time}, {name} grew most of the program's own types: {} more, {bytes}.",
+                            units::count(count)
+                        )
+                    },
+                );
+                lines.push(line);
+            }
+            (None, Some(objects)) => {
+                if let Some(own) = objects.first_own() {
+                    let name = crate::text::safe(own.name.as_bytes());
+                    let objects = counted(own.count, "object");
+                    lines.push(format!(
+                        "{name} is the largest of the program's own types: {objects}, {}.",
+                        bytes(own.bytes)
+                    ));
+                }
+            }
+            (None, None) => {}
+        }
+        if self.objects.as_ref().is_some_and(|objects| !objects.is_whole) {
+            lines.push("Not sure: its objects changed while they were counted, and some are missing.".to_owned());
+        }
+        lines.extend(self.remarks.iter().cloned());
+        lines
+    }
+}

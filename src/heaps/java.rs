@@ -1,0 +1,373 @@
+//! The attach socket of a Java virtual machine: the protocol of `src/hotspot/os/posix/attachListener_posix.cpp` of the JDK.
+//!
+//! `HotSpot` opens the socket on demand: if it gets SIGQUIT and finds the file `.attach_pidN`. Without the file, or with
+//! `-XX:+DisableAttachMechanism`, it prints a thread dump, and with `-Xrs` the signal ends it: nothing is sent unless it is known
+//! to be safe.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+
+use crate::model::{Missing, Reading};
+use crate::proc::{files, hsperfdata};
+
+/// The longest answer that is read. A class histogram of 100,000 classes has 10 MB.
+const MAX_ANSWER: usize = 64 << 20;
+/// The time in which the JVM must open its socket, as for the JDK's own tools. A collection delays it.
+const OPENING: Duration = Duration::from_secs(10);
+const MAX_MAPS: usize = 64 << 20;
+
+/// Why a JVM was not asked, or did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is `OpenJ9`, which has another protocol.
+    OpenJ9,
+    /// `-XX:+DisableAttachMechanism`.
+    Disabled,
+    /// It does not handle SIGQUIT: `-Xrs`, or it is starting.
+    NoHandler,
+    /// It is stopped, as by SIGSTOP or a debugger.
+    Stopped,
+    /// Neither its counters nor its threads show that it would handle SIGQUIT as an attach request.
+    Unsure,
+    /// Its root or working directory is read-only, or the like.
+    Unread(Missing),
+    /// The socket did not open, or the answer did not end, in that time.
+    TimedOut(Duration),
+    /// It closed the connection without an answer: it does so with other credentials.
+    Closed,
+    /// The socket belongs to another user.
+    Foreign,
+    /// What it answered to a command that failed. Raw.
+    Failed(String),
+    TooLong,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OpenJ9 => {
+                f.write_str("OpenJ9 is not asked; its own jcmd shows its heap: jcmd PID GC.class_histogram")
+            }
+            Self::Disabled => f.write_str("-XX:+DisableAttachMechanism: it cannot be asked"),
+            Self::NoHandler => f.write_str("it does not handle SIGQUIT (-Xrs?), which would end it: it is not asked"),
+            Self::Stopped => f.write_str("it is stopped: it cannot answer"),
+            Self::Unsure => f.write_str("it is not known to handle SIGQUIT as an attach request: it is not asked"),
+            Self::Unread(why) => write!(f, "it cannot be asked: {why}"),
+            Self::TimedOut(time) => write!(f, "it did not answer within {} s", time.as_secs()),
+            Self::Closed => f.write_str("it closed the connection: the user or group of zmtop is another"),
+            Self::Foreign => f.write_str("its socket belongs to another user"),
+            Self::Failed(answer) => write!(f, "it answered: {}", answer.lines().next().unwrap_or_default()),
+            Self::TooLong => write!(f, "its answer is longer than {} MiB", MAX_ANSWER >> 20),
+        }
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        Self::Unread(files::reason(errno))
+    }
+}
+
+/// A Java virtual machine that can be asked.
+pub struct Jvm {
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// The pid in its own namespace, by which it names its files.
+    own_pid: u32,
+    uid: u32,
+    gid: u32,
+    /// `/tmp` as it sees it.
+    tmp: OwnedFd,
+    /// `/proc/PID`.
+    pub dir: PathBuf,
+    /// Its name and version, and its counters, if it publishes them.
+    pub version: Option<String>,
+    pub counters: Reading<Vec<u8>>,
+}
+
+/// What `/proc/PID/status` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub uid: u32,
+    pub gid: u32,
+    /// The pid in the innermost namespace.
+    pub own_pid: u32,
+    pub handles_sigquit: bool,
+    pub is_stopped: bool,
+}
+
+impl Status {
+    pub fn parse(status: &[u8]) -> Option<Self> {
+        let line = |name: &[u8]| {
+            let mut lines = status.split(|byte| *byte == b'\n');
+            lines.find_map(|line| line.strip_prefix(name)).map(<[u8]>::trim_ascii)
+        };
+        let words = |name| std::str::from_utf8(line(name)?).ok().map(str::split_ascii_whitespace);
+        let effective = |name| words(name)?.nth(1)?.parse().ok();
+        let caught = u64::from_str_radix(std::str::from_utf8(line(b"SigCgt:")?).ok()?, 16).ok()?;
+        Some(Self {
+            uid: effective(b"Uid:")?,
+            gid: effective(b"Gid:")?,
+            // Kernels before 4.1 have no such line, and a JVM in a container then has a pid that nobody knows.
+            own_pid: words(b"NSpid:")?.last()?.parse().ok()?,
+            is_stopped: line(b"State:")?.first().is_some_and(|state| b"Tt".contains(state)),
+            handles_sigquit: caught >> (Signal::QUIT.as_raw() - 1) & 1 == 1,
+        })
+    }
+}
+
+/// Returns why a JVM must not get SIGQUIT, by what it publishes of itself, its arguments and variables, and its threads' names.
+pub fn safety(counters: Option<&[u8]>, arguments: &[u8], threads: &[Vec<u8>]) -> Result<(), Refusal> {
+    // `Threads::create_vm` of HotSpot writes the capabilities: the first is "attach".
+    let capabilities = counters.and_then(|bytes| hsperfdata::text(bytes, b"sun.rt.jvmCapabilities").ok().flatten());
+    match capabilities.and_then(<[u8]>::first) {
+        Some(b'1') => return Ok(()),
+        Some(_) => return Err(Refusal::Disabled),
+        None => {}
+    }
+    let names = |needle: &[u8]| arguments.windows(needle.len()).any(|window| window == needle);
+    if names(b"+DisableAttachMechanism") {
+        return Err(Refusal::Disabled);
+    }
+    // Options may come from a file, too.
+    if names(b"-XX:Flags=") || names(b"-XX:VMOptionsFile=") || names(b"\0@") {
+        return Err(Refusal::Unsure);
+    }
+    // The kernel keeps 15 bytes of "Signal Dispatcher".
+    let is_dispatcher = |name: &Vec<u8>| name.starts_with(b"Signal Dispatch");
+    if threads.iter().any(is_dispatcher) {
+        Ok(())
+    } else {
+        Err(Refusal::Unsure)
+    }
+}
+
+impl Jvm {
+    /// Prepares to ask the JVM `pid`. Sends nothing.
+    pub fn open(pid: u32) -> Result<Self, Refusal> {
+        let proc = Path::new("/proc");
+        let dir = proc.join(pid.to_string());
+        let raw = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(Refusal::Unread(Missing::Gone))?;
+        let pidfd = pidfd_open(raw, PidfdFlags::empty())?;
+        let read = |name: &str| files::slurp_grown(dir.join(name).as_os_str().as_encoded_bytes(), 8 << 10, MAX_MAPS);
+        let maps = read("maps")?;
+        let has = |name: &[u8]| maps.windows(name.len()).any(|window| window == name);
+        if has(b"/libj9vm") {
+            return Err(Refusal::OpenJ9);
+        }
+        if !has(b"/libjvm.so") {
+            return Err(Refusal::Unsure);
+        }
+        let status = Status::parse(&read("status")?).ok_or(Refusal::Unread(Missing::Malformed))?;
+        let counters = hsperfdata::find(&maps).ok_or(Missing::Unsupported);
+        let counters = counters.and_then(|name| hsperfdata::read_file(proc, pid, name));
+        if !status.handles_sigquit {
+            return Err(Refusal::NoHandler);
+        }
+        if status.is_stopped {
+            return Err(Refusal::Stopped);
+        }
+        let mut arguments = read("cmdline")?;
+        arguments.extend(read("environ").unwrap_or_default());
+        let mut threads = Vec::new();
+        files::numbers(
+            files::open_dir(dir.as_os_str().as_encoded_bytes())?,
+            b"task",
+            32 << 10,
+            |tid| {
+                if threads.len() < 4096 {
+                    threads.push(read(&format!("task/{tid}/comm")).unwrap_or_default());
+                }
+            },
+        )?;
+        safety(counters.as_deref().ok(), &arguments, &threads)?;
+        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(dir.join("root"), path, Mode::empty())?;
+        let tmp = openat(root, "tmp", path | OFlags::NOFOLLOW, Mode::empty())?;
+        let version = counters.as_deref().ok().and_then(|bytes| {
+            let text = |name: &str| Some(String::from_utf8_lossy(hsperfdata::text(bytes, name.as_bytes()).ok()??));
+            let name = text("java.property.java.vm.name")?;
+            Some(format!("{name} {}", text("java.property.java.vm.version")?))
+        });
+        Ok(Self {
+            pid: raw,
+            pidfd,
+            own_pid: status.own_pid,
+            uid: status.uid,
+            gid: status.gid,
+            tmp,
+            dir,
+            version,
+            counters,
+        })
+    }
+
+    /// Runs a diagnostic command, such as `GC.heap_info`, and returns its answer.
+    pub fn ask(&self, command: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
+        let ask = || {
+            let deadline = Instant::now() + limit;
+            let socket = self.connect(deadline)?;
+            let mut request = b"1\0jcmd\0".to_vec();
+            request.extend_from_slice(command.as_bytes());
+            request.extend_from_slice(b"\0\0\0");
+            exchange(&socket, &request, deadline).map_err(|refusal| match refusal {
+                Refusal::TimedOut(_) => Refusal::TimedOut(limit),
+                other => other,
+            })
+        };
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        if own == (self.uid, self.gid) || own.0 != 0 {
+            return ask();
+        }
+        // JDK 8 accepts only its own user and group, not root: a thread of its own gets them, by the system calls.
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+                set_thread_res_gid(None, gid, None)?;
+                set_thread_res_uid(None, uid, None)?;
+                ask()
+            });
+            asked.join().unwrap_or(Err(Refusal::Closed))
+        })
+    }
+
+    fn socket_name(&self) -> String {
+        format!(".java_pid{}", self.own_pid)
+    }
+
+    fn has_socket(&self) -> Result<bool, Refusal> {
+        match statat(&self.tmp, self.socket_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != self.uid => {
+                Err(Refusal::Foreign)
+            }
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Connects to the socket; lets the JVM open it first if it has not yet.
+    fn connect(&self, deadline: Instant) -> Result<OwnedFd, Refusal> {
+        if !self.has_socket()? {
+            self.open_socket(deadline)?;
+        }
+        // The path of a socket has at most 107 bytes, and `/proc/PID/root` cannot be reached with all credentials.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.tmp.as_raw_fd())).join(self.socket_name());
+        let address = SocketAddrUnix::new(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        loop {
+            match connect(&socket, &address) {
+                Ok(()) => break,
+                // Others are being answered.
+                Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+                Err(Errno::AGAIN) => return Err(Refusal::TimedOut(Duration::ZERO)),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        let peer = sockopt::socket_peercred(&socket)?;
+        if peer.pid == self.pid {
+            Ok(socket)
+        } else {
+            Err(Refusal::Foreign)
+        }
+    }
+
+    fn open_socket(&self, deadline: Instant) -> Result<(), Refusal> {
+        let name = format!(".attach_pid{}", self.own_pid);
+        let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let is_mine = match openat(&self.tmp, &name, create, Mode::from_raw_mode(0o600)) {
+            Ok(_) => true,
+            // Another tool attaches just now.
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(errno.into()),
+        };
+        let opened = self.signal_and_wait(deadline.min(Instant::now() + OPENING));
+        if is_mine {
+            let _ = unlinkat(&self.tmp, &name, AtFlags::empty());
+        }
+        opened
+    }
+
+    fn signal_and_wait(&self, deadline: Instant) -> Result<(), Refusal> {
+        pidfd_send_signal(&self.pidfd, Signal::QUIT)?;
+        let mut pause = Duration::from_millis(5);
+        while !self.has_socket()? {
+            if Instant::now() >= deadline {
+                return Err(Refusal::TimedOut(OPENING));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+}
+
+/// Sends a request, and returns the answer without its first line, which is 0 if the command succeeded.
+fn exchange(socket: &OwnedFd, request: &[u8], deadline: Instant) -> Result<Vec<u8>, Refusal> {
+    let wait = |events| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        match poll(&mut [PollFd::new(socket, events)], Some(&left)) {
+            Ok(0) => Err(Refusal::TimedOut(Duration::ZERO)),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    };
+    let mut sent = 0;
+    while sent < request.len() {
+        match rustix::net::send(socket, &request[sent..], rustix::net::SendFlags::NOSIGNAL) {
+            Ok(count) => sent += count,
+            Err(Errno::AGAIN | Errno::INTR) => wait(PollFlags::OUT)?,
+            Err(Errno::PIPE | Errno::CONNRESET) => return Err(Refusal::Closed),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    let mut answer = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match rustix::io::read(socket, &mut buffer[..]) {
+            Ok(0) => break,
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            Err(Errno::AGAIN | Errno::INTR) => wait(PollFlags::IN)?,
+            Err(Errno::CONNRESET) if answer.is_empty() => return Err(Refusal::Closed),
+            Err(errno) => return Err(errno.into()),
+        }
+        if answer.len() > MAX_ANSWER {
+            return Err(Refusal::TooLong);
+        }
+        if Instant::now() >= deadline {
+            return Err(Refusal::TimedOut(Duration::ZERO));
+        }
+    }
+    unpack(answer)
+}
+
+/// Removes the first line of an answer, the result: 0 if the command succeeded.
+pub fn unpack(mut answer: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+    if answer.is_empty() {
+        return Err(Refusal::Closed);
+    }
+    let end = answer.iter().position(|byte| *byte == b'\n').unwrap_or(answer.len());
+    let succeeded = answer[..end].trim_ascii() == b"0";
+    answer.drain(..(end + 1).min(answer.len()));
+    if succeeded {
+        Ok(answer)
+    } else {
+        Err(Refusal::Failed(
+            String::from_utf8_lossy(&answer[..answer.len().min(1000)]).into_owned(),
+        ))
+    }
+}

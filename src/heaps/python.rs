@@ -1,0 +1,100 @@
+//! Finds the interpreter in a process: `_PyRuntime` among the dynamic symbols of its program and libraries.
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::read::ReadCache;
+use object::{Object, ObjectSegment, ObjectSymbol};
+
+use crate::heap::Memory;
+use crate::heap::python::{Runtime, VERSIONS, Version};
+use crate::proc::maps::Area;
+
+/// The most files that are searched for the symbol.
+const MAX_FILES: usize = 16;
+
+/// Returns the interpreter of a process, by its `maps`. May block, since the process chooses its files.
+pub(super) fn find(proc: &Path, pid: u32, maps: &[u8], memory: &mut dyn Memory) -> Option<Runtime> {
+    let dir = proc.join(pid.to_string());
+    let exe = std::fs::read_link(dir.join("exe")).unwrap_or_default();
+    let areas = || maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
+    let mut files: Vec<(&[u8], u64, u64)> = Vec::new();
+    for area in areas() {
+        let is_candidate = area.inode != 0
+            && (area.name == exe.as_os_str().as_bytes()
+                || [&b"libpython"[..], b"python3"]
+                    .iter()
+                    .any(|name| file_name(area.name).starts_with(name)));
+        if is_candidate && files.len() < MAX_FILES && !files.iter().any(|(name, ..)| *name == area.name) {
+            files.push((area.name, area.range.0, area.offset));
+        }
+    }
+    files.into_iter().find_map(|(name, start, offset)| {
+        let path = if name == exe.as_os_str().as_bytes() {
+            dir.join("exe")
+        } else {
+            inside(&dir, name)
+        };
+        let (runtime, version) = symbols(&path, start, offset)?;
+        let stated = version.and_then(|at| {
+            let mut bytes = [0; 8];
+            memory.read(at, &mut bytes).then(|| ((bytes[3]), bytes[2]))
+        });
+        let version = stated.or_else(|| areas().find_map(|area| named(area.name)))?;
+        VERSIONS.contains(&version).then_some(Runtime {
+            version,
+            address: runtime,
+        })
+    })
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
+fn inside(dir: &Path, name: &[u8]) -> PathBuf {
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    let relative = Path::new(std::ffi::OsStr::from_bytes(name)).strip_prefix("/");
+    dir.join("root").join(relative.unwrap_or(Path::new("")))
+}
+
+/// Returns the version in a file's name, such as `libpython3.9.so.1.0` or `/usr/lib/python3.9/lib-dynload/_json.so`.
+fn named(name: &[u8]) -> Option<Version> {
+    let mut parts = name.split(|byte| *byte == b'/').rev();
+    parts.find_map(|part| {
+        let rest = part.strip_prefix(b"lib").unwrap_or(part).strip_prefix(b"python3.")?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let minor = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        Some((3, minor))
+    })
+}
+
+/// Returns the addresses of `_PyRuntime` and `Py_Version` (since 3.11) for a file mapped at `start` from `offset`.
+fn symbols(path: &Path, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
+    let file = File::open(path)
+        .ok()
+        .filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    let cache = ReadCache::new(file);
+    let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+    let page = rustix::param::page_size() as u64;
+    let segment = elf.segments().find(|segment| {
+        let (from, len) = segment.file_range();
+        from & !(page - 1) <= offset && offset < from.saturating_add(len)
+    })?;
+    let stated = segment
+        .address()
+        .wrapping_sub(segment.file_range().0)
+        .wrapping_add(offset);
+    let bias = start.wrapping_sub(stated);
+    let (mut runtime, mut version) = (None, None);
+    for symbol in elf.dynamic_symbols() {
+        let at = || (symbol.address() != 0).then(|| symbol.address().wrapping_add(bias));
+        match symbol.name_bytes() {
+            Ok(b"_PyRuntime") => runtime = at(),
+            Ok(b"Py_Version") => version = at(),
+            _ => {}
+        }
+    }
+    Some((runtime?, version))
+}

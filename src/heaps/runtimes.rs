@@ -1,0 +1,278 @@
+//! What the runtimes of a process hold, asked by their own doors or read from its memory.
+//!
+//! Opening a door changes nothing. It tells the cost of a look, which can be announced before it is paid.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Files;
+use super::java::{Jvm, Refusal};
+#[cfg(feature = "code")]
+use super::{go, python};
+use crate::heap::kinds::Kind;
+use crate::heap::runtimes::{Objects, Part, Runtime};
+use crate::heap::{self, Memory, State};
+use crate::proc::hsperfdata;
+use crate::text::safe;
+use crate::units;
+
+/// Maximum time of a look at the memory of a runtime.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Maximum time for the answer of a JVM: what it takes to count objects is bounded by the accepted pause.
+const ANSWER: Duration = Duration::from_secs(120);
+/// The time that a JVM stands still, per GB of its heap, while it counts its objects, and if it collects garbage before: up to
+/// 1 and 3 s with JDK 17 and a busy machine.
+const COUNTING: f64 = 1.0;
+const COLLECTING: f64 = 3.0;
+/// A process with more of its memory in swap is not read: that would bring it back into RAM.
+const MAX_SWAPPED: u64 = 256 << 20;
+
+/// What a user accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// A collection before objects are counted, so that only those in use are.
+    pub collection: bool,
+    /// The longest pause of the program.
+    pub pause: Duration,
+}
+
+/// A runtime that can be looked at.
+pub struct Door {
+    kind: Kind,
+    way: Way,
+}
+
+enum Way {
+    Java(Jvm),
+    #[cfg(feature = "code")]
+    Python(heap::python::Runtime),
+    #[cfg(feature = "code")]
+    Go(heap::go::Program),
+    /// Why there is no way.
+    None(String),
+}
+
+/// Opens the runtimes that were found in a process.
+pub fn open(proc: &Path, state: &State) -> Vec<Door> {
+    let is_in_swap = state.memory.is_ok_and(|memory| memory.swapped > MAX_SWAPPED);
+    let door = |kind: &Kind| {
+        let way = match kind {
+            Kind::Java => match Jvm::open(state.pid) {
+                Ok(jvm) => Way::Java(jvm),
+                Err(why) => Way::None(format!("The Java machine is not asked: {why}.")),
+            },
+            Kind::Python if is_in_swap => Way::None(
+                "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
+            ),
+            #[cfg(feature = "code")]
+            Kind::Python | Kind::Go => native(proc, state.pid, *kind)?,
+            _ => return None,
+        };
+        Some(Door { kind: *kind, way })
+    };
+    state.others.iter().filter_map(door).collect()
+}
+
+#[cfg(feature = "code")]
+fn native(proc: &Path, pid: u32, kind: Kind) -> Option<Way> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let dir = proc.join(pid.to_string());
+    let maps = crate::proc::files::slurp_grown(dir.join("maps").as_os_str().as_bytes(), 64 << 10, 64 << 20).ok()?;
+    if kind == Kind::Go {
+        return go::find(proc, pid, &maps).map(Way::Go);
+    }
+    let mut memory = Files::open(&dir, Instant::now() + LIMIT).ok()?;
+    let found = python::find(proc, pid, &maps, &mut memory).map(Way::Python);
+    Some(found.unwrap_or_else(|| Way::None("Python's objects are not counted: its version is not known.".to_owned())))
+}
+
+impl Door {
+    /// Returns what a look costs the program: a part of a sentence; `None` if it notices nothing.
+    pub fn cost(&self, accepted: Accepted) -> Option<String> {
+        let Way::Java(jvm) = &self.way else { return None };
+        let pause = pause(used(jvm)?, accepted);
+        (pause <= accepted.pause).then(|| {
+            let collects = if accepted.collection { "collects garbage and " } else { "" };
+            let pause = units::span(pause.max(Duration::from_millis(100)));
+            format!("the Java machine is asked over its attach socket: it {collects}counts its objects, and stands still for up to {pause}")
+        })
+    }
+
+    /// Looks at the runtime, which takes as long as [`Self::cost`] says.
+    pub fn look(&self, proc: &Path, pid: u32, accepted: Accepted) -> Runtime {
+        let mut runtime = Runtime::new(self.kind, String::new());
+        match &self.way {
+            Way::None(why) => runtime.remarks.push(why.clone()),
+            Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
+            #[cfg(feature = "code")]
+            Way::Python(python) => look_at_python(proc, pid, *python, &mut runtime),
+            #[cfg(feature = "code")]
+            Way::Go(program) => look_at_go(proc, pid, program, &mut runtime),
+        }
+        runtime
+    }
+}
+
+/// Returns the used bytes of the heap of a JVM, by the counters that it publishes.
+fn used(jvm: &Jvm) -> Option<u64> {
+    let counters = jvm.counters.as_deref().ok()?;
+    hsperfdata::parse(counters).ok().map(|heap| heap.used)
+}
+
+fn pause(used: u64, accepted: Accepted) -> Duration {
+    let pace = if accepted.collection { COLLECTING } else { COUNTING };
+    Duration::from_secs_f64(used as f64 / 1e9 * pace)
+}
+
+fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
+    runtime.version = jvm.version.clone().unwrap_or_else(|| "HotSpot".to_owned());
+    let parts = || {
+        jvm.ask("GC.heap_info", ANSWER)
+            .map(|answer| with_residence(jvm, heap::java::heap_info(&answer)))
+    };
+    let mut info = parts();
+    if let Err(why) = &info
+        && !matches!(why, Refusal::Failed(_))
+    {
+        runtime.remarks.push(format!(
+            "The Java machine did not answer: {}.",
+            safe(why.to_string().as_bytes())
+        ));
+        return;
+    }
+    let heap: u64 = info
+        .iter()
+        .flatten()
+        .filter(|part| part.is_heap)
+        .map(|part| part.used)
+        .sum();
+    let pause = pause(used(jvm).unwrap_or(heap), accepted);
+    if pause > accepted.pause {
+        let pause = units::span(pause);
+        runtime.remarks.push(format!(
+            "Its objects are not counted: it would stand still for up to {pause}. To accept that: --pause {pause}."
+        ));
+    } else {
+        let command = if accepted.collection {
+            "GC.class_histogram"
+        } else {
+            "GC.class_histogram -all"
+        };
+        match jvm.ask(command, ANSWER) {
+            Ok(answer) => {
+                runtime.objects = heap::java::histogram(&answer).map(|types| Objects { types, is_whole: true });
+            }
+            Err(why) => {
+                let why = why.to_string();
+                runtime
+                    .remarks
+                    .push(format!("Its objects are not counted: {}.", safe(why.as_bytes())));
+            }
+        }
+        if accepted.collection {
+            info = parts();
+        } else {
+            runtime
+                .remarks
+                .push("Garbage that was not collected yet counts as in use; --collect leaves it out.".to_owned());
+        }
+    }
+    if let Ok(answer) = jvm.ask("VM.native_memory summary", ANSWER) {
+        runtime.native = heap::java::native_memory(&answer);
+    }
+    runtime.parts = info.unwrap_or_default();
+    if runtime.parts.is_empty()
+        && let Ok(heap) = jvm.counters.as_deref().map_err(|why| *why).and_then(hsperfdata::parse)
+    {
+        // JDK 8 has no such command.
+        runtime.parts.push(Part {
+            name: "heap".to_owned(),
+            used: heap.used,
+            committed: heap.capacity,
+            resident: None,
+            is_heap: true,
+        });
+    }
+}
+
+/// Adds what of each part is in RAM. A heap has pages that were never touched.
+fn with_residence(jvm: &Jvm, parts: Vec<(Part, Option<Range<u64>>)>) -> Vec<Part> {
+    let mut memory = Files::open(&jvm.dir, Instant::now() + LIMIT).ok();
+    let fill = |(mut part, range): (Part, Option<Range<u64>>)| {
+        part.resident = range
+            .zip(memory.as_mut())
+            .and_then(|(range, memory)| resident(memory, range));
+        part
+    };
+    parts.into_iter().map(fill).collect()
+}
+
+/// Returns the bytes of a range that are in RAM.
+fn resident(memory: &mut dyn Memory, range: Range<u64>) -> Option<u64> {
+    const PRESENT: u64 = 1 << 63;
+    let size = memory.page_size();
+    let mut entries = vec![0; 64 << 10];
+    let (mut page, end) = (range.start / size, range.end / size);
+    let mut found = 0;
+    while page < end {
+        let count = (end - page).min(entries.len() as u64);
+        let entries = &mut entries[..count as usize];
+        if memory.is_over() || !memory.pages(page, entries) {
+            return None;
+        }
+        found += entries.iter().filter(|entry| **entry & PRESENT != 0).count() as u64;
+        page += count;
+    }
+    Some(found * size)
+}
+
+#[cfg(feature = "code")]
+fn look_at_python(proc: &Path, pid: u32, python: heap::python::Runtime, runtime: &mut Runtime) {
+    let (major, minor) = python.version;
+    runtime.version = format!("CPython {major}.{minor}");
+    let mut memory = match Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT) {
+        Ok(memory) => memory,
+        Err(why) => {
+            runtime.remarks.push(format!("Its objects are not counted: {why}."));
+            return;
+        }
+    };
+    let pools = heap::python::pools(&mut memory, python.version);
+    if pools.arenas > 0 {
+        runtime.parts.push(Part {
+            name: "objects of up to 512 bytes".to_owned(),
+            used: pools.used,
+            committed: pools.arenas,
+            resident: Some(pools.used + pools.free + pools.empty),
+            is_heap: true,
+        });
+    }
+    let mut pause = || std::thread::sleep(Duration::from_millis(20));
+    match heap::python::objects(&mut memory, &mut pause, python) {
+        Ok(objects) => runtime.objects = Some(objects),
+        Err(why) => runtime
+            .remarks
+            .push(format!("Its objects are not counted: {}.", why.reason())),
+    }
+}
+
+#[cfg(feature = "code")]
+fn look_at_go(proc: &Path, pid: u32, program: &heap::go::Program, runtime: &mut Runtime) {
+    "Go".clone_into(&mut runtime.version);
+    let memory = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
+    let sites = memory.map(|mut memory| heap::go::sites(&mut memory, program));
+    match sites {
+        Ok(Ok(sites)) => {
+            runtime.sites = sites;
+            let remark = "Go's figures are estimates from one sample per 512 KiB, as of its last collection.";
+            runtime.remarks.push(remark.to_owned());
+        }
+        Ok(Err(heap::go::Refusal::NoProfile)) => runtime.remarks.push(
+            "Go keeps no memory profile: the program does not use runtime.MemProfile or net/http/pprof, or allocated little."
+                .to_owned(),
+        ),
+        Err(why) => runtime.remarks.push(format!("Go's profile is not read: {why}.")),
+    }
+}

@@ -1,0 +1,269 @@
+//! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
+
+use zmtop::heap::java::{heap_info, histogram, native_memory};
+use zmtop::heap::runtimes::Objects;
+use zmtop::heaps::java::{Refusal, Status, safety, unpack};
+
+use crate::proc::hsperfdata;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+const HISTOGRAM: &str = "
+ num     #instances         #bytes  class name (module)
+-------------------------------------------------------
+   1:         25000        1200000  [B (java.base@17.0.15)
+   2:          9000         288000  Leak$Session
+   3:          9000         216000  java.lang.String (java.base@17.0.15)
+   4:           884          90000  [Ljava.util.HashMap$Node; (java.base@17.0.15)
+   5:            12            480  [[Lcom.shop.Item;
+   6:             7            112  Leak$$Lambda$14/0x0000000800c03000
+   7:             1             16  Leak$$Lambda$15/0x0000000800c03218
+   8:             3             96  Leak$Session
+   9:             2             32  jdk.internal.vm.FillerElement (java.base@25.0.3)
+  10:             1             24  Leak$1
+Total         42910        1794760
+";
+
+/// As JDK 8 writes it, without modules.
+const OLD: &str = "
+ num     #instances         #bytes  class name
+----------------------------------------------
+   1:           500          40000  [C
+   2:           100           2400  com.shop.Item
+   3:            10            800  <methodKlass>
+Total           610          43200
+";
+
+#[test]
+fn classes_are_named_as_in_java_and_those_of_the_program_are_marked() {
+    let own = |text: &str| {
+        let classes = histogram(text.as_bytes()).unwrap();
+        classes
+            .into_iter()
+            .map(|of| (of.name, of.count, of.bytes, of.is_own))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        ("byte[]", 25_000, 1_200_000, false),
+        // Of two loaders.
+        ("Leak$Session", 9003, 288_096, true),
+        ("java.lang.String", 9000, 216_000, false),
+        ("java.util.HashMap$Node[]", 884, 90_000, false),
+        ("com.shop.Item[][]", 12, 480, true),
+        ("Leak$$Lambda", 8, 128, true),
+        ("jdk.internal.vm.FillerElement", 2, 32, false),
+        ("Leak$1", 1, 24, true),
+    ];
+    assert_eq!(
+        own(HISTOGRAM),
+        expected.map(|(name, count, bytes, own)| (name.to_owned(), count, bytes, own))
+    );
+    let expected = [("char[]", false), ("com.shop.Item", true), ("<methodKlass>", false)];
+    let marks: Vec<_> = own(OLD).into_iter().map(|(name, .., own)| (name, own)).collect();
+    assert_eq!(marks, expected.map(|(name, own)| (name.to_owned(), own)));
+    // Cut, another text, and numbers that no heap has.
+    let cut = &HISTOGRAM[..HISTOGRAM.len() - 40];
+    for text in [
+        "",
+        "Unknown diagnostic command",
+        cut,
+        &OLD.replace("40000", "99999999999999999999999"),
+    ] {
+        assert_eq!(histogram(text.as_bytes()), None, "{text}");
+    }
+    let vast = OLD
+        .replace("40000", &u64::MAX.to_string())
+        .replace("2400", &u64::MAX.to_string());
+    let types = histogram(vast.as_bytes()).unwrap();
+    assert_eq!(Objects { types, is_whole: true }.bytes(), u64::MAX);
+}
+
+#[test]
+fn each_collector_states_its_heap_in_its_own_words() {
+    type Parts<'p> = &'p [(&'p str, u64, u64)];
+    let cases: [(&str, Parts<'_>); 8] = [
+        (
+            " def new generation   total 116160K, used 36783K [0x00000000da800000, 0x00000000e2600000, 0x00000000e7000000)\n  \
+             eden space 103296K,  23% used [0x00000000da800000, 0x00000000dbf5bfa0, 0x00000000e0ce0000)\n tenured generation   \
+             total 258048K, used 28639K [0x00000000e7000000, 0x00000000f6c00000, 0x0000000100000000)\n   the space 258048K,  11% \
+             used [0x00000000e7000000, 0x00000000e8bf7df0, 0x00000000e8bf7e00, 0x00000000f6c00000)\n Metaspace       used 155K, \
+             committed 384K, reserved 1114112K\n  class space    used 4K, committed 128K, reserved 1048576K\n",
+            &[
+                ("def new generation", 36_783 * KIB, 116_160 * KIB),
+                ("tenured generation", 28_639 * KIB, 258_048 * KIB),
+                ("Metaspace", 155 * KIB, 384 * KIB),
+            ],
+        ),
+        (
+            "PSYoungGen      total 113152K, used 19712K [0x00000000f3800000, 0x0000000100000000, 0x0000000100000000)\nParOldGen       \
+             total 258048K, used 45982K [0x00000000da800000, 0x00000000ea400000, 0x00000000f3800000)\n",
+            &[
+                ("PSYoungGen", 19_712 * KIB, 113_152 * KIB),
+                ("ParOldGen", 45_982 * KIB, 258_048 * KIB),
+            ],
+        ),
+        (
+            " garbage-first heap   total 389120K, used 66060K [0x00000000da800000, 0x0000000100000000)\n  region size 1024K, 61 young \
+             (62464K), 3 survivors (3072K)\n",
+            &[("garbage-first heap", 66_060 * KIB, 389_120 * KIB)],
+        ),
+        (
+            "garbage-first heap   total reserved 614400K, committed 389120K, used 113767K [0x00000000da800000, 0x0000000100000000)\n",
+            &[("garbage-first heap", 113_767 * KIB, 389_120 * KIB)],
+        ),
+        (
+            "ZHeap            used 102M, capacity 378M, max capacity 600M\n Cache           276M (2)\n",
+            &[("ZHeap", 102 * MIB, 378 * MIB)],
+        ),
+        (
+            "Shenandoah Heap\n 600M max, 600M soft max, 376M committed, 97872K used\n 2400 x 256K regions\nStatus: not cancelled\n\
+             Reserved region:\n - [0x00000000da800000, 0x0000000100000000)\n",
+            &[("heap", 97_872 * KIB, 376 * MIB)],
+        ),
+        ("java.lang.IllegalArgumentException: Unknown diagnostic command", &[]),
+        (
+            " x total 99999999999999999999K, used 1K\n total , used\n used\n total 18446744073709551615K, used 1K\n",
+            &[],
+        ),
+    ];
+    for (text, expected) in cases {
+        let parts: Vec<_> = heap_info(text.as_bytes())
+            .into_iter()
+            .map(|(part, _)| (part.name, part.used, part.committed))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(name, used, total)| ((*name).to_owned(), *used, *total))
+            .collect();
+        assert_eq!(parts, expected, "{text}");
+    }
+    for (text, _) in &cases[2..6] {
+        let range = heap_info(text.as_bytes())[0].1.clone();
+        let has_range = !text.starts_with("ZHeap");
+        assert_eq!(range, has_range.then_some(0xda80_0000..0x1_0000_0000), "{text}");
+    }
+}
+
+#[test]
+fn native_memory_is_listed_without_the_java_heap() {
+    let text = "Native Memory Tracking:\n\nTotal: reserved=2078262KB, committed=465698KB\n-                 Java Heap \
+                (reserved=614400KB, committed=389120KB)\n                            (mmap: reserved=614400KB, committed=389120KB)\n-  \
+                                  Class (reserved=1048652KB, committed=204KB)\n-                        GC (reserved=60956KB, \
+                committed=52596KB)\n";
+    let expected = vec![("GC".to_owned(), 52_596 * KIB), ("Class".to_owned(), 204 * KIB)];
+    assert_eq!(native_memory(text.as_bytes()), expected);
+    assert_eq!(native_memory(b"Native memory tracking is not enabled\n"), []);
+}
+
+#[test]
+fn a_signal_is_sent_only_to_a_machine_that_takes_it_as_a_request() {
+    type Case<'c> = (Option<&'c [u8]>, &'c [u8], &'c [Vec<u8>], Result<(), Refusal>);
+    let published = |capabilities: &str| hsperfdata::file_of(true, &[("sun.rt.jvmCapabilities", capabilities)], &[]);
+    let (able, unable) = (published("11000000"), published("01000000"));
+    let named = [b"java".to_vec(), b"Signal Dispatch\n".to_vec()];
+    let nameless = [b"java\n".to_vec()];
+    let cases: [Case<'_>; 9] = [
+        (Some(&able), b"java\0App\0", &nameless, Ok(())),
+        (Some(&unable), b"java\0App\0", &named, Err(Refusal::Disabled)),
+        (None, b"java\0App\0", &named, Ok(())),
+        (None, b"java\0App\0", &nameless, Err(Refusal::Unsure)),
+        (
+            None,
+            b"java\0-XX:+DisableAttachMechanism\0App\0",
+            &named,
+            Err(Refusal::Disabled),
+        ),
+        (
+            None,
+            b"java\0App\0JAVA_TOOL_OPTIONS=-XX:+DisableAttachMechanism\0",
+            &named,
+            Err(Refusal::Disabled),
+        ),
+        (None, b"java\0@options\0App\0", &named, Err(Refusal::Unsure)),
+        (None, b"java\0-XX:Flags=.hotspotrc\0App\0", &named, Err(Refusal::Unsure)),
+        (Some(b"damaged"), b"java\0App\0", &nameless, Err(Refusal::Unsure)),
+    ];
+    for (counters, arguments, threads, expected) in cases {
+        assert_eq!(
+            safety(counters, arguments, threads),
+            expected,
+            "{}",
+            String::from_utf8_lossy(arguments)
+        );
+    }
+}
+
+#[test]
+fn the_pid_of_the_innermost_namespace_and_the_effective_user_count() {
+    let status = "Name:\tjava\nState:\tS (sleeping)\nPid:\t4711\nUid:\t0\t1000\t0\t0\nGid:\t0\t1001\t0\t0\nNSpid:\t4711\t20\t7\nSigCgt:\t\
+                  0000000181005cce\n";
+    let expected = Status {
+        uid: 1000,
+        gid: 1001,
+        own_pid: 7,
+        handles_sigquit: true,
+        is_stopped: false,
+    };
+    assert_eq!(Status::parse(status.as_bytes()), Some(expected));
+    let cases = [
+        (
+            "0000000181005cce",
+            "0000000181005cca",
+            Some(Status {
+                handles_sigquit: false,
+                ..expected
+            }),
+        ),
+        (
+            "S (sleeping)",
+            "T (stopped)",
+            Some(Status {
+                is_stopped: true,
+                ..expected
+            }),
+        ),
+        ("NSpid:\t4711\t20\t7\n", "", None),
+        ("SigCgt", "SigIgn", None),
+    ];
+    for (from, to, expected) in cases {
+        assert_eq!(Status::parse(status.replace(from, to).as_bytes()), expected, "{to}");
+    }
+}
+
+#[test]
+fn the_first_line_of_an_answer_is_its_result() {
+    assert_eq!(unpack(b"0\nheap\n".to_vec()), Ok(b"heap\n".to_vec()));
+    assert_eq!(unpack(b"0".to_vec()), Ok(Vec::new()));
+    assert_eq!(unpack(Vec::new()), Err(Refusal::Closed));
+    let failed = Refusal::Failed("Unknown command\nat Main\n".to_owned());
+    assert_eq!(failed.to_string(), "it answered: Unknown command");
+    assert_eq!(unpack(b"1\nUnknown command\nat Main\n".to_vec()), Err(failed));
+}
+
+/// Changed bytes of the answers are read without a panic.
+#[test]
+fn damaged_answers_are_harmless() {
+    let counters = hsperfdata::file_of(true, &[("sun.rt.jvmCapabilities", "11000000")], &[]);
+    for seed in 0..4000_u64 {
+        for original in [HISTOGRAM.as_bytes(), OLD.as_bytes(), &counters] {
+            let mut bytes = original.to_vec();
+            for n in 0..4 {
+                let hash = (seed * 4 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let at = (hash >> 8) as usize % bytes.len().min(600);
+                bytes[at] = if n % 2 == 0 {
+                    hash as u8
+                } else {
+                    b"0[L;()$K, \n\xff"[(hash >> 40) as usize % 12]
+                };
+            }
+            let _ = (
+                histogram(&bytes),
+                heap_info(&bytes),
+                native_memory(&bytes),
+                Status::parse(&bytes),
+            );
+            let _ = safety(Some(&bytes), &bytes, &[]);
+        }
+    }
+}
