@@ -199,6 +199,26 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
+/// Reads how much of the heap of glibc is free in a process, and how much of that is in RAM or in swap, in bytes, for at most about
+/// `limit`.
+///
+/// # Errors
+/// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
+/// the reason why its memory cannot be read.
+pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
+    let until = Instant::now() + limit;
+    let mut files = Files::open(&proc.join(pid.to_string()), until)?;
+    match glibc::read(&mut files) {
+        Ok(heap) if !heap.is_partial => {
+            let total = heap.total();
+            Ok([total.free(), total.kept()])
+        }
+        Ok(_) | Err(Unknown::Moving) => Err(Missing::Pending),
+        Err(Unknown::Gone) => Err(Missing::Gone),
+        Err(_) => Err(Missing::Unsupported),
+    }
+}
+
 fn without_memory(dir: &Path) -> Missing {
     let mut buf = [0; 1024];
     let path = dir.join("stat");

@@ -30,7 +30,8 @@
 //! | history, series | history: the series of all rows. Series: the footprints of one row at five resolutions; older values are coarser |
 //! | bucket, run | bucket: one step of a series. Run: consecutive buckets of equal value, stored as one |
 //! | horizon, floor | horizon: a period up to now that a verdict looks at, from 80 s to 30 days. Floor: the lowest value in one of its 16 parts |
-//! | judgement, verdict | judgement: what [`trend::judge`] finds in a series. Verdict: its summary in one word: leaking, growing, warming, steady or shrinking |
+//! | judgement, verdict | judgement: what [`trend::judge`] finds in a series. Verdict: its summary in one word: leaking, growing, hoarding, warming, steady or shrinking |
+//! | hoard | memory that a program freed, and that its allocator or runtime keeps. It is no leak |
 //! | fleet | many hosts at once, read from a Prometheus. A row is then a group of processes on one host, as `zmtop serve` exports it |
 //! | suspect | a process or group with a verdict worth showing |
 //! | hot, cold | hot: the resident pages that a process touched since zmtop cleared its referenced bits. Cold: its other resident pages |

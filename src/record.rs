@@ -31,6 +31,7 @@ mod killers;
 mod line;
 mod process;
 mod read;
+mod slab;
 mod system;
 mod unread;
 mod write;
@@ -53,6 +54,9 @@ use crate::text::from_lossless;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "zmtop/1";
+
+/// The precision of the times of snapshots. Those of incidents are in nanoseconds.
+pub const PRECISION: Duration = Duration::from_millis(1);
 
 /// Maximum number of processes read from one snapshot: a quarter of the pids of a kernel (`PID_MAX_LIMIT`). A small file
 /// must not become a huge table.

@@ -270,6 +270,7 @@ pub(crate) fn sampler_options(sampler: &SamplerSettings, proc_root: Option<&Path
         deadline: sampler.deadline,
         threads: sampler.threads.into(),
         max_stuck: sampler.max_stuck.into(),
+        heaps: sampler.heaps,
         policy: Policy {
             budget: sampler.budget.map(|n| f64::from(n) / 1000.0),
             max_age: sampler.max_age,

@@ -88,6 +88,8 @@ pub struct Options {
     pub policy: Policy,
     /// Time between two checks whether the executable file of a process was replaced.
     pub exe_check_interval: Duration,
+    /// Read how much memory `malloc` keeps free in large processes.
+    pub heaps: bool,
     /// Niceness of the reader threads, 0 to 19.
     pub nice: u8,
 }
@@ -112,6 +114,7 @@ impl Options {
             policy: Policy::default(),
             // Updates are installed once a day; a check costs a readlink.
             exe_check_interval: Duration::from_secs(90),
+            heaps: true,
             nice: 0,
         }
     }

@@ -34,7 +34,7 @@ pub use error::{Fault, SourceError};
 use frames::Frames;
 pub use frames::LONGEST;
 use objects::Objects;
-pub use recording::{Group, Recording, SUFFIX};
+pub use recording::{Group, Recording, SUFFIX, group_of};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::model::Snapshot;
@@ -153,6 +153,12 @@ impl Source {
                     row.facts = Arc::clone(&last.rows()[at].facts);
                 }
             }
+        }
+        // A table that is the same was not read again.
+        if let Some(last) = &self.last
+            && last.kernel.slab == snapshot.kernel.slab
+        {
+            snapshot.kernel.slab.clone_from(&last.kernel.slab);
         }
         let snapshot = Arc::new(snapshot);
         self.last = Some(Arc::clone(&snapshot));

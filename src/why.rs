@@ -41,6 +41,7 @@ use crate::history::kills::Kill;
 use crate::history::marks::Origin;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::{History, HistoryConfig};
+use crate::model::Missing;
 use crate::model::exit::Exit;
 use crate::model::kill::OomKill;
 use crate::model::process::Identity;
@@ -58,12 +59,10 @@ const CALM: Duration = Duration::from_secs(30);
 const SHORT: f64 = 0.05;
 /// An event is near the chosen time within this.
 const NEAR: Duration = Duration::from_secs(600);
-/// The longest life of a process that is listed as one that came and went.
-const BRIEF: Duration = Duration::from_secs(60);
-/// The lowest peak of such a process, in bytes, and at least a fiftieth of the RAM.
-const LEAST_BRIEF: u64 = 64 << 20;
+/// The lowest peak of a process that is listed as one that came and went, in bytes: a fiftieth of the RAM, within these bounds.
+const LEAST_BRIEF: [u64; 2] = [64 << 20, 128 << 20];
 /// Maximum number of such processes.
-const SHOWN_BRIEF: usize = 3;
+const MAX_BRIEF: usize = 20;
 /// Maximum number of events that are listed.
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
@@ -111,14 +110,14 @@ impl Episode {
         now.saturating_sub(self.last_sign) > calm
     }
 
-    /// Returns true if it is a kill, or if the machine's own memory is short.
+    /// Returns true for a danger or a stall of the machine. A kill has freed memory, so that what was before it is over.
     fn is_of_machine(&self) -> bool {
         let is_danger = self
             .danger
             .as_ref()
             .is_some_and(|danger| danger.limit == Limit::Machine);
         let is_stall = self.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
-        self.kind == EventKind::Kill || is_danger || is_stall
+        self.kind != EventKind::Kill && (is_danger || is_stall)
     }
 
     /// Adds what a snapshot shows of dangers and stalls. The worst of them is the moment.
@@ -168,6 +167,8 @@ pub struct Why {
     worst: Worst,
     /// The processes that rose highest of those that came and went between snapshots.
     brief: Vec<Exit>,
+    /// Why such processes could not be seen.
+    unseen: Option<Missing>,
 }
 
 impl Why {
@@ -189,6 +190,7 @@ impl Why {
             chosen: None,
             worst: Worst::default(),
             brief: Vec::new(),
+            unseen: None,
         }
     }
 
@@ -218,14 +220,20 @@ impl Why {
         self.trail.push(snapshot);
     }
 
-    /// Adds the processes that ended since the last snapshot and that lived too briefly for a series.
-    fn add_brief(&mut self, snapshot: &Snapshot) {
+    /// Adds the processes that ended since the last snapshot and that lived too briefly for a series. `run` also calls it for
+    /// snapshots that are not pushed.
+    pub fn add_brief(&mut self, snapshot: &Snapshot) {
+        if let Err(why) = snapshot.exits.ended {
+            self.unseen = Some(why).filter(|why| *why != Missing::Pending);
+        }
+        let [low, high] = LEAST_BRIEF;
         let least = snapshot
             .system
             .mem_total
-            .map_or(LEAST_BRIEF, |total| (total / 50).max(LEAST_BRIEF));
+            .map_or(low, |total| total / 50)
+            .clamp(low, high);
         let all = snapshot.exits.list.iter();
-        let high = all.filter(|exit| exit.lifetime <= BRIEF && exit.peak >= least && !exit.is_fork);
+        let high = all.filter(|exit| exit.peak >= least && exit.is_brief());
         self.brief.extend(high.cloned());
         self.brief.sort_by_key(|exit| Reverse(exit.peak));
         self.brief.truncate(MAX_EVENTS);
@@ -341,9 +349,12 @@ impl Why {
         let is_reboot = matches!((&last.boot_id, &next.boot_id), (Ok(one), Ok(other)) if one != other);
         if is_reboot && last.host == next.host {
             let is_short = self.is_short(last);
-            let open = self.open.take();
             let mut episode = Episode::new(EventKind::Reboot, last);
-            if let Some(open) = open.filter(|open| is_short || open.kind == EventKind::Kill) {
+            // A kill that freed enough is what happened; the reboot is another event.
+            let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
+            if let Some(kill) = kill {
+                self.finish_episode(&kill, true, Some(next.time));
+            } else if let Some(open) = self.open.take().filter(|_| is_short) {
                 (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
             }
             self.finish_episode(&episode, is_short, Some(next.time));
@@ -356,7 +367,7 @@ impl Why {
     }
 
     /// Returns true if the machine's memory was short in the last snapshot of a boot. A cgroup at its limit ends neither a boot nor a
-    /// recording, unless something was killed just then.
+    /// recording.
     fn is_short(&self, last: &Snapshot) -> bool {
         let mut soon = self.history.dangers().iter();
         let is_full = soon.any(|danger| danger.limit == Limit::Machine && danger.forecast.time() < URGENT_AT_END);
@@ -465,6 +476,7 @@ impl Why {
             more: 0,
             holders: holders(&moment, &victims, span),
             brief: Vec::new(),
+            unseen: None,
             span,
             booted,
             victims,
@@ -496,9 +508,16 @@ impl Why {
         }
     }
 
-    /// Adds events of the parts of a recording that are not read, to be listed with the others.
-    pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
-        self.events.extend(events);
+    /// Adds what an index knows of the parts of a recording that are not read: its first and last snapshot, and its events, to be
+    /// listed with the others.
+    pub fn add_index(&mut self, span: (SystemTime, SystemTime), events: impl IntoIterator<Item = Event>) {
+        self.recorded = self.recorded.map(|[first, last]| [first.min(span.0), last.max(span.1)]);
+        let known = self.events.clone();
+        let is_known = |event: &Event| {
+            let mut same = known.iter().filter(|known| known.kind == event.kind);
+            same.any(|known| distance(known.time, event.time) <= TOGETHER)
+        };
+        self.events.extend(events.into_iter().filter(|event| !is_known(event)));
         self.events.make_contiguous().sort_by_key(|event| event.time);
         let surplus = self.events.len().saturating_sub(MAX_EVENTS);
         self.events.drain(..surplus);
@@ -531,10 +550,10 @@ impl Why {
         };
         self.events.retain(|event| *event != found.event);
         let moment = found.event.time;
-        let is_near = |exit: &Exit| match found.event.kind {
-            EventKind::Nothing => true,
-            _ => distance(exit.time, moment) <= if exit.time > moment { BRIEF } else { TEN_MINUTES },
-        };
+        // A kill before the recording explains none of its processes.
+        let is_quiet = found.event.kind == EventKind::Nothing || found.is_before_recording();
+        let is_near =
+            |exit: &Exit| distance(exit.time, moment) <= if exit.time > moment { Exit::BRIEF } else { TEN_MINUTES };
         // If a cgroup reached its limit, what others took does not matter.
         let is_below = |exit: &Exit| {
             let limited = found.cgroup.as_deref();
@@ -542,13 +561,11 @@ impl Why {
         };
         let mut brief = std::mem::take(&mut self.brief);
         // What is said of a victim is said once.
-        let is_victim = |exit: &Exit| {
-            let mut victims = found.victims.iter().filter_map(|victim| victim_of(&victim.kill));
-            victims.any(|id| id.pid == exit.pid && exit.starttime.is_none_or(|start| start == id.starttime))
-        };
-        brief.retain(|exit| is_near(exit) && is_below(exit) && !is_victim(exit));
-        brief.truncate(SHOWN_BRIEF);
+        let is_victim = |exit: &Exit| found.victims.iter().any(|victim| is_end_of(exit, &victim.kill));
+        brief.retain(|exit| (is_quiet || (is_near(exit) && is_below(exit))) && !is_victim(exit));
+        brief.truncate(MAX_BRIEF);
         Some(Explanation {
+            unseen: self.unseen.filter(|_| brief.is_empty()),
             brief,
             recorded: self.recorded.unwrap_or(found.recorded),
             snapshots: self.snapshots,
@@ -608,6 +625,15 @@ const fn path_of(limit: &Limit) -> Option<&Arc<[u8]>> {
 /// Returns the identity of a victim that was seen.
 fn victim_of(kill: &Kill) -> Option<Identity> {
     kill.known.as_ref().map(|known| known.id)
+}
+
+/// Returns true if that exit is the end of the victim. The kernel reuses pids, and the pid in its log may be of another namespace,
+/// so that an exit without a start time must have its name and its time, too.
+fn is_end_of(exit: &Exit, kill: &Kill) -> bool {
+    let Some(known) = &kill.known else { return false };
+    let is_then = exit.comm == known.facts.comm && distance(exit.time, kill.event.time) <= TOGETHER;
+    let is_same = exit.starttime.map_or(is_then, |start| start == known.id.starttime);
+    exit.pid == known.id.pid && is_same
 }
 
 /// Returns a victim with its part in what happened.

@@ -125,7 +125,7 @@ fn at_least(n: u64, units: Units, width: usize) -> String {
 const fn style_of(verdict: Verdict) -> CellStyle {
     match verdict {
         Verdict::Leaking => CellStyle::Leak,
-        Verdict::Growing => CellStyle::Up,
+        Verdict::Growing | Verdict::Hoarding => CellStyle::Up,
         Verdict::Warming => CellStyle::Plain,
         Verdict::Steady => CellStyle::Zero,
         Verdict::Shrinking => CellStyle::Down,
@@ -150,6 +150,7 @@ fn trend(judged: &Judgement, change: Option<i64>) -> String {
     match judged.verdict {
         Verdict::Leaking => format!("▲ leak{pace}"),
         Verdict::Growing => format!("△ grow{pace}"),
+        Verdict::Hoarding => format!("◇ hoard{pace}"),
         Verdict::Warming => "~ warm-up".into(),
         Verdict::Shrinking => format!("▽ fall{pace}"),
         Verdict::Steady => "· steady".into(),

@@ -219,6 +219,21 @@ pub static COLUMNS: &[Entry] = &[
         .metric_help(
             "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among sharers, as of the last read of smaps_rollup. It is in RSS and PSS, and is no growth and no leak. Kernel: LazyFree in smaps_rollup (Linux 4.12).",
         ),
+    Entry::figure("kept_free", "KEPT", Unit::Bytes, 6, |r| {
+        let heap = r.sample.map(|sample| r.snapshot.heaps.get(&sample.id));
+        match heap.filter(|_| r.group.is_none()) {
+            Some(Some(heap)) => Value::Bytes(heap.kept),
+            Some(None) => memory(r, |_| Err(Missing::NotAsked)),
+            None => Value::Blank,
+        }
+    })
+    .help(
+        "Memory that the program freed and that malloc of glibc keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
+         every 30 s or less often, of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
+         lists in /proc/PID/mem, with pagemap.",
+    )
+    .applies_to(AppliesTo::Processes)
+    .needs(OVER_TIME),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(
@@ -333,7 +348,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
+             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
              on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -342,8 +357,9 @@ pub static COLUMNS: &[Entry] = &[
         trend(r, |t| Value::Verdict(t.verdict))
     })
     .help(
-        "The verdict: leaking, growing, warming, steady or shrinking, based on the lowest values of the footprint \
-         without pages of files: anonymous, shared and swapped memory. Growth is reported after one to two minutes. A leak \
+        "The verdict: leaking, growing, hoarding, warming, steady or shrinking, based on the lowest values of the \
+         footprint without pages of files and without what its allocator keeps free: anonymous, shared and swapped memory in \
+         use. Hoarding: only the memory that the allocator keeps free grows. Growth is reported after one to two minutes. A leak \
          is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
          verdict:leaking, verdict>=growing.",
     )

@@ -53,6 +53,8 @@ settings! {
         pub max_age: Duration = Span(SECOND..=HOUR),
         /// Interval between checks of which pages a process touched since its referenced bits were cleared.
         pub cold_interval: Duration = Span(SECOND..=HOUR),
+        /// Read how much memory `malloc` keeps free in large processes.
+        pub heaps: bool = Switch,
         /// Niceness of the reader threads.
         pub nice: u16 = Number(0..=19),
     }

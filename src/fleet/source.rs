@@ -315,6 +315,7 @@ impl FleetSource {
             changes: None,
             cgroups: Arc::default(),
             jvms: Arc::default(),
+            heaps: Arc::default(),
             mapped: Arc::default(),
             address_limits: Arc::default(),
             repeats: Arc::default(),

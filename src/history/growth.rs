@@ -8,6 +8,8 @@ use crate::trend::{Judgement, Metric, Verdict};
 
 /// The part of a growth from which on it is named by the kind of its pages.
 const MIN_PART: f64 = 0.75;
+/// The same for the part that is kept free, which is read at other times than the growth: the part that it is at most.
+const MAX_PART: f64 = 1.25;
 /// The size of a transparent huge page, of which one fault makes a whole one. Some machines have larger ones.
 const HUGE_PAGE: f64 = (2 << 20) as f64;
 
@@ -21,6 +23,8 @@ pub(super) struct Kinds {
     pub(super) huge: u64,
     /// The part in shared memory and files of tmpfs.
     pub(super) shmem: u64,
+    /// The part that the allocator or the runtime keeps free.
+    pub(super) free: u64,
 }
 
 /// The figures of a row before it grew.
@@ -57,7 +61,7 @@ impl LastGrowth {
         now: Duration,
         [from, footprint]: [u64; 2],
     ) -> Option<Self> {
-        let stays = !judged.metric.is_reclaimable() && judged.metric != Metric::Heap;
+        let stays = !judged.metric.is_reclaimable() && !matches!(judged.metric, Metric::Heap | Metric::Free);
         let begins = stays && judged.verdict >= Verdict::Growing;
         let new = Self {
             since: judged.seen_since().unwrap_or(now),
@@ -111,6 +115,7 @@ impl GrowthStart {
             lazy: now.lazy.saturating_sub(then.lazy),
             huge: now.huge.saturating_sub(then.huge),
             shmem: now.shmem.saturating_sub(then.shmem),
+            free: now.free.saturating_sub(then.free),
             faults: self.faults,
         }
     }
@@ -123,6 +128,7 @@ pub(super) struct Growth {
     lazy: u64,
     huge: u64,
     shmem: u64,
+    free: u64,
     faults: f32,
 }
 
@@ -130,6 +136,12 @@ impl Growth {
     /// Returns true if most of it is lazily freed memory.
     pub(super) fn is_lazily_freed(&self) -> bool {
         self.is_part(self.lazy)
+    }
+
+    /// Returns true if most of it is free inside its allocator or runtime.
+    pub(super) fn is_kept_free(&self) -> bool {
+        // Memory that was free before, and was read for the first time meanwhile, is no growth.
+        self.is_part(self.free) && self.free as f64 <= MAX_PART * self.footprint as f64
     }
 
     /// Returns true if most of it is in transparent huge pages.

@@ -34,7 +34,7 @@ use crate::history::History;
 use crate::history::evaluation::MemberCounts;
 use crate::history::groups::{GroupDigest, GroupPast, NumberPast};
 use crate::history::kills::Kill;
-use crate::history::process::{LiveSet, ProcessHistory, ProcessPast, image};
+use crate::history::process::{InUse, LiveSet, ProcessHistory, ProcessPast, image};
 use crate::history::row::RowHistory;
 use crate::history::system::Suspends;
 use crate::history::time_series::TimeSeries;
@@ -42,7 +42,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Must change with every change of the types that are saved.
-const SCHEMA: &str = "zmtop-history/12\n";
+const SCHEMA: &str = "zmtop-history/13\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -98,7 +98,7 @@ struct Head<'a> {
 enum Line<'a> {
     Part(String, Cow<'a, RowHistory>),
     Mount(Vec<u8>, Cow<'a, RowHistory>),
-    Process(Identity, u64, Cow<'a, RowHistory>, Option<LiveSet>),
+    Process(Identity, u64, Cow<'a, RowHistory>, Option<LiveSet>, Option<InUse>),
     Held(Identity, u64, Cow<'a, RowHistory>),
     /// With the number of its members that have figures, and the past of the number of its living members, if it ever changed.
     Group(
@@ -137,7 +137,10 @@ impl<'a> Candidate<'a> {
     fn line(&self) -> Line<'a> {
         let row = Cow::Borrowed(self.row());
         match *self {
-            Self::Process(id, image, process) => Line::Process(id, image, row, process.live_set.as_deref().copied()),
+            Self::Process(id, image, process) => {
+                let (live_set, malloc) = (process.live_set.as_deref(), process.malloc.as_deref());
+                Line::Process(id, image, row, live_set.copied(), malloc.copied())
+            }
             Self::Held(id, image, _) => Line::Held(id, image, row),
             Self::Group(digest, _, members, number) => Line::Group(
                 digest,
@@ -295,11 +298,12 @@ impl Kept {
                 Line::Mount(path, row) => {
                     kept.mounts.insert(path.into(), resumed(row)?);
                 }
-                Line::Process(id, image, row, live_set) => {
+                Line::Process(id, image, row, live_set, malloc) => {
                     let past = ProcessPast {
                         image,
                         row: resumed(row)?,
                         live_set: live_set.filter(|live| live.is_before(at)).map(Box::new),
+                        malloc: malloc.filter(|malloc| malloc.at <= at).map(Box::new),
                     };
                     kept.processes.insert(id, past);
                 }

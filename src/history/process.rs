@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::groups::digest_of_name;
 use crate::history::groups::{Contribution, Membership};
-use crate::history::row::{MemorySample, Rates, RowHistory, Tick};
+use crate::history::row::{Judged, Kibibytes, MemorySample, Rates, RowHistory, Tick};
 use crate::history::system::Suspends;
 use crate::history::window::rate;
 use crate::model::process::{Facts, Identity, ProcessSample};
 use crate::model::reading::Missing;
-use crate::model::snapshot::{JvmHeap, Snapshot};
+use crate::model::snapshot::{JvmHeap, MallocHeap, Snapshot};
 
 /// `USER_HZ`, which is 100 on all Linux targets of Rust.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -36,6 +36,8 @@ pub(super) struct ProcessHistory {
     pub(super) row: RowHistory,
     /// Present if it is a Java virtual machine that publishes its counters.
     pub(super) live_set: Option<Box<LiveSet>>,
+    /// Present if the heap of its `malloc` was read.
+    pub(super) malloc: Option<Box<InUse>>,
     pub(super) membership: Membership,
     /// The second at which it is scheduled to be pushed.
     pub(super) wakes_at: u32,
@@ -51,6 +53,7 @@ pub(super) struct ProcessPast {
     pub(super) image: u64,
     pub(super) row: RowHistory,
     pub(super) live_set: Option<Box<LiveSet>>,
+    pub(super) malloc: Option<Box<InUse>>,
 }
 
 /// Returns a number that identifies the program of a process: the addresses of its code, else a digest of its name.
@@ -81,6 +84,7 @@ impl ProcessHistory {
             counters: [0; 3],
             row: RowHistory::default(),
             live_set: None,
+            malloc: None,
             membership: Membership::new(is_initial),
             wakes_at: 0,
             counted_bytes: 0,
@@ -115,21 +119,46 @@ impl ProcessHistory {
         let is_new = self.live_set.is_none();
         // The live set is counted from the first collection on. That start would look like growth.
         if self.live_set.get_or_insert_default().push(now, heap) || is_new {
-            self.row.judge_live_set();
+            self.row.judge(Judged::LiveSet);
+        }
+    }
+
+    /// Adds a read of the heap of `malloc`. From the first one on, the memory in use is judged.
+    pub(super) fn push_malloc(&mut self, heap: &MallocHeap) {
+        match &mut self.malloc {
+            Some(in_use) if in_use.at == heap.at => {}
+            Some(in_use) => in_use.update(heap),
+            None => {
+                // The memory in use is less than what was judged before. If it is hardly less, the series goes on: growth
+                // appears a little smaller.
+                let held = self.row.known.map_or(0, |known| known.held);
+                if self.live_set.is_none() && heap.kept > held / MAX_FREE_SHARE {
+                    self.row.judge(Judged::InUse);
+                } else if self.live_set.is_none() {
+                    self.row.judged = Judged::InUse;
+                }
+                self.malloc.get_or_insert_default().update(heap);
+            }
         }
     }
 
     /// Returns the figures of a sample, of which `unjudged` bytes are excluded from verdicts.
-    fn figures(&self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
+    fn figures(&mut self, sample: &ProcessSample, unjudged: u64) -> Option<MemorySample> {
         let mut figures = match sample.walk {
             Err(Missing::Denied) if self.row.is_counted => MemorySample::counted(sample)?,
             _ => MemorySample::new(sample.memory().ok()?, sample.data.ok()),
         };
         figures.held = figures.held.saturating_sub(unjudged);
+        let held = figures.held;
         if let Some(live) = &self.live_set {
             // A live set does not depend on the memory that was requested.
-            figures.held = live.held(figures.held);
+            figures.held = live.held(held);
             figures.requested = figures.held;
+            figures.free = Kibibytes::new(live.garbage(held));
+        } else if let Some(malloc) = &mut self.malloc {
+            figures.held = malloc.held(held);
+            figures.requested = figures.requested.saturating_sub(malloc.free);
+            figures.free = Kibibytes::new(malloc.kept.min(held));
         }
         Some(figures)
     }
@@ -162,7 +191,8 @@ impl ProcessHistory {
             Err(Missing::Denied) => self.row.count(),
             Err(_) => {}
         }
-        self.row.push(tick, self.figures(sample, unjudged), &rates);
+        let figures = self.figures(sample, unjudged);
+        self.row.push(tick, figures, &rates);
     }
 
     /// Returns true if it is to be remembered after its end.
@@ -174,7 +204,8 @@ impl ProcessHistory {
 
     pub(super) fn bytes(&self) -> usize {
         let live_set = self.live_set.as_ref().map_or(0, |_| size_of::<LiveSet>());
-        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set
+        let malloc = self.malloc.as_ref().map_or(0, |_| size_of::<InUse>());
+        size_of::<Self>() - size_of::<RowHistory>() + self.row.bytes() + live_set + malloc
     }
 }
 
@@ -244,6 +275,41 @@ impl LiveSet {
     fn held(&self, held: u64) -> u64 {
         let beyond = held.saturating_sub(self.capacity).max(OWN);
         self.alive.unwrap_or(0).saturating_add(beyond)
+    }
+
+    /// Returns the part of `held` that the next collection may free; 0 before the first collection.
+    fn garbage(&self, held: u64) -> u64 {
+        let alive = self.alive.unwrap_or(u64::MAX);
+        held.min(self.capacity).saturating_sub(alive)
+    }
+}
+
+/// The inverse of the largest share of the held memory that `malloc` may keep free at its first read without a restart of
+/// the series: less than the least growth that is reported.
+const MAX_FREE_SHARE: u64 = 40;
+
+/// The memory in use of a process whose `malloc` was read. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(super) struct InUse {
+    /// The time of the last read.
+    pub(super) at: Duration,
+    free: u64,
+    kept: u64,
+    /// The held memory without the free memory, when both were last known together; `None` until then.
+    known: Option<u64>,
+}
+
+impl InUse {
+    fn update(&mut self, heap: &MallocHeap) {
+        (self.at, self.free, self.kept) = (heap.at, heap.free, heap.kept);
+        self.known = None;
+    }
+
+    /// Returns the part of `held` that is in use. Between two reads it does not rise: how much of a growth is free shows at
+    /// the next read.
+    fn held(&mut self, held: u64) -> u64 {
+        let known = *self.known.get_or_insert(held.saturating_sub(self.kept));
+        known.min(held)
     }
 }
 

@@ -106,6 +106,8 @@ impl History {
         places.extend(self.held.awake(now).filter_map(|id| Some(snapshot.place(id)? as u32)));
         // The counters of a Java virtual machine may have changed.
         places.extend(snapshot.jvms.keys().filter_map(|id| Some(snapshot.place(*id)? as u32)));
+        let read = snapshot.heaps.iter().filter(|(_, heap)| heap.at > rested);
+        places.extend(read.filter_map(|(id, _)| Some(snapshot.place(*id)? as u32)));
         // Families depend on other processes.
         let changed = changes.rows.iter().map(|at| &rows[*at as usize]);
         let moved = changed.filter(|row| self.processes.get(&row.id).is_none_or(|known| known.is_outdated(row)));
@@ -143,7 +145,7 @@ impl History {
             let mut process = Box::new(ProcessHistory::new(sample, started_at, pass.is_first));
             // After an exec, the saved history belongs to another program.
             if let Some(past) = kept.filter(|past| past.image == image(sample)) {
-                (process.row, process.live_set) = (past.row, past.live_set);
+                (process.row, process.live_set, process.malloc) = (past.row, past.live_set, past.malloc);
                 if process.row.is_growing() {
                     self.growing.insert(sample.id);
                 }
@@ -171,6 +173,9 @@ impl History {
         process.is_chosen = choice.is_some();
         if let Some(Ok(heap)) = pass.snapshot.jvms.get(&sample.id) {
             process.push_heap(heap, tick.now);
+        }
+        if let Some(heap) = pass.snapshot.heaps.get(&sample.id) {
+            process.push_malloc(heap);
         }
         let own = self.config.own_pid == Some(sample.id.pid);
         let unjudged = if own { self.own_bytes } else { 0 };

@@ -39,6 +39,9 @@ pub struct MemorySample {
     pub(super) huge: Kibibytes,
     /// The mapped shared memory and files of tmpfs, as far as it is known.
     pub(super) shmem: Kibibytes,
+    /// The memory that its allocator keeps free, or that the next garbage collection may free, as far as it is known. It is
+    /// not in `held`.
+    pub(super) free: Kibibytes,
 }
 
 /// A size of up to 4 TiB, rounded down, to keep rows small. It has a niche, so that an optional sample needs no more room.
@@ -48,12 +51,12 @@ pub struct Kibibytes(NonZeroU32);
 impl Kibibytes {
     const ZERO: Self = Self(NonZeroU32::MIN);
 
-    fn new(bytes: u64) -> Self {
+    pub(super) fn new(bytes: u64) -> Self {
         let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
         Self(NonZeroU32::MIN.saturating_add(kib))
     }
 
-    const fn bytes(self) -> u64 {
+    pub(super) const fn bytes(self) -> u64 {
         (self.0.get() as u64 - 1) << 10
     }
 }
@@ -65,7 +68,7 @@ impl Default for Kibibytes {
 }
 
 impl MemorySample {
-    pub(super) const COUNT: usize = 8;
+    pub(super) const COUNT: usize = 9;
 
     /// Creates the sample of a walk. `data` is the private memory that the process requested.
     pub fn new(memory: &Memory, data: Option<u64>) -> Self {
@@ -85,6 +88,7 @@ impl MemorySample {
             lazy: Kibibytes::new(memory.lazy_free.unwrap_or(0)),
             huge: Kibibytes::new(memory.anon_huge.unwrap_or(0)),
             shmem: Kibibytes::new(memory.pss_shmem.unwrap_or(0)),
+            free: Kibibytes::ZERO,
         }
     }
 
@@ -103,6 +107,7 @@ impl MemorySample {
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
             shmem: Kibibytes::ZERO,
+            free: Kibibytes::ZERO,
         })
     }
 
@@ -117,6 +122,7 @@ impl MemorySample {
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
             shmem: Kibibytes::ZERO,
+            free: Kibibytes::ZERO,
         }
     }
 
@@ -126,6 +132,7 @@ impl MemorySample {
             lazy: self.lazy.bytes(),
             huge: self.huge.bytes(),
             shmem: self.shmem.bytes(),
+            free: self.free.bytes(),
         }
     }
 
@@ -140,12 +147,13 @@ impl MemorySample {
             self.lazy.bytes(),
             self.huge.bytes(),
             self.shmem.bytes(),
+            self.free.bytes(),
         ]
     }
 
     /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, requested, lazy, huge, shmem] =
+        let [pss, swap, footprint, held, requested, lazy, huge, shmem, free] =
             sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
@@ -156,6 +164,7 @@ impl MemorySample {
             lazy: Kibibytes::new(lazy),
             huge: Kibibytes::new(huge),
             shmem: Kibibytes::new(shmem),
+            free: Kibibytes::new(free),
         }
     }
 }
@@ -270,6 +279,18 @@ const UNKNOWN: Change = RESTING.without_memory();
 /// counts as much as a constant one nine times as large.
 const GROWTH_WORTH: u64 = 8;
 
+/// The memory of a row that verdicts are based on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) enum Judged {
+    /// Anonymous, shared and swapped memory.
+    #[default]
+    Held,
+    /// What garbage collections leave of a heap, and the memory beyond it.
+    LiveSet,
+    /// Held memory without what `malloc` keeps free.
+    InUse,
+}
+
 /// Permission of a row to store a past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Room {
@@ -297,8 +318,8 @@ pub struct RowHistory {
     pub(super) known_at: Cell<Duration>,
     pub(super) footprint: TimeSeries,
     pub(super) held: TimeSeries,
-    /// `held` has what garbage collections leave of a heap.
-    pub(super) is_live_set: bool,
+    /// The memory in `held`.
+    pub(super) judged: Judged,
     /// Its figures are from [counters](MemorySample::counted), as its memory may not be read.
     pub(super) is_counted: bool,
     /// The changes and rates, unless they are one of [`COMMON`], as most are.
@@ -382,7 +403,7 @@ impl RowHistory {
     pub(super) fn walk(&mut self) {
         if self.is_counted {
             *self = Self {
-                is_live_set: self.is_live_set,
+                judged: self.judged,
                 ..Self::default()
             };
         }
@@ -580,11 +601,11 @@ impl RowHistory {
         self.footprint.is_constant() && self.held.is_constant()
     }
 
-    /// Restarts the `held` series: from now on it has what garbage collections leave of a heap. An earlier leak stays called
-    /// until the new series shows that it is over.
-    pub(super) fn judge_live_set(&mut self) {
+    /// Restarts the `held` series: from now on it has that memory. An earlier leak stays called until the new series shows
+    /// that it is over.
+    pub(super) fn judge(&mut self, judged: Judged) {
         self.held = TimeSeries::default();
-        self.is_live_set = true;
+        self.judged = judged;
     }
 
     pub(super) fn set_retention(&mut self, retention: Retention) {
@@ -690,16 +711,25 @@ impl RowHistory {
         if has_held {
             // The rest of the footprint is pages of files or freed lazily, or what the next collection may free.
             let growth = start.zip(self.known).map(|(start, now)| start.growth(now.kinds()));
-            let [metric, rest] = match (self.is_live_set, self.is_counted) {
-                (true, _) => [Metric::LiveSet, Metric::Heap],
-                (false, true) => [Metric::Rss, Metric::File],
-                (false, false) if growth.is_some_and(|growth| growth.is_lazily_freed()) => [Metric::Held, Metric::Lazy],
-                (false, false) => [Metric::Held, Metric::File],
+            let is_mostly = |part: fn(&Growth) -> bool| growth.as_ref().is_some_and(part);
+            judgement.metric = match self.judged {
+                Judged::LiveSet => Metric::LiveSet,
+                Judged::InUse => Metric::InUse,
+                Judged::Held if self.is_counted => Metric::Rss,
+                Judged::Held => Metric::Held,
             };
-            judgement.metric = metric;
+            let rest = match self.judged {
+                Judged::LiveSet => Metric::Heap,
+                _ if is_mostly(Growth::is_kept_free) => Metric::Free,
+                _ if is_mostly(Growth::is_lazily_freed) => Metric::Lazy,
+                _ => Metric::File,
+            };
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
                 let whole = scheduler.judge(footprint, members, &[], started_at, &Judgement::NONE);
                 judgement = judgement.or_growth_beside(&whole, rest);
+                if judgement.verdict == Verdict::Growing && is_mostly(Growth::is_kept_free) {
+                    judgement.verdict = Verdict::Hoarding;
+                }
                 // A program's files page in as it starts.
                 let is_starting = started_at.is_some_and(|at| now.saturating_sub(at) < WARM_UP);
                 if is_starting && judgement.metric == Metric::File {

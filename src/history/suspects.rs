@@ -75,6 +75,8 @@ pub enum Cause {
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
     SharedMemory,
+    /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
+    KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
     Own { limit: u64 },
 }
@@ -89,6 +91,10 @@ impl Cause {
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
+            Self::KeptFree { free, footprint } => {
+                let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
+                format!("{free} of {footprint} are free inside its allocator")
+            }
             Self::Own { limit } => {
                 let limit = units::bytes(*limit, Units::Auto);
                 format!("zmtop itself: its history is limited to {limit}")
@@ -98,9 +104,14 @@ impl Cause {
 }
 
 impl RowHistory {
-    /// Returns the kind of memory that its growth consists of, if it is huge pages or shared memory.
+    /// Returns the kind of memory that its growth consists of, if it is kept free, huge pages or shared memory.
     fn cause(&self) -> Option<Cause> {
         let growth = self.growth_since_start()?;
+        if growth.is_kept_free() {
+            let free = self.known?.free.bytes();
+            let footprint = self.newest_footprint();
+            return Some(Cause::KeptFree { free, footprint });
+        }
         let collapsed = growth.is_collapsed();
         let is_huge = growth.is_in_huge_pages();
         let huge = is_huge.then_some(Cause::HugePages { collapsed });

@@ -87,4 +87,11 @@ impl Exit {
     pub const LEAST: u64 = 16 << 20;
     /// Maximum number of processes in the list of one snapshot.
     pub const MOST: usize = 64;
+    /// The longest life of a process that came and went: it was in no snapshot, or in too few for a series.
+    pub const BRIEF: Duration = Duration::from_secs(60);
+
+    /// Returns true for a process that came and went with memory of its own.
+    pub fn is_brief(&self) -> bool {
+        self.lifetime <= Self::BRIEF && !self.is_fork
+    }
 }

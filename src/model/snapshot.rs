@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub own: Reading<SelfCost>,
     pub system: SystemSample,
     pub accounting: Arc<AccountingInputs>,
-    /// Not recorded.
+    /// Of these, the largest slab caches are recorded.
     pub kernel: KernelTables,
     /// The last OOM kills since zmtop started, and of the ten minutes before, oldest first.
     pub oom_kills: Arc<[OomKill]>,
@@ -91,6 +91,8 @@ pub struct Snapshot {
     pub inspected: Option<Arc<InspectedCgroup>>,
     /// The heaps of Java virtual machines.
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
+    /// The free memory inside the heaps of `malloc` of large processes.
+    pub heaps: Arc<BTreeMap<Identity, MallocHeap>>,
     /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
     /// The files and shared memory that processes map, as far as they were asked for. Not recorded.
@@ -247,6 +249,17 @@ pub struct JvmHeap {
     pub collections: u64,
     /// Collections not limited to the young generation; pauses of a concurrent collector.
     pub old_collections: u64,
+}
+
+/// The memory that `malloc` keeps free in a process, in bytes. The program freed it, or never used it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MallocHeap {
+    /// The time of the read on the monotonic clock.
+    pub at: Duration,
+    /// All free memory inside the heap, resident or not.
+    pub free: u64,
+    /// The part of it that is resident or in swap.
+    pub kept: u64,
 }
 
 /// The state of the queries for the rows of a fleet.

@@ -3,8 +3,8 @@
 //! ```text
 //! 2026-11-24 15:28:33, shopbox: OOM kill
 //!
-//! The kernel killed seller (pid 181): /shop reached its limit of 100M. It had 80.7M
-//! in RAM.
+//! The kernel killed seller (pid 181): /shop reached its limit of 100M. The victim
+//! had 80.7M in RAM.
 //! The victim itself had grown: to 77.4M within 19 s of its start at 15:28:12
 //! (240M/min).
 //! The machine itself was not short of memory: 287M of 463M were available.
@@ -28,7 +28,7 @@ use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::kill::KillCause;
-use crate::model::{Exit, Facts, Reading};
+use crate::model::{Exit, Facts, Missing, Reading};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
@@ -52,9 +52,13 @@ const SOON: Duration = Duration::from_secs(30);
 /// Maximum number of other events, and of further victims, in the text.
 const OTHERS: usize = 4;
 const ALSO_KILLED: usize = 3;
+/// Maximum number of processes that came and went, in the text.
+const BRIEF: usize = 3;
 /// Shares from which on memory is short, and waiting is worth a word.
 const SHORT: f64 = 0.1;
 const WAITS: f64 = 0.01;
+/// Share of the memory by which a moment was worse than the end.
+const WORSE: f64 = 0.02;
 
 #[derive(Clone, Debug)]
 pub struct WhyReport<'a> {
@@ -126,14 +130,9 @@ impl WhyReport<'_> {
         match e.event.kind {
             EventKind::Kill | EventKind::Stall => {}
             EventKind::Reboot => {
-                let after = e
-                    .resumed
-                    .map(|time| format!(" The next snapshot, of {}, is of another boot.", self.time(time)));
-                let last = self.time(e.event.time);
-                told.push(format!(
-                    "The machine rebooted after {last}.{}",
-                    after.unwrap_or_default()
-                ));
+                let (last, next) = (self.time(e.event.time), e.resumed.map(|time| self.time(time)));
+                let next = next.map_or_else(String::new, |next| format!(" and {next}"));
+                told.push(format!("The machine rebooted between the snapshots of {last}{next}."));
                 if !e.event.is_short {
                     told.push("Memory was not short then, so it does not explain the reboot.".into());
                 }
@@ -152,7 +151,7 @@ impl WhyReport<'_> {
                 let then = if rest < SOON {
                     "The recording ends soon after."
                 } else {
-                    "Then it passed: nothing was killed."
+                    "The danger passed, and nothing was killed."
                 };
                 told.push(format!("{ahead}. {then}"));
             }
@@ -181,7 +180,9 @@ impl WhyReport<'_> {
             Limit::AddressSpace(id) => format!("the address space of {}", id.pid),
         };
         let (left, time) = (self.bytes(ahead.left), seconds(ahead.time));
-        Some(format!("{what} had {left} left and would have been full in {time}"))
+        Some(format!(
+            "{what} had {left} left and would have been full in {time} at that pace"
+        ))
     }
 
     fn killed(&self) -> Vec<String> {
@@ -196,17 +197,18 @@ impl WhyReport<'_> {
         // What had grown is said by the explanation.
         let unseen = first.kill.known.is_some() && first.kill.event.victim.is_err();
         let growth = if unseen { &*kill.growth } else { "" };
-        told.push(format!(
-            "{by} killed {}: {}{}{}{growth}.",
-            self.victim(&first.kill),
-            kill.reason,
-            kill.limit,
-            kill.group
-        ));
+        let (victim, reason, limit) = (self.victim(&first.kill), &kill.reason, &kill.limit);
+        let group = kill.group.strip_prefix(", killed").unwrap_or(&kill.group);
+        told.push(if first.kill.known.is_none() && first.kill.event.victim.is_err() {
+            format!("{by} killed {victim}{group}. Which one is not known: {reason}.")
+        } else {
+            format!("{by} killed {victim}{group}: {reason}{limit}{growth}.")
+        });
         if let Some(held) = first.kill.held().filter(|held| *held > 0) {
             let is_rss = first.kill.event.daemon.is_none() && first.kill.event.victim.is_ok();
             let held = self.bytes(held);
-            told.push(format!("It had {held}{}.", if is_rss { " in RAM" } else { "" }));
+            let place = if is_rss { " in RAM" } else { "" };
+            told.push(format!("The victim had {held}{place}."));
         }
         let also = e.victims.iter().skip(1);
         let names: Vec<_> = also.take(ALSO_KILLED).map(|victim| self.victim(&victim.kill)).collect();
@@ -221,6 +223,15 @@ impl WhyReport<'_> {
         }
         if e.is_before_recording() {
             told.push("That was before the recording began. It is known only from the kernel's log.".into());
+            if e.others.is_empty() {
+                told.push("Nothing has happened since.".into());
+            }
+        }
+        if let (EventKind::Kill, Some(resumed)) = (e.event.kind, e.resumed) {
+            let resumed = self.time(resumed);
+            told.push(format!(
+                "Within seconds, the machine rebooted; the next snapshot is of {resumed}."
+            ));
         }
         told
     }
@@ -279,9 +290,8 @@ impl WhyReport<'_> {
     fn rise(&self, rise: &Rise) -> String {
         let [from, to] = [rise.from, rise.to].map(|bytes| self.bytes(bytes));
         let over = seconds(rise.over);
-        let pace = rise
-            .pace()
-            .map_or_else(String::new, |pace| format!(" ({})", units::pace(pace)));
+        let pace = rise.pace().filter(|_| rise.rest <= rise.over);
+        let pace = pace.map_or_else(String::new, |pace| format!(" ({})", units::pace(pace)));
         let since = self.moment().checked_sub(rise.over + rise.rest);
         let since = since.map_or_else(String::new, |time| self.time(time));
         let told = if rise.is_new {
@@ -319,6 +329,10 @@ impl WhyReport<'_> {
                 }
             }
         }
+        if let Some((name, bytes)) = &grower.cache {
+            let name = text::cut(name, NAME);
+            told.push(format!("; {} of it in the slab cache {name}", self.bytes(*bytes)));
+        }
         if let Some(kind) = grower.made_of.filter(|kind| *kind != MadeOf::Anonymous) {
             told.push(format!("; nearly all of it is {}", kind.id()));
         }
@@ -334,13 +348,14 @@ impl WhyReport<'_> {
         if e.is_before_recording() {
             return Vec::new();
         }
-        // If nothing happened, what has stopped growing is of no interest.
-        let is_over = |grower: &&Grower| e.event.kind == EventKind::Nothing && grower.rise.rest > grower.rise.over;
+        // If memory was not short, what has stopped growing is of no interest.
+        let is_calm = e.event.kind == EventKind::Nothing || (e.event.kind == EventKind::Reboot && !e.event.is_short);
+        let is_over = |grower: &&Grower| is_calm && grower.rise.rest > grower.rise.over;
         let Some(first) = e.growers.first().filter(|grower| !is_over(grower)) else {
             let said = match e.event.kind {
                 EventKind::Nothing => "Nothing grew much before the end.",
                 _ if e.booted == self.moment() => "The recording has nothing before it, so what grew is not known.",
-                _ => "Nothing that was recorded grew much before it.",
+                _ => "Nothing that was recorded had grown much.",
             };
             return vec![said.into()];
         };
@@ -459,7 +474,11 @@ impl WhyReport<'_> {
             return Vec::new();
         }
         let mut told = Vec::new();
-        if let Some((time, available, total)) = e.worst.available {
+        let now = e.machine.first().and_then(|point| point.available.ok());
+        if let Some((time, available, total)) = e.worst.available
+            // Less than at the end, by what is worth a word.
+            && now.is_none_or(|now| now.saturating_sub(available) as f64 >= total as f64 * WORSE)
+        {
             let (available, total, time) = (self.bytes(available), self.bytes(total), self.time(time));
             told.push(format!(
                 "Least memory was available at {time}: {available} of {total}. --at {time} explains it."
@@ -490,17 +509,24 @@ impl WhyReport<'_> {
 
     /// Reports the processes that came and went.
     fn brief(&self) -> Vec<String> {
-        let exits = self.explanation.brief.iter();
+        let e = self.explanation;
+        let is_quiet = matches!(e.event.kind, EventKind::Nothing | EventKind::Chosen);
+        if let Some(why) = e.unseen.filter(|_| is_quiet) {
+            return vec![format!(
+                "Processes that came and went between two snapshots could not be seen: {why}."
+            )];
+        }
+        let exits = e.brief.iter().take(BRIEF);
         let told = exits.map(|exit| {
             let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
             let end = match exit.signal {
-                Some(signal) => format!("a signal ({signal}) ended it"),
-                None => "it ended".into(),
+                Some(signal) => format!("was ended by signal {signal}"),
+                None => "ended".into(),
             };
             format!(
-                "{} (pid {}{parent}) rose to {}; {end} at {}, after {}.",
+                "{} (pid {}{parent}) rose to {} and {end} at {}, {} after its start.",
                 text::cut(&exit.comm, NAME),
                 exit.pid,
                 self.bytes(exit.peak),
@@ -510,7 +536,7 @@ impl WhyReport<'_> {
         });
         let mut told: Vec<_> = told.collect();
         if let Some(first) = told.first_mut() {
-            *first = format!("Processes that came and went: {first}");
+            *first = format!("Between two snapshots came and went: {first}");
         }
         told
     }
@@ -522,7 +548,7 @@ impl WhyReport<'_> {
         }
         let whose = match &e.cgroup {
             Some(path) => format!("LARGEST PROCESSES IN {}", self.cgroup(path)),
-            None => format!("LARGEST OF {} PROCESSES", e.processes),
+            None => format!("LARGEST OF {}", counted(e.processes as u64, "process")).to_uppercase(),
         };
         let grown = format!("IN {}", seconds(e.span).to_uppercase());
         let titles = ["PID".to_owned(), "MEMORY".to_owned(), grown];
@@ -680,7 +706,11 @@ fn name_of(grower: &Grower) -> String {
                 counted(grower.count as u64, "process")
             )
         }
-        _ => text::cut(&grower.name, NAME),
+        // The label is that of a column.
+        _ => match grower.name.strip_prefix(b"kernel: ") {
+            Some(part) => format!("the kernel's {}", text::cut(part, NAME)),
+            None => text::cut(&grower.name, NAME),
+        },
     }
 }
 
@@ -747,6 +777,10 @@ described_object! {
         "made_of": one_of(MadeOf::ALL.map(MadeOf::id)).null("of several kinds, or not known") => {
             grower.made_of.map(MadeOf::id)
         },
+        /// Of the kernel's slab caches: the one that grew most.
+        "slab_cache": foreign().null("no slab, or not known") => grower.cache.as_ref().map(|(name, _)| Node::bytes(name)),
+        /// The growth of that cache.
+        "slab_cache_growth": bytes().null("no slab, or not known") => grower.cache.as_ref().map(|(_, bytes)| *bytes),
         /// The verdict on its growth: leaking, growing, warming, steady or shrinking.
         "verdict": text() => grower.verdict.id(),
         /// The time from its end to the moment.
@@ -914,10 +948,13 @@ described_object! {
         "processes": list(object(holder_fields())) => {
             report.explanation.holders.iter().map(holder_of).collect::<Vec<_>>()
         },
-        /// Processes that lived at most a minute, in the ten minutes before, or at any time if nothing happened, and that rose high.
+        /// Processes that lived at most a minute, in the ten minutes before, or at any time if nothing happened, and that rose high: at
+        /// most 20, the highest first.
         "brief": list(object(brief_fields())) => {
             report.explanation.brief.iter().map(brief_of).collect::<Vec<_>>()
         },
+        /// Why such processes could not be seen.
+        "brief_unread": text().null("they could, or there are some") => report.explanation.unseen.map(Missing::reason),
         /// The time in which their growth was measured.
         "span_s": seconds() => report.explanation.span.as_secs_f64(),
         /// Number of processes whose memory could not be read.

@@ -202,6 +202,7 @@ impl Anonymizer {
             cgroups,
             inspected,
             jvms: _,
+            heaps: _,
             address_limits: _,
             mapped,
             repeats: _,

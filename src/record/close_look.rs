@@ -1,8 +1,10 @@
 //! Readings of only a few processes, in `zmtop/1`.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::snapshot::JvmHeap;
+use crate::model::snapshot::{JvmHeap, MallocHeap};
 use crate::model::{Identity, Missing, Reading};
 use crate::schema::described;
 
@@ -59,6 +61,44 @@ impl Jvm {
             old_collections: self.old_collections,
         };
         (Identity { pid, starttime }, Ok(heap))
+    }
+}
+
+described! {
+    #[derive(Debug, Deserialize, Serialize)]
+    pub(super) struct Heap {
+        /// The process.
+        pid: u32 = id(),
+        /// Start time in clock ticks since boot.
+        starttime: u64 = id(),
+        /// Time of the read on the monotonic clock.
+        read_s: f64 = seconds(),
+        /// Free memory inside the heap, resident or not.
+        free: u64 = bytes(),
+        /// The part of it that is resident or in swap.
+        kept: u64 = bytes(),
+    }
+}
+
+impl Heap {
+    pub(super) const fn new(id: Identity, heap: MallocHeap) -> Self {
+        Self {
+            pid: id.pid,
+            starttime: id.starttime,
+            read_s: heap.at.as_secs_f64(),
+            free: heap.free,
+            kept: heap.kept,
+        }
+    }
+
+    pub(super) fn heap(self) -> (Identity, MallocHeap) {
+        let (pid, starttime) = (self.pid, self.starttime);
+        let heap = MallocHeap {
+            at: Duration::try_from_secs_f64(self.read_s).unwrap_or_default(),
+            free: self.free,
+            kept: self.kept,
+        };
+        (Identity { pid, starttime }, heap)
     }
 }
 

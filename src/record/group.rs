@@ -21,7 +21,9 @@
 //! | 64–67 | the length of the list of incidents in bytes, without its frame; 0 if there is none |
 //! | 68–71 | a CRC-32 of the boot id; 0 if unknown |
 //! | 72–75 | the highest `some avg10` of memory pressure, in hundredths of a percent |
-//! | 76–99 | 0 |
+//! | 76–83 | the highest peak in bytes of a process that [came and went](Exit::is_brief); 0 if there was none, or of an older version |
+//! | 84–91 | the time of the first snapshot on the monotonic clock in nanoseconds; 0 if it is of an older version |
+//! | 92–99 | 0 |
 //! | 100–103 | the CRC-32 of the bytes 8 to 99 |
 //!
 //! The header is written when the group begins and overwritten when it ends. Until then the group is not complete: the
@@ -75,13 +77,15 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
 use super::changes::ChangeWriter;
-use super::line::{Incident, nanos, sign, time};
+use super::line::{Brief, Incident, nanos, sign, time};
+#[cfg(doc)]
+use crate::model::Exit;
 use crate::model::Snapshot;
 
 /// The length of a header in bytes, with its frame.
@@ -110,7 +114,7 @@ const WINDOW_LOG: u32 = 20;
 /// The summary of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// False if its writer has not finished it; then only `boot` is known.
+    /// False if its writer has not finished it; then its bytes have only `boot`.
     pub is_complete: bool,
     pub snapshots: u32,
     pub from: SystemTime,
@@ -127,6 +131,10 @@ pub struct Header {
     pub boot: u32,
     /// The highest memory pressure, `some avg10`, in hundredths of a percent.
     pub pressure: u32,
+    /// The highest peak in bytes of a process that came and went; 0 if there was none, or if that is unknown.
+    pub peak: u64,
+    /// The time of the first snapshot on the monotonic clock; 0 if unknown.
+    pub monotonic: Duration,
 }
 
 /// A group that cannot be read.
@@ -145,7 +153,8 @@ impl Header {
         Self::empty(boot)
     }
 
-    const fn empty(boot: u32) -> Self {
+    /// Creates the header of a group without snapshots.
+    pub const fn empty(boot: u32) -> Self {
         Self {
             is_complete: false,
             snapshots: 0,
@@ -157,15 +166,18 @@ impl Header {
             incidents: 0,
             boot,
             pressure: 0,
+            peak: 0,
+            monotonic: Duration::ZERO,
         }
     }
 
-    fn add(&mut self, snapshot: &Snapshot) {
+    /// Adds the next snapshot.
+    pub fn add(&mut self, next: &Brief) {
         if self.snapshots == 0 {
-            self.from = snapshot.time;
+            self.from = next.time;
+            self.monotonic = next.monotonic;
         }
-        let memory = &snapshot.system;
-        if let Ok(available) = memory.mem_available {
+        if let Some(available) = next.available {
             let is_first = self.total == 0;
             self.available = if is_first {
                 available
@@ -173,12 +185,10 @@ impl Header {
                 self.available.min(available)
             };
         }
-        self.total = memory.mem_total.unwrap_or(self.total);
-        if let Ok(pressure) = &memory.psi {
-            let hundredths = (f64::from(pressure.some[0]) * 100.0).round() as u32;
-            self.pressure = self.pressure.max(hundredths);
-        }
-        self.to = snapshot.time;
+        self.total = next.total.unwrap_or(self.total);
+        self.pressure = self.pressure.max(next.pressure);
+        self.peak = self.peak.max(next.peak);
+        self.to = next.time;
         self.snapshots += 1;
     }
 
@@ -203,6 +213,8 @@ impl Header {
             put(56, &self.available.to_le_bytes());
             put(64, &self.incidents.to_le_bytes());
             put(72, &self.pressure.to_le_bytes());
+            put(76, &self.peak.to_le_bytes());
+            put(84, &(self.monotonic.as_nanos() as u64).to_le_bytes());
         }
         let sum = crc32fast::hash(&bytes[8..100]);
         bytes[100..].copy_from_slice(&sum.to_le_bytes());
@@ -239,6 +251,8 @@ impl Header {
             incidents: number(64),
             boot: number(68),
             pressure: number(72),
+            peak: long(76),
+            monotonic: Duration::from_nanos(long(84)),
         })
     }
 
@@ -325,11 +339,11 @@ impl GroupWriter {
         self.group.is_none()
     }
 
-    /// Returns true if the group should end: it is long enough, or the snapshot is of another boot.
+    /// Returns true if the group should end: it is long enough, the snapshot is of another boot, or the clock was set back.
     pub fn is_full(&self, next: &Snapshot) -> bool {
         self.group.as_ref().is_some_and(|group| {
             let is_long = group.header.snapshots >= MAX_SNAPSHOTS || group.lines >= MAX_LINES;
-            is_long || group.header.boot != Header::open(next).boot
+            is_long || group.header.boot != Header::open(next).boot || next.time < group.header.to
         })
     }
 
@@ -353,7 +367,7 @@ impl GroupWriter {
         group.body.write_all(&line)?;
         group.body.flush()?;
         group.lines += line.len();
-        group.header.add(snapshot);
+        group.header.add(&Brief::from(&**snapshot));
         group.incidents.extend_from_slice(incidents);
         let bytes = std::mem::take(group.body.get_mut());
         let header = if group.header.body == 0 { HEADER } else { 0 };

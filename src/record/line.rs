@@ -4,7 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::exits::ExitRecord;
 use super::read::Time;
+use super::seconds;
+use crate::model::{Exit, Snapshot};
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
@@ -49,36 +52,88 @@ impl Incident {
     }
 }
 
-/// The parts of a line that an index needs. They are found without reading the rest.
+/// The parts of a snapshot that an index needs. They are found in a line without reading the rest.
 pub struct Brief {
     pub time: SystemTime,
+    /// 0 if it is not known.
+    pub monotonic: Duration,
     /// `MemTotal` and `MemAvailable` in bytes, if the line has all fields.
     pub total: Option<u64>,
     pub available: Option<u64>,
+    /// Memory pressure, `some avg10`, in hundredths of a percent; 0 if it is not known.
+    pub pressure: u32,
+    /// The highest peak in bytes of the processes that [came and went](Exit::is_brief); 0 if there are none.
+    pub peak: u64,
     pub incidents: Vec<Incident>,
+}
+
+fn hundredths(percent: f32) -> u32 {
+    (f64::from(percent) * 100.0).round() as u32
+}
+
+impl From<&Snapshot> for Brief {
+    /// The incidents are not in the snapshot.
+    fn from(snapshot: &Snapshot) -> Self {
+        let memory = &snapshot.system;
+        let brief = snapshot.exits.list.iter().filter(|exit| exit.is_brief());
+        Self {
+            time: snapshot.time,
+            monotonic: snapshot.monotonic,
+            total: memory.mem_total.ok(),
+            available: memory.mem_available.ok(),
+            pressure: memory.psi.map_or(0, |psi| hundredths(psi.some[0])),
+            peak: brief.map(|exit| exit.peak).max().unwrap_or(0),
+            incidents: Vec::new(),
+        }
+    }
 }
 
 impl Brief {
     /// Reads a line of a recording; `None` if it is damaged.
     pub fn of(line: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
+        struct Stalled {
+            some_avg10: Option<f32>,
+        }
+        #[derive(Deserialize)]
         struct Memory {
             mem_total: Option<u64>,
             mem_available: Option<u64>,
+            psi: Option<Stalled>,
+        }
+        #[derive(Deserialize)]
+        struct Exits {
+            #[serde(default)]
+            list: Vec<ExitRecord>,
+        }
+        /// What a line of changes has in another place.
+        #[derive(Deserialize)]
+        struct Machine {
+            exits: Option<Exits>,
         }
         #[derive(Deserialize)]
         struct Line {
             time: Time,
+            monotonic_s: Option<f64>,
             system: Option<Memory>,
+            exits: Option<Exits>,
+            machine: Option<Machine>,
             #[serde(default)]
             incidents: Vec<Incident>,
         }
         let line = line.trim_ascii_end();
         let found: Line = is_whole(line).then(|| serde_json::from_slice(line).ok())??;
+        let exits = found.exits.or(found.machine.and_then(|machine| machine.exits));
+        let exits = exits.into_iter().flat_map(|exits| exits.list).map(Exit::from);
+        let memory = found.system.as_ref();
+        let pressure = memory.and_then(|memory| memory.psi.as_ref()?.some_avg10);
         Some(Self {
             time: found.time.0,
-            total: found.system.as_ref().and_then(|system| system.mem_total),
-            available: found.system.and_then(|system| system.mem_available),
+            monotonic: seconds(found.monotonic_s).unwrap_or_default(),
+            total: memory.and_then(|memory| memory.mem_total),
+            available: memory.and_then(|memory| memory.mem_available),
+            pressure: pressure.map_or(0, hundredths),
+            peak: exits.filter(Exit::is_brief).map(|exit| exit.peak).max().unwrap_or(0),
             incidents: found.incidents,
         })
     }

@@ -10,19 +10,18 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::model::kernel::KernelTables;
 use crate::model::kill::OomKill;
 use crate::model::system::AccountingInputs;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
-use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::close_look::{AddressLimit, Heap, Jvm};
 use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
 use crate::record::unread::{Reasons, Unread};
-use crate::record::{Cost, MAX_PROCESSES, Tick, bytes, seconds, string};
+use crate::record::{Cost, MAX_PROCESSES, Tick, bytes, seconds, slab, string};
 use crate::text;
 
 /// The reason why a text is not a snapshot. Its message is safe to print.
@@ -117,8 +116,12 @@ struct Fields<'a> {
     exits: Option<ExitsRecord>,
     #[serde(borrow, default)]
     cgroups: BTreeMap<Cow<'a, str>, Cgroup>,
+    #[serde(borrow, default)]
+    slab: slab::Caches<'a>,
     #[serde(default)]
     jvms: Vec<Jvm>,
+    #[serde(default)]
+    heaps: Vec<Heap>,
     #[serde(default)]
     address_limits: Vec<AddressLimit>,
     processes: Option<Processes>,
@@ -223,7 +226,7 @@ impl From<Fields<'_>> for Recorded {
                     || AccountingInputs::missing(Missing::Unsupported),
                     AccountingInputs::from_json,
                 )),
-                kernel: KernelTables::default(),
+                kernel: slab::tables(fields.slab),
                 oom_kills: fields.oom_kills.into_iter().map(OomKill::from_json).collect(),
                 oom_counts: killers::read_counts(&fields.oom_counts),
                 killers: killers::read_killers(&fields.killers),
@@ -231,6 +234,7 @@ impl From<Fields<'_>> for Recorded {
                 cgroups: Arc::new(cgroups),
                 mapped: Arc::default(),
                 jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
+                heaps: Arc::new(fields.heaps.into_iter().map(Heap::heap).collect()),
                 address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
                 repeats: Arc::default(),
                 inspected: None,

@@ -11,13 +11,13 @@ use crate::model::system::AccountingInputs;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
-use crate::record::close_look::{AddressLimit, Jvm};
+use crate::record::close_look::{AddressLimit, Heap, Jvm};
 use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::Process;
 use crate::record::system::System;
 use crate::record::unread::{MissingFields, Unread};
-use crate::record::{Cost, SCHEMA, Tick, time_text};
+use crate::record::{Cost, SCHEMA, Tick, slab, time_text};
 use crate::schema::{Schema, described};
 use crate::text::lossless;
 
@@ -82,9 +82,15 @@ described! {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         cgroups: BTreeMap<Cow<'a, str>, Cgroup> =
             map(object(Cgroup::fields())).absent("if none is needed; those with a limit always are, while zmtop runs"),
+        /// The slab caches of 1 MiB and more, by name, at most the 40 largest. Read once a minute.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        slab: slab::Caches<'a> = map(object(slab::Cache::fields())).absent("if they were not read, as root alone may"),
         /// The heaps of Java virtual machines, by their own counters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         jvms: Vec<Jvm> = list(object(Jvm::fields())).absent("if none was read"),
+        /// Free memory inside the heaps of `malloc`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        heaps: Vec<Heap> = list(object(Heap::fields())).absent("if none was read"),
         /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
         address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
@@ -182,11 +188,13 @@ impl Serialize for Record<'_> {
             cgroups: cgroups
                 .map(|(path, figures)| (lossless(path), Cgroup::from(figures)))
                 .collect(),
+            slab: slab::largest(&snapshot.kernel),
             jvms: snapshot
                 .jvms
                 .iter()
                 .filter_map(|(id, heap)| Jvm::new(*id, *heap))
                 .collect(),
+            heaps: snapshot.heaps.iter().map(|(id, heap)| Heap::new(*id, *heap)).collect(),
             address_limits: snapshot
                 .address_limits
                 .iter()

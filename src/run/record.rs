@@ -22,7 +22,7 @@ use crate::engine::{Engine, State};
 use crate::history::{History, HistoryConfig};
 use crate::model::Snapshot;
 use crate::record::anonymize::Anonymizer;
-use crate::record::{GroupWriter, MAX_SNAPSHOTS};
+use crate::record::{GroupWriter, MAX_SNAPSHOTS, PRECISION};
 use crate::recorder::{FaultNews, Folder, Options, Place, Recorder, Status};
 use crate::sampler;
 use crate::source::{At, Recording, Source, span};
@@ -31,8 +31,6 @@ use crate::units::{self, Units};
 
 /// Snapshots after which the size of a day is estimated.
 const ESTIMATED: u32 = 6;
-/// The precision of the times of snapshots. Those of incidents are in nanoseconds.
-const PRECISION: Duration = Duration::from_millis(1);
 /// Time between looks at the state of the recording.
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,7 @@
 //! `zmtop why`: explains what happened to memory in a recording.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -10,9 +11,10 @@ use super::snapshot::{self, local_time, parse_at};
 use super::{Failure, black_box, complain, output_style, print, settings};
 use crate::cli::{ColorArgs, Exit, Format, PathArgs, UnitsArgs};
 use crate::config::Env;
+use crate::model::Snapshot;
 use crate::output::why::WhyReport;
-use crate::record::{Incident, IncidentKind};
-use crate::source::{Recording, Source};
+use crate::record::{Incident, IncidentKind, PRECISION};
+use crate::source::{Group, Recording, Source};
 use crate::why::Why;
 use crate::why::explanation::{Event, EventKind};
 
@@ -75,7 +77,10 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
         }
     }
     if let Some(part) = &part {
-        why.list(part.others());
+        for snapshot in part.peaks() {
+            why.add_brief(&snapshot);
+        }
+        why.add_index(part.index.span(), part.others());
     }
     let explanation = why.finish().ok_or_else(|| match first {
         Some(first) => format!("{name} begins later, at {}", local_time(first)),
@@ -94,18 +99,26 @@ const BEFORE: Duration = Duration::from_secs(70 * 60);
 /// Time after it.
 const AFTER: Duration = Duration::from_secs(10 * 60);
 
+/// Maximum number of other groups that are read for the processes that came and went.
+const PEAKS: usize = 3;
+
 /// The part of a recording that is read.
 struct Part {
     index: Recording,
     from: SystemTime,
     until: SystemTime,
+    /// Nothing is known to have happened.
+    is_quiet: bool,
 }
 
 impl Part {
     /// Chooses the part around `at`, or else around the event that is explained.
     fn new(index: Recording, at: Option<SystemTime>) -> Self {
+        // A kill that the first snapshot has was before the recording.
+        let begin = index.span().0 + PRECISION;
+        let is_seen = |incident: &&Incident| incident.kind != IncidentKind::Kill || incident.at() > begin;
         let last = |kinds: &[IncidentKind]| {
-            let mut all = index.incidents().iter().rev();
+            let mut all = index.incidents().iter().rev().filter(is_seen);
             all.find(|incident| kinds.contains(&incident.kind)).map(Incident::at)
         };
         let event = at
@@ -124,16 +137,49 @@ impl Part {
             .and_then(|to| to.checked_sub(BEFORE))
             .map_or(from, |earlier| earlier.min(from));
         let until = moment.checked_add(AFTER).unwrap_or(moment);
-        Self { index, from, until }
+        Self {
+            is_quiet: event.is_none(),
+            index,
+            from,
+            until,
+        }
+    }
+
+    /// Returns true if a time is not in the part.
+    fn is_outside(&self, time: SystemTime) -> bool {
+        !(self.from..=self.until).contains(&time)
+    }
+
+    /// If nothing happened, reads the groups that are not in the part and in which the processes that came and went rose highest.
+    fn peaks(&self) -> impl Iterator<Item = Arc<Snapshot>> {
+        let groups = self
+            .index
+            .groups()
+            .iter()
+            .filter(|group| self.is_quiet && group.peak > 0);
+        let mut groups: Vec<_> = groups.filter(|group| self.is_outside(group.to)).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.peak));
+        groups.truncate(PEAKS);
+        let of_group = |group: &Group| {
+            let (from, to) = (group.from, group.to);
+            let source = self.index.read_from(from).flatten();
+            source.take_while(move |snapshot| snapshot.time <= to)
+        };
+        groups.into_iter().flat_map(of_group)
     }
 
     /// Returns the events of the parts that are not read.
     fn others(&self) -> impl Iterator<Item = Event> {
         let incidents = self.index.incidents().iter();
-        let outside = incidents.filter(|incident| !(self.from..=self.until).contains(&incident.at()));
+        let outside = incidents.filter(|incident| self.is_outside(incident.at()));
         outside.filter_map(|incident| {
             let (kind, who) = match incident.kind {
-                IncidentKind::Kill => (EventKind::Kill, incident.text.split(" by ").next().unwrap_or_default()),
+                // The text begins with the pid and the name.
+                IncidentKind::Kill => {
+                    let who = incident.text.split(" by ").next().unwrap_or_default();
+                    let name = who.split_once(' ').filter(|(pid, _)| pid.parse::<u32>().is_ok());
+                    (EventKind::Kill, name.map_or(who, |(_, name)| name))
+                }
                 IncidentKind::Boot => (EventKind::Reboot, ""),
                 IncidentKind::Stall => (EventKind::Stall, ""),
                 IncidentKind::Danger => (EventKind::Danger, ""),

@@ -142,6 +142,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         changes: None,
         cgroups: Arc::default(),
         jvms: Arc::default(),
+        heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),

@@ -3,6 +3,7 @@
 mod cgroups;
 mod close_looks;
 mod exits;
+mod heaps;
 mod job;
 mod killers;
 mod machine;
@@ -15,6 +16,7 @@ use std::time::{Duration, SystemTime};
 use cgroups::Cgroups;
 use close_looks::CloseLooks;
 use exits::Turnover;
+use heaps::Heaps;
 use job::{Job, JobKey, Pool, RunningReads, Update, job};
 use killers::Killers;
 use machine::{Accounting, Inspector, KernelReader, OomWatch, SystemFiles};
@@ -67,6 +69,7 @@ pub struct Scanner {
     has_list: bool,
     cgroups: Cgroups,
     close_looks: CloseLooks,
+    heaps: Heaps,
     mapped: MappedReads,
     planner: Planner,
     tick: u64,
@@ -124,6 +127,7 @@ impl Scanner {
             has_list: false,
             cgroups: Cgroups::default(),
             close_looks: CloseLooks::default(),
+            heaps: Heaps::new(options.heaps && has_own_pids),
             mapped: MappedReads::default(),
             planner: Planner::new(options.policy),
             tick: 0,
@@ -403,6 +407,7 @@ impl Scanner {
                 .inspector
                 .publish(&self.system.machine.sample, &self.accounting, &running),
             jvms: Arc::clone(&self.close_looks.heaps),
+            heaps: Arc::clone(&self.heaps.found),
             address_limits: Arc::clone(&self.close_looks.limits),
             mapped: Arc::clone(&self.mapped.found),
             repeats,
@@ -411,6 +416,8 @@ impl Scanner {
         // These reads appear in the next snapshot.
         let close_looks = self.close_looks.follow(&snapshot);
         self.pool.submit(close_looks);
+        let heaps = self.heaps.follow(&snapshot);
+        self.pool.submit(heaps);
         let killers = self.killers.follow(&snapshot);
         self.pool.submit(killers);
         if snapshot.system.scope.is_some() {

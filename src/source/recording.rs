@@ -1,8 +1,9 @@
 //! A recording that can be read from any moment: its index, and the bytes of its groups.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use zstd::stream::read::Decoder;
 
 use super::error::Fault;
 use super::{BUFFER, LONGEST, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
-use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, START};
+use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, PRECISION, START};
 
 /// The end of the name of each file in a directory of recordings.
 pub const SUFFIX: &str = ".zmrec";
@@ -36,24 +37,19 @@ pub struct Recording {
 /// Some minutes of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The time of its first snapshot.
-    pub from: SystemTime,
-    /// The time of its last snapshot.
-    pub to: SystemTime,
-    pub snapshots: u32,
-    /// `MemTotal` in bytes; 0 if unknown.
-    pub total: u64,
-    /// The lowest `MemAvailable` in bytes.
-    pub available: u64,
-    /// The highest memory pressure, `some avg10`, in hundredths of a percent.
-    pub pressure: u32,
-    /// A digest of the boot id; 0 if unknown.
-    pub boot: u32,
+    /// Of an open group, or of lines, as far as its lines have it.
+    pub header: Header,
     file: usize,
     /// Its bytes in the file, without its header.
     body: Range<u64>,
-    /// Its writer finished it.
-    is_complete: bool,
+}
+
+impl Deref for Group {
+    type Target = Header;
+
+    fn deref(&self) -> &Header {
+        &self.header
+    }
 }
 
 #[derive(Debug)]
@@ -143,8 +139,7 @@ impl Recording {
             }
         }
         if changed {
-            self.files
-                .sort_by(|a, b| a.begins().cmp(&b.begins()).then_with(|| a.path.cmp(&b.path)));
+            self.sort_files();
             self.groups.clear();
             self.incidents.clear();
             for (at, file) in self.files.iter().enumerate() {
@@ -155,6 +150,23 @@ impl Recording {
             self.incidents.sort_by_key(Incident::at);
         }
         Ok(changed)
+    }
+
+    /// Sorts the files by time. Those of one boot by its clock, since the other one may have been set back.
+    fn sort_files(&mut self) {
+        let mut boots: HashMap<u32, SystemTime> = HashMap::new();
+        for group in self.files.iter().filter_map(|file| file.groups.first()) {
+            let first = boots.entry(group.boot).or_insert(group.from);
+            *first = group.from.min(*first);
+        }
+        self.files.sort_by_cached_key(|file| {
+            let group = file.groups.first();
+            let begins = group.map(|group| group.from);
+            let known = group.filter(|group| group.boot != 0 && !group.monotonic.is_zero());
+            let of_boot = known.map(|group| (boots[&group.boot], group.boot, group.monotonic));
+            let boot_begins = of_boot.map_or(begins, |(first, ..)| Some(first));
+            (boot_begins, of_boot, begins, file.path.clone())
+        });
     }
 
     fn files_now(&self) -> io::Result<Vec<PathBuf>> {
@@ -205,10 +217,15 @@ impl Recording {
         before.map(|group| group.to.min(at)).max().unwrap_or(at)
     }
 
-    /// Reads the snapshots from the first one of the last group that begins not after `at`, to the end of what is indexed.
-    /// If none does, from the first group.
+    /// Reads the snapshots from the first one of the [group of](group_of) that time, to the end of what is indexed. If none begins so
+    /// early, from the first group.
     pub fn read_from(&self, at: SystemTime) -> Source {
-        let first = self.groups.iter().rposition(|group| group.from <= at).unwrap_or(0);
+        self.read_group(group_of(&self.groups, at, false).unwrap_or(0))
+    }
+
+    /// Reads the snapshots from the first one of a group, to the end of what is indexed.
+    pub fn read_group(&self, first: usize) -> Source {
+        let first = first.min(self.groups.len());
         let places = self.groups[first..].iter().map(|group| Place {
             file: Arc::clone(&self.files[group.file].file),
             body: group.body.clone(),
@@ -255,10 +272,6 @@ impl Indexed {
         })
     }
 
-    fn begins(&self) -> Option<SystemTime> {
-        self.groups.first().map(|group| group.from)
-    }
-
     /// Indexes what was written since the last look; returns true if that is anything.
     fn read_on(&mut self) -> Result<bool, Fault> {
         let unreadable = |error: io::Error| Fault::unreadable(&error);
@@ -289,7 +302,7 @@ impl Indexed {
             match Header::parse(&bytes) {
                 Ok(header) if header.is_complete && self.is_followed(start, &header)? => {
                     let end = start + header.body;
-                    self.groups.push(Group::new(&header, start..end));
+                    self.groups.push(Group::new(header, start..end));
                     self.add_incidents(&header, start..end)?;
                     at = end + header.incidents_frame();
                     self.resume = at;
@@ -401,24 +414,18 @@ impl Indexed {
 
     /// Adds a group without a summary: reads its lines.
     fn add_open(&mut self, boot: u32, body: Range<u64>) -> io::Result<()> {
-        let mut group = Group {
-            boot,
-            ..Group::empty(body.clone())
-        };
+        let mut header = Header::empty(boot);
         let mut incidents = Vec::new();
-        self.each_line(body, |brief| {
-            group.add(&brief);
+        self.each_line(body.clone(), |brief| {
+            header.add(&brief);
             incidents.extend(brief.incidents);
         })?;
         self.incidents.extend(incidents);
         // One without a whole line is damaged, which reading it reports.
-        if group.snapshots == 0 {
-            (group.from, group.to) = self
-                .groups
-                .last()
-                .map_or((group.from, group.to), |last| (last.to, last.to));
+        if let Some(last) = self.groups.last().filter(|_| header.snapshots == 0) {
+            (header.from, header.to) = (last.to, last.to);
         }
-        self.groups.push(group);
+        self.groups.push(Group::new(header, body));
         Ok(())
     }
 
@@ -442,17 +449,20 @@ impl Indexed {
             let start = at;
             at += line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
-            let is_full = |group: &Group| !is_compressed && group.snapshots >= GROUP;
+            let is_full = |group: &Group, brief: &Brief| {
+                // A clock that was set back ends a group, so that its times ascend.
+                !is_compressed && (group.snapshots >= GROUP || brief.time < group.to)
+            };
             if let Some(brief) = brief {
-                if let Some(full) = open.take_if(|group| is_full(group)) {
+                if let Some(full) = open.take_if(|group| is_full(group, &brief)) {
                     self.groups.push(Group {
                         body: full.body.start..start,
                         ..full
                     });
                     self.resume = start;
                 }
-                let group = open.get_or_insert_with(|| Group::empty(start..self.length));
-                group.add(&brief);
+                let group = open.get_or_insert_with(|| Group::new(Header::empty(0), start..self.length));
+                group.header.add(&brief);
                 self.incidents.extend(brief.incidents);
             }
         }
@@ -465,54 +475,25 @@ impl Indexed {
 }
 
 impl Group {
-    fn new(header: &Header, body: Range<u64>) -> Self {
-        Self {
-            from: header.from,
-            to: header.to,
-            snapshots: header.snapshots,
-            total: header.total,
-            available: header.available,
-            pressure: header.pressure,
-            boot: header.boot,
-            file: 0,
-            body,
-            is_complete: true,
-        }
+    const fn new(header: Header, body: Range<u64>) -> Self {
+        Self { header, file: 0, body }
     }
+}
 
-    const fn empty(body: Range<u64>) -> Self {
-        Self {
-            from: SystemTime::UNIX_EPOCH,
-            to: SystemTime::UNIX_EPOCH,
-            snapshots: 0,
-            total: 0,
-            available: 0,
-            pressure: 0,
-            boot: 0,
-            file: 0,
-            body,
-            is_complete: false,
-        }
-    }
-
-    fn add(&mut self, brief: &Brief) {
-        if self.snapshots == 0 {
-            self.from = brief.time;
-        }
-        if let Some(total) = brief.total {
-            self.total = total;
-        }
-        if let Some(available) = brief.available {
-            let is_first = self.available == 0;
-            self.available = if is_first {
-                available
-            } else {
-                self.available.min(available)
-            };
-        }
-        self.to = brief.time;
-        self.snapshots += 1;
-    }
+/// Returns the last group that has that time, or else the one that ends last before it; `None` if none begins before. Of a moment
+/// that is `strict`, an earlier snapshot is wanted.
+pub fn group_of(groups: &[Group], at: SystemTime, is_strict: bool) -> Option<usize> {
+    // Lines have fewer digits than headers.
+    let begins = |group: &Group| {
+        let from = group.from.checked_sub(PRECISION).unwrap_or(group.from);
+        from < at && (!is_strict || group.from < at)
+    };
+    let has_it = groups.iter().rposition(|group| begins(group) && at <= group.to);
+    let before = || {
+        let all = groups.iter().enumerate().filter(|(_, group)| begins(group));
+        all.max_by_key(|(_, group)| group.to).map(|(index, _)| index)
+    };
+    has_it.or_else(before)
 }
 
 /// Reads a line, at most [`LONGEST`] bytes of it. Returns false at the end, and if it cannot be read.

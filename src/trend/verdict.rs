@@ -17,6 +17,8 @@ pub enum Verdict {
     Steady,
     /// It grows, and slows down.
     Warming,
+    /// It grows by memory that the program freed, and that its allocator or runtime keeps.
+    Hoarding,
     /// It grows. Whether it will continue is not established.
     Growing,
     /// Growth that outlasted what a fill, a warm-up or a load can explain.
@@ -25,20 +27,27 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every verdict, from the least to the most alarming.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Unknown,
         Self::Shrinking,
         Self::Steady,
         Self::Warming,
+        Self::Hoarding,
         Self::Growing,
         Self::Leaking,
     ];
 
-    /// Returns its index in [`Self::ALL`]; `None` if unknown.
+    /// Returns the number that stands for it in metrics and comparisons: higher is more alarming; `None` if unknown.
     pub const fn rank(self) -> Option<f64> {
         match self {
             Self::Unknown => None,
-            known => Some(known as u8 as f64),
+            Self::Shrinking => Some(1.0),
+            Self::Steady => Some(2.0),
+            Self::Warming => Some(3.0),
+            // It came later than its neighbours, whose numbers stay.
+            Self::Hoarding => Some(3.5),
+            Self::Growing => Some(4.0),
+            Self::Leaking => Some(5.0),
         }
     }
 
@@ -54,13 +63,14 @@ impl Verdict {
             Self::Shrinking => "shrinking",
             Self::Steady => "steady",
             Self::Warming => "warming",
+            Self::Hoarding => "hoarding",
             Self::Growing => "growing",
             Self::Leaking => "leaking",
         }
     }
 
     pub const fn is_growth(self) -> bool {
-        matches!(self, Self::Warming | Self::Growing | Self::Leaking)
+        matches!(self, Self::Warming | Self::Hoarding | Self::Growing | Self::Leaking)
     }
 }
 
@@ -79,6 +89,10 @@ pub enum Metric {
     LiveSet,
     /// The heap of a Java virtual machine, which grows while its live set does not, as far as is known.
     Heap,
+    /// The held memory without what `malloc` keeps free inside its heap.
+    InUse,
+    /// The memory that `malloc` keeps free inside its heap, which grows while the memory in use does not.
+    Free,
     /// Resident anonymous pages and `VmSwap`, of a process whose memory may not be read. Shared pages count in full.
     Rss,
     /// Memory held through descriptors, which is in no PSS.
@@ -91,12 +105,14 @@ pub enum Metric {
 }
 
 impl Metric {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Footprint,
         Self::Held,
         Self::File,
         Self::LiveSet,
         Self::Heap,
+        Self::InUse,
+        Self::Free,
         Self::Rss,
         Self::Descriptors,
         Self::Lazy,
@@ -116,6 +132,8 @@ impl Metric {
             Self::File => "file",
             Self::LiveSet => "live-set",
             Self::Heap => "heap",
+            Self::InUse => "in-use",
+            Self::Free => "kept-free",
             Self::Rss => "rss",
             Self::Descriptors => "descriptors",
             Self::Lazy => "lazily-freed",
@@ -329,6 +347,7 @@ impl Judgement {
         let source = match self.metric {
             _ if reasons.is_empty() => None,
             Metric::LiveSet => Some("what collections leave, by the counters of the Java machine itself"),
+            Metric::InUse => Some("by the memory in use: what malloc keeps free is not counted"),
             Metric::Rss => Some("by RSS and swap, as PSS may not be read"),
             Metric::Descriptors => Some("held through its descriptors, which is in no PSS"),
             _ => None,
@@ -380,7 +399,7 @@ impl Judgement {
     /// continue, or if it is only pages of files or lazily freed memory, which are reclaimable, or a heap, which has its own
     /// limit.
     pub fn eta(&self, headroom: Option<u64>) -> Option<f64> {
-        let grows = self.verdict >= Verdict::Growing && self.slope > 0.0;
+        let grows = self.verdict >= Verdict::Hoarding && self.slope > 0.0;
         let is_counted_down = !self.metric.is_reclaimable() && !matches!(self.metric, Metric::Heap | Metric::Processes);
         Some(headroom? as f64 / self.slope).filter(|_| grows && is_counted_down)
     }

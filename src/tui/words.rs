@@ -78,7 +78,7 @@ pub static WORDS: [(&str, &str); 45] = [
     ),
     ("load", "The load averages over 1, 5 and 15 minutes, of /proc/loadavg"),
     (
-        "▲ leak, △ growing, ~ warming up",
+        "▲ leak, △ growing, ◇ hoarding, ~ warming up",
         "The worst suspect, its pace, since when, and when it reaches a limit; L lists all with reasons",
     ),
     ("or earlier", "It grew already when zmtop began to watch it"),

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
+use crate::model::Missing;
 use crate::model::exit::Exit;
 use crate::model::process::{Facts, Identity};
 use crate::model::reading::Reading;
@@ -82,6 +83,8 @@ pub struct Grower {
     /// The number of processes of a program; 1 for a process, 0 for a part.
     pub count: usize,
     pub rise: Rise,
+    /// Of the kernel's slab caches: the raw name of the cache that grew most, and its growth in bytes.
+    pub cache: Option<(Box<[u8]>, u64)>,
     /// The kind of memory that nearly all of a process's memory is.
     pub made_of: Option<MadeOf>,
     pub verdict: Verdict,
@@ -219,6 +222,8 @@ pub struct Explanation {
     /// Processes that came and went between snapshots in the minutes before, or at any time if nothing happened, and that rose
     /// high: the highest first.
     pub brief: Vec<Exit>,
+    /// Why such processes could not be seen, if there are none.
+    pub unseen: Option<Missing>,
     /// The time in which they grew.
     pub span: Duration,
     /// The number of processes at the moment, and of those whose memory could not be read.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::explanation::{Grower, MadeOf, Place, Rise};
+use crate::account::SLAB;
 use crate::account::headroom::is_within;
 use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
 use crate::history::view::Band;
@@ -285,6 +286,10 @@ impl Moment<'_> {
                 RowKey::Part(_) => 0,
                 key => counts.get(key).copied().unwrap_or(1),
             },
+            cache: match &one.key {
+                RowKey::Part(key) if key.id == SLAB => self.cache(&one.rise),
+                _ => None,
+            },
             made_of: one.key.process().and_then(|id| made_of(self.snapshot.row(id)?)),
             place: one.facts.as_ref().and_then(|facts| self.place(facts, &one.rise)),
             key: one.key,
@@ -294,6 +299,21 @@ impl Moment<'_> {
             ended: one.ended,
         };
         all.into_iter().map(grower).collect()
+    }
+
+    /// Returns the slab cache that grew most in the time of a rise, since its first read, if that is a good part of the rise.
+    fn cache(&self, rise: &Rise) -> Option<(Box<[u8]>, u64)> {
+        let all = WINDOWS.map(|(window, _)| window).into_iter();
+        let window = all.clone().find(|window| rise.over + rise.rest <= *window);
+        let window = window.or(all.last())?;
+        let grown = self.history.slab().all().filter_map(|(name, row)| {
+            let bands = row.footprint().bands(self.at(), window, COLUMNS);
+            let mut known = bands.iter().flatten();
+            let (first, last) = (known.clone().next()?.min, known.next_back()?.last);
+            Some((name, last.saturating_sub(first)))
+        });
+        let (name, bytes) = grown.max_by_key(|(_, bytes)| *bytes)?;
+        (bytes as f64 >= rise.bytes() as f64 * MIN_OF_FIRST).then(|| ((**name).into(), bytes))
     }
 
     /// Returns the container, the unit or the cgroup of a process, and its growth in about the same time.

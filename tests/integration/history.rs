@@ -11,6 +11,7 @@ mod kept;
 mod kills;
 mod kinds;
 mod load;
+mod malloc;
 mod many;
 mod parts;
 mod processes;

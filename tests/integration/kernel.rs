@@ -15,6 +15,7 @@ mod killers;
 mod mapped;
 mod perfmon;
 mod program;
+mod recorded;
 pub(crate) mod shared_mm;
 pub(crate) mod swap;
 

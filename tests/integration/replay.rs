@@ -3,6 +3,7 @@
 mod keys;
 mod player;
 mod program;
+mod recent;
 mod same;
 
 use std::time::{Duration, SystemTime};

@@ -9,6 +9,7 @@ mod containers;
 mod estimate;
 mod exits;
 mod facts;
+mod heaps;
 pub(crate) mod held;
 mod kernel_tables;
 mod life;

@@ -5,6 +5,7 @@ pub(crate) mod kept;
 pub(crate) mod kills;
 pub(crate) mod machine;
 pub(crate) mod pty;
+pub(crate) mod recorded;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod svg;

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use jiff::tz::TimeZone;
 use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
+use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::OomKill;
 use zmtop::model::{CgroupFigures, Exit, Exits, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
@@ -157,8 +158,8 @@ fn a_victim_that_grew_is_named_with_its_growth_and_its_limit() {
     );
     let text = text(&found);
     for part in [
-        "1970-01-01 00:02:00, db1: OOM kill The kernel killed importer --all (pid 7): /shop reached its limit of 150M. It had \
-         138M in RAM.",
+        "1970-01-01 00:02:00, db1: OOM kill The kernel killed importer --all (pid 7): /shop reached its limit of 150M. The \
+         victim had 138M in RAM.",
         "The victim itself had grown: from 20.0M to 138M in 5",
         ", from 00:01:0",
         "in cgroup /shop/web.",
@@ -253,7 +254,7 @@ fn a_reboot_is_explained_if_memory_was_short() {
     let told = text(&found);
     for part in [
         "00:03:04, db1: reboot while memory was short",
-        "rebooted after 00:03:04. The next snapshot, of 00:05:00, is of another boot.",
+        "rebooted between the snapshots of 00:03:04 and 00:05:00.",
         "What had grown was importer (pid 5): from",
         "had only 30.0M of 1000M available",
     ] {
@@ -265,19 +266,76 @@ fn a_reboot_is_explained_if_memory_was_short() {
 }
 
 #[test]
+fn a_kill_before_a_reboot_is_what_happened_and_the_reboot_is_another_event() {
+    let then = |before: Vec<Snapshot>| {
+        let boot = |id: &'static str| {
+            move |mut snap: Snapshot| {
+                snap.boot_id = Ok(Arc::from(id));
+                snap
+            }
+        };
+        let after = calm("two", 0).map(|mut snap| {
+            snap.time += Duration::from_secs(300);
+            snap
+        });
+        before.into_iter().map(boot("one")).chain(after)
+    };
+    // The machine resets four seconds after the kernel killed a process of a cgroup, or of a machine that was full.
+    let full = |second| {
+        vec![
+            holding(7, "importer", "/", 200 + 6 * second),
+            holding(8, "calm", "/", 9),
+        ]
+    };
+    let full = with_kill(full, &killed(120, 1, 7, "importer", 900, None));
+    for (before, why) in [(limit(), "/shop reached its limit"), (full, "memory was full")] {
+        let found = explain(then(before[..125].to_vec()), None).unwrap();
+        assert_eq!(
+            (found.event.kind, found.victims[0].role),
+            (EventKind::Kill, Role::Grower)
+        );
+        let others: Vec<_> = found.others.iter().map(|event| (event.kind, event.is_short)).collect();
+        assert_eq!(others, [(EventKind::Reboot, false)]);
+        let told = text(&found);
+        for part in [
+            why,
+            "Within seconds, the machine rebooted; the next snapshot is of 00:05:00.",
+            "Other events: reboot at 00:02:04.",
+        ] {
+            assert!(told.contains(part), "{part}\n{told}");
+        }
+    }
+    // If the kill did not free enough, the reboot is what happened, and the kill is a part of it.
+    let still = |second: u64| {
+        vec![
+            holding(7, "importer", "/", 10),
+            holding(8, "hog", "/", 300 + 5 * second.min(135)),
+        ]
+    };
+    let still = with_kill(still, &killed(120, 1, 7, "importer", 10, None));
+    let found = explain(then(still[..125].to_vec()), None).unwrap();
+    assert_eq!(
+        (found.event.kind, found.event.is_short, found.victims.len()),
+        (EventKind::Reboot, true, 1)
+    );
+}
+
+#[test]
 fn a_recording_that_ends_in_a_danger_says_so() {
     let found = explain(filling("one"), None).unwrap();
     assert_eq!(found.event.kind, EventKind::End);
     let told = text(&found);
     assert!(
-        told.contains("The recording ends at 00:03:04, while memory had 30.0M left and would have been full in 6 s."),
+        told.contains(
+            "The recording ends at 00:03:04, while memory had 30.0M left and would have been full in 6 s at that pace."
+        ),
         "{told}"
     );
     assert!(told.contains("What had grown was importer (pid 5)"), "{told}");
     // What passed is a danger.
     let found = explain(filling("one").chain(calm("one", 185)), None).unwrap();
     assert_eq!(found.event.kind, EventKind::Danger);
-    assert!(text(&found).contains("Then it passed: nothing was killed."));
+    assert!(text(&found).contains("The danger passed, and nothing was killed."));
 }
 
 #[test]
@@ -315,7 +373,7 @@ fn a_machine_that_is_only_slow_has_no_victim() {
         "all its tasks waited for memory 50% of the time.",
         "indexer (pid 5) waited most: it read 3.9M/s of its memory back in.",
         "Nothing was killed.",
-        "Nothing that was recorded grew much before it.",
+        "Nothing that was recorded had grown much.",
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
@@ -338,6 +396,55 @@ fn a_process_that_ended_before_is_named() {
         "{told}"
     );
     assert!(told.contains("and ended 20 s before, in cgroup /jobs"), "{told}");
+}
+
+/// A machine whose kernel takes 6 MiB a second. The table of its caches is read once a minute.
+fn slab() -> impl Iterator<Item = Snapshot> {
+    let mut table = Arc::default();
+    (0..150).map(move |second| {
+        let mut snap = machine(second, vec![holding(6, "calm", "/", 30)]);
+        let taken = 20 * MIB + 6 * MIB * second;
+        snap.system.mem_available = snap.system.mem_available.map(|bytes| bytes - taken.min(bytes));
+        (snap.system.slab, snap.system.sunreclaim) = (Ok(taken + 8 * MIB), Ok(taken));
+        if second % 60 == 5 {
+            let cache = |name: &[u8], size| SlabCache {
+                name: name.into(),
+                reclaimable: Some(false),
+                figures: SlabFigures {
+                    size,
+                    ..SlabFigures::default()
+                },
+                ..SlabCache::default()
+            };
+            table = Arc::new(SlabCaches {
+                caches: vec![
+                    cache(b"kmalloc-\x1b512", 10 * MIB + 5 * MIB * second),
+                    cache(b"task_struct", 5 * MIB),
+                ],
+                malformed: 0,
+            });
+        }
+        if second >= 5 {
+            snap.kernel.slab = Ok(Arc::clone(&table));
+        }
+        snap
+    })
+}
+
+#[test]
+fn the_slab_cache_that_took_the_memory_is_named() {
+    let found = explain(slab(), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::End);
+    let told = text(&found);
+    assert!(told.contains(" in the slab cache kmalloc-"), "{told}");
+    let (name, bytes) = found.growers[0].cache.clone().unwrap();
+    assert_eq!((&*name, bytes >> 20), (&b"kmalloc-\x1b512"[..], 600));
+    // It is unknown without a table.
+    let without = slab().map(|mut snap| {
+        snap.kernel = KernelTables::default();
+        snap
+    });
+    assert!(!text(&explain(without, None).unwrap()).contains("slab cache"));
 }
 
 #[test]
@@ -453,7 +560,9 @@ fn a_kill_before_the_recording_and_an_unknown_victim_are_told_as_such() {
     unknown.victim = Err(Missing::Denied);
     let told = text(&explain(with_kill(|_| vec![holding(8, "calm", "/", 50)], &unknown), None).unwrap());
     assert!(
-        told.contains("The kernel killed a process: the kernel's log cannot be read: permission denied"),
+        told.contains(
+            "The kernel killed a process. Which one is not known: the kernel's log cannot be read: permission denied."
+        ),
         "{told}"
     );
 }
@@ -464,7 +573,9 @@ fn a_daemon_is_named() {
     let found = explain(with_kill(rows, &killed_by_daemon(120, 7, "web", 138, 2)), None).unwrap();
     let told = text(&found);
     assert!(
-        told.contains("killed because memory was short systemd-oomd killed web (pid 7): memory was short"),
+        told.contains(
+            "killed because memory was short systemd-oomd killed web (pid 7), with 2 more of /shop: memory was short."
+        ),
         "{told}"
     );
     assert!(told.contains("with 2 more of /shop"), "{told}");
@@ -553,24 +664,65 @@ fn the_end_of_a_victim_is_said_once() {
     let mut all = limit();
     let mut exits = (*spike()[20].exits).clone();
     exits.list.truncate(1);
-    (exits.list[0].pid, exits.list[0].cgroup) = (7, Some((*b"/shop/web").into()));
-    exits.list[0].time = all[120].time;
-    all[120].exits = Arc::new(exits.clone());
-    assert!(explain(all, None).unwrap().brief.is_empty());
-    // Another process with the same end is told.
-    let mut all = limit();
-    exits.list[0].pid = 77;
-    all[120].exits = Arc::new(exits);
-    assert_eq!(explain(all, None).unwrap().brief.len(), 1);
+    let exit = &mut exits.list[0];
+    (exit.pid, exit.comm) = (7, (*b"importer").into());
+    (exit.cgroup, exit.time) = (Some((*b"/shop/web").into()), all[120].time);
+    let victim = all[0].rows()[0].id.starttime;
+    // What is told of it, by its pid, its start time, its name and the seconds since the kill.
+    for (pid, starttime, comm, later, told) in [
+        (7, None, "importer", 0, 0),
+        (7, Some(victim), "renamed", 0, 0),
+        // Others, of which some have its pid or its name.
+        (77, None, "importer", 0, 1),
+        (7, Some(victim + 1), "importer", 0, 1),
+        (7, None, "sh", 0, 1),
+        (7, None, "importer", 15, 1),
+    ] {
+        let exit = &mut exits.list[0];
+        (exit.pid, exit.starttime, exit.comm) = (pid, starttime, comm.as_bytes().into());
+        exit.time = all[120 + later].time;
+        all[120].exits = Arc::new(exits.clone());
+        let found = explain(all.clone(), None).unwrap();
+        assert_eq!(found.brief.len(), told, "{pid} {starttime:?} {comm} {later}");
+    }
+}
+
+#[test]
+fn a_kill_before_the_recording_hides_no_process_of_it() {
+    // The kernel's log has a kill from 1 hour, or 8 seconds, before the first snapshot, in a cgroup or not.
+    for (ago, limit) in [(3600, None), (3600, Some("/shop")), (8, None), (8, Some("/shop"))] {
+        for later in [1, 30, 119] {
+            for (pid, comm) in [(7, "importer"), (7, "cc1"), (31, "importer"), (31, "cc1")] {
+                let kill = killed(10_000 - ago, 1, 7, "importer", 138, limit);
+                let mut all: Vec<_> = (0..120)
+                    .map(|second| machine(10_000 + second, vec![holding(6, "calm", "/", 30)]))
+                    .collect();
+                for snap in &mut all {
+                    snap.oom_kills = [kill.clone()].into();
+                }
+                let mut exits = (*spike()[20].exits).clone();
+                let exit = &mut exits.list[0];
+                (exit.pid, exit.comm, exit.time) = (pid, comm.as_bytes().into(), all[later].time);
+                all[later].exits = Arc::new(exits);
+                let found = explain(all, None).unwrap();
+                let case = format!("{ago} {limit:?} {later} {pid} {comm}");
+                assert_eq!((found.event.kind, found.brief.len()), (EventKind::Kill, 1), "{case}");
+                let told = text(&found);
+                let expected =
+                    format!("Nothing has happened since. Between two snapshots came and went: {comm} (pid {pid}");
+                assert!(told.contains(&expected), "{case}\n{told}");
+            }
+        }
+    }
 }
 
 #[test]
 fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
-    assert!(told.contains("Processes that came and went: cc1"), "{told}");
-    assert!(told.contains("rose to 1.0G; it ended at "), "{told}");
-    assert!(told.contains(", after 0.3s."), "{told}");
+    assert!(told.contains("Between two snapshots came and went: cc1"), "{told}");
+    assert!(told.contains("rose to 1.0G and ended at "), "{told}");
+    assert!(told.contains(", 0.3s after its start."), "{told}");
     // One was small, the other lived long enough to be in the snapshots.
     assert_eq!(explanation.brief.len(), 1);
     assert!(!told.contains('\x1b'), "{told:?}");
@@ -601,6 +753,7 @@ pub(crate) fn of_all() -> Vec<String> {
         explain(stalled(), None),
         explain(calm("boot", 0), None),
         explain(spike(), None),
+        explain(slab(), None),
     ];
     all.into_iter()
         .flatten()
@@ -643,4 +796,59 @@ fn the_command_reads_a_file_and_needs_one() {
         err.contains("there is no black box yet, at ") && err.contains("name a FILE"),
         "{err}"
     );
+}
+
+/// Scenes with a name each, whose texts are kept as pictures.
+fn scenes() -> Vec<(&'static str, Vec<Snapshot>)> {
+    let boots = |before: Vec<Snapshot>| {
+        let after = calm("two", 0).map(|mut snap| {
+            snap.time += Duration::from_secs(300);
+            snap
+        });
+        let before = before.into_iter().map(|mut snap| {
+            snap.boot_id = Ok(Arc::from("one"));
+            snap
+        });
+        before.chain(after).collect::<Vec<_>>()
+    };
+    let full = |second| {
+        vec![
+            holding(7, "importer --all", "/jobs", 200 + 6 * second),
+            holding(8, "calm", "/", 9),
+        ]
+    };
+    let by_daemon = |second| vec![holding(7, "web", "/shop/web", 20 + later(second))];
+    let mut unknown = killed(120, 1, 7, "importer", 138, None);
+    unknown.victim = Err(Missing::Denied);
+    let mut earlier: Vec<_> = calm("boot", 100).collect();
+    let kill = killed(3, 1, 7, "importer", 138, Some("/shop"));
+    for snap in &mut earlier {
+        snap.oom_kills = [kill.clone()].into();
+    }
+    vec![
+        ("limit", limit()),
+        ("bystander", bystander()),
+        ("machine", with_kill(full, &killed(120, 1, 7, "importer", 920, None))),
+        ("limit-reboot", boots(limit()[..125].to_vec())),
+        ("reboot-short", reboot().collect()),
+        ("reboot", boots(calm("one", 0).collect())),
+        ("stall", stalled().chain(calm("boot", 120)).collect()),
+        ("danger", filling("one").chain(calm("one", 185)).collect()),
+        ("end", filling("one").collect()),
+        ("slab", slab().collect()),
+        ("nothing", calm("boot", 0).collect()),
+        ("came-and-went", spike()),
+        ("daemon", with_kill(by_daemon, &killed_by_daemon(120, 7, "web", 138, 2))),
+        ("unknown", with_kill(|_| vec![holding(8, "calm", "/", 50)], &unknown)),
+        ("before", earlier),
+        ("repeated", kills(5)),
+    ]
+}
+
+#[test]
+fn the_texts_are_kept() {
+    for (name, snapshots) in scenes() {
+        let found = explain(snapshots, None).unwrap();
+        insta::assert_snapshot!(format!("why-{name}"), written(&found, Format::Table));
+    }
 }

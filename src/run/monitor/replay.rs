@@ -6,9 +6,13 @@
 //! A jump begins a new state, since a history has no way back. It pushes as many earlier snapshots as it can within
 //! `QUICK`, which is enough for changes and short trends. While there is nothing else to do, the thread then builds a second
 //! state from far before, whose verdicts have the past that they need. It takes the place of the first one when it has
-//! reached the same snapshot.
+//! reached the same snapshot. A step back does the same with the snapshots that were [read before](Recent).
+//!
+//! The events of a pipe, and of a file of lines, become known while it is played. If the next one is not known, the thread plays
+//! as fast as it can until it finds one.
 
 pub mod player;
+pub mod recent;
 mod tape;
 
 use std::collections::VecDeque;
@@ -20,17 +24,20 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::Mutex;
 
 use self::player::{Player, gap};
+use self::recent::Recent;
 use self::tape::Reader;
 pub(in crate::run) use self::tape::Tape;
 use crate::engine::{Incidents, SharedState, State};
 use crate::model::Snapshot;
-use crate::record::Incident;
+use crate::record::{Incident, IncidentKind};
 use crate::run::process;
 use crate::source::{Source, SourceError};
 use crate::tui::replay::{ReplayCommand, ReplayStatus};
 
 /// The time that a jump may take.
 const QUICK: Duration = Duration::from_millis(120);
+/// The time that a step back may take.
+const STEP: Duration = Duration::from_millis(30);
 /// The cost of a snapshot before any was read.
 const FIRST_COST: Duration = Duration::from_millis(2);
 /// The minimum number of snapshots before the one that a jump shows, whatever they cost.
@@ -127,9 +134,13 @@ impl Replay {
             refresh_at: Duration::ZERO,
             shown: None,
             at_event: None,
+            recent: Recent::default(),
+            is_searching: false,
+            known: None,
             deep: None,
             incidents: Incidents::default(),
             cost: FIRST_COST,
+            push_cost: FIRST_COST,
             began: Instant::now(),
         };
         if let Some(at) = opened.at {
@@ -189,6 +200,15 @@ struct Deep {
     incidents: Incidents,
     /// The time of its first snapshot, unless that is the first of the tape.
     since: Option<SystemTime>,
+    /// The snapshot that it has reached.
+    last: Option<Arc<Snapshot>>,
+}
+
+impl Deep {
+    /// Returns true if it will reach the snapshot that is shown.
+    fn is_before(&self, shown: &Snapshot) -> bool {
+        self.last.as_ref().is_none_or(|last| last.time < shown.time)
+    }
 }
 
 /// The state of the thread.
@@ -207,11 +227,19 @@ struct Runner {
     shown: Option<Arc<Snapshot>>,
     /// The event at which the shown snapshot is.
     at_event: Option<SystemTime>,
+    /// What was read of a tape around the shown snapshot.
+    recent: Recent,
+    /// It plays as fast as it can up to the next event.
+    is_searching: bool,
+    /// The time whose events are known, since it was played: that of the shown snapshot and before.
+    known: Option<[SystemTime; 2]>,
     deep: Option<Deep>,
     /// Finds the events of the snapshots that are shown.
     incidents: Incidents,
     /// The mean time to read and push a snapshot.
     cost: Duration,
+    /// The mean time to push a snapshot that was read.
+    push_cost: Duration,
     began: Instant,
 }
 
@@ -256,6 +284,7 @@ impl Runner {
     fn on_message(&mut self, first: Message, received: &Receiver<Message>) {
         let mut jump = None;
         for message in std::iter::once(first).chain(received.try_iter()) {
+            self.is_searching &= matches!(message, Message::Read(_));
             match message {
                 Message::Command(ReplayCommand::Jump(time)) => jump = Some(time),
                 Message::Command(command) => {
@@ -290,12 +319,7 @@ impl Runner {
                         (self.ways.say)(Ok("this is the last snapshot so far".into()));
                     }
                 } else if let Some(shown) = self.shown.clone() {
-                    let is_first = self.timeline_start().is_none_or(|first| shown.time <= first);
-                    if is_first {
-                        (self.ways.say)(Ok("this is the first snapshot".into()));
-                    } else {
-                        self.seek(shown.time, true);
-                    }
+                    self.step_back(&shown);
                 }
             }
             ReplayCommand::Event { forward } => self.go_to_event(*forward),
@@ -304,42 +328,130 @@ impl Runner {
         }
     }
 
-    fn timeline_start(&self) -> Option<SystemTime> {
-        match &self.feed {
-            Feed::Tape(tape) => Some(tape.1.timeline.span()?.0),
-            Feed::Stream(..) => None,
+    /// Shows the snapshot before the one that is shown.
+    fn step_back(&mut self, shown: &Snapshot) {
+        let Feed::Tape(feed) = &self.feed else { return };
+        let (_, tape) = &**feed;
+        let room = (STEP.as_nanos() / self.push_cost.as_nanos().max(1)).clamp(LEAST as u128, DEEP as u128) as usize;
+        if let Some(read) = self.recent.go_back(shown, LEAST, room) {
+            return self.show_read(&read);
+        }
+        let group = tape.group_at(shown.time, false);
+        let begins = tape.timeline.groups.get(group).map(|group| group.from);
+        let is_first = begins.is_none_or(|begins| shown.time <= begins);
+        match tape.before_set_back(group).filter(|_| is_first) {
+            Some(end) => self.seek(end, false),
+            None if group == 0 && is_first => (self.ways.say)(Ok("this is the first snapshot".into())),
+            None => self.seek(shown.time, true),
+        }
+    }
+
+    /// Shows the last one of snapshots that were read before.
+    fn show_read(&mut self, read: &[Arc<Snapshot>]) {
+        let Feed::Tape(feed) = &self.feed else { return };
+        let (Some(first), Some(last)) = (read.first(), read.last()) else {
+            return;
+        };
+        let begun = Instant::now();
+        let mut state = (self.ways.make)();
+        for snapshot in read {
+            state.push(Arc::clone(snapshot));
+        }
+        self.push_cost = (self.push_cost + begun.elapsed() / read.len() as u32) / 2;
+        let start = feed.1.timeline.span().map(|(start, _)| start);
+        let group = feed.1.group_at(last.time, false);
+        let known_since = Some(first.time).filter(|since| start.is_some_and(|start| start < *since));
+        (self.shown, self.next) = (Some(Arc::clone(last)), self.recent.take_next());
+        self.shows_anew(state, known_since, group);
+        self.report();
+    }
+
+    /// Shows a state in which the shown snapshot is the last one.
+    fn shows_anew(&mut self, state: State, known_since: Option<SystemTime>, group: usize) {
+        // The end is looked for again.
+        (self.is_ended, self.at_event) = (false, None);
+        // What lasts there did not begin there.
+        self.incidents = Incidents::default();
+        drop(self.incidents.of(&state, &[]));
+        self.player.show(self.now(), self.now());
+        let shown = self.shown.as_ref().map(|shown| shown.time);
+        let is_known = |[from, to]: &[SystemTime; 2]| shown.is_some_and(|shown| (*from..=*to).contains(&shown));
+        self.known = self.known.filter(is_known).or(shown.map(|shown| [shown; 2]));
+        self.replace(state, known_since);
+        let is_on_its_way = |deep: &Deep| self.shown.as_ref().is_some_and(|shown| deep.is_before(shown));
+        if known_since.is_none() {
+            self.deep = None;
+        } else if !self.deep.as_ref().is_some_and(is_on_its_way)
+            && let Feed::Tape(feed) = &self.feed
+        {
+            let from = feed.1.back_from(group, DEEP);
+            self.deep = Some(Deep {
+                reader: feed.1.read(from),
+                state: (self.ways.make)(),
+                incidents: Incidents::default(),
+                since: None,
+                last: None,
+            });
         }
     }
 
     /// Pauses at the next event, or at the previous one, and says what it is.
     fn go_to_event(&mut self, forward: bool) {
-        let Feed::Tape(tape) = &self.feed else {
-            (self.ways.say)(Err("the events of a pipe are not known before".into()));
+        let now = self.now();
+        self.player.set_playing(false, now);
+        let Feed::Tape(feed) = &self.feed else {
+            self.search();
             return;
         };
-        let timeline = Arc::clone(&tape.1.timeline);
+        let (timeline, knows_all) = (Arc::clone(&feed.1.timeline), feed.1.has_incidents());
         let shown = self.shown.as_ref().map(|shown| shown.time);
         let Some(at) = self.at_event.or(shown) else { return };
+        let known = self.known.map_or(at, |[_, known]| known);
         let incident = if forward {
-            timeline.incidents.iter().find(|incident| incident.at() > at)
+            let next = timeline.incidents.iter().find(|incident| incident.at() > at);
+            next.filter(|incident| knows_all || incident.at() <= known)
         } else {
             timeline.incidents.iter().rev().find(|incident| incident.at() < at)
         };
-        let Some(incident) = incident else {
-            let which = if forward { "later" } else { "earlier" };
-            (self.ways.say)(Ok(format!("no {which} event is known so far")));
-            return;
-        };
-        let now = self.now();
-        self.player.set_playing(false, now);
+        match incident {
+            Some(incident) => self.go_to(incident),
+            None if forward && !knows_all => {
+                if shown.is_some_and(|shown| shown < known) {
+                    self.seek(known, false);
+                }
+                self.search();
+            }
+            None => {
+                let which = if forward { "later" } else { "earlier" };
+                (self.ways.say)(Ok(format!("no {which} event is known")));
+            }
+        }
+    }
+
+    fn go_to(&mut self, incident: &Incident) {
         self.seek(incident.at(), false);
         // An event may be between two snapshots. The later one shows it.
         self.fill();
         if self.shown.as_ref().is_some_and(|shown| shown.time < incident.at()) && self.next.is_some() {
-            self.show_next(now);
+            self.show_next(self.now());
         }
         self.at_event = Some(incident.at());
         (self.ways.say)(Ok(incident.text.clone()));
+    }
+
+    /// Begins to play up to the next event.
+    fn search(&mut self) {
+        self.is_searching = true;
+        (self.ways.say)(Ok("searches for the next event; any key of the player ends it".into()));
+        self.end_search();
+    }
+
+    /// Ends the search at the end.
+    fn end_search(&mut self) {
+        self.fill();
+        if self.is_ended && self.next.is_none() && std::mem::take(&mut self.is_searching) {
+            (self.ways.say)(Ok("no later event up to the end".into()));
+        }
     }
 
     /// Accepts what was read of a stream.
@@ -353,7 +465,10 @@ impl Runner {
                 let _ = permit.try_send(());
                 (self.ways.say)(Err(error.to_string()));
             }
-            None => self.is_ended = true,
+            None => {
+                self.is_ended = true;
+                self.end_search();
+            }
         }
     }
 
@@ -383,17 +498,27 @@ impl Runner {
                             self.status.lock().timeline = Arc::clone(&tape.timeline);
                             let last = self.shown.as_ref().map(|shown| shown.time);
                             *reader = tape.read(last.map_or(0, |last| tape.group_at(last, false)));
+                            self.recent = Recent::default();
                         }
                         Err(error) => return (self.ways.say)(Err(error.to_string())),
                     }
                     (self.ways.wake)();
                 }
                 let (reader, tape) = &mut **tape;
-                let is_shown =
-                    |snapshot: &Snapshot| self.shown.as_ref().is_some_and(|shown| snapshot.time <= shown.time);
-                let is_resumed = self.is_ended;
-                self.is_ended = false;
-                self.next = next(reader, tape, &self.ways, |snapshot| !(is_resumed && is_shown(snapshot)));
+                // Of one boot by its clock: the other one may have been set back since.
+                let is_shown = |snapshot: &Snapshot| {
+                    let shown = self.shown.as_ref();
+                    shown.is_some_and(|shown| {
+                        let is_same = shown.boot_id == snapshot.boot_id;
+                        (is_same && snapshot.monotonic <= shown.monotonic) || (!is_same && snapshot.time <= shown.time)
+                    })
+                };
+                let is_resumed = std::mem::take(&mut self.is_ended);
+                self.next = self.recent.take_next();
+                if self.next.is_none() {
+                    self.next = next(reader, tape, &self.ways, |snapshot| !(is_resumed && is_shown(snapshot)));
+                    self.next.iter().for_each(|read| self.recent.add(read));
+                }
                 if self.next.is_none() {
                     self.is_ended = true;
                     self.refresh_at = self.began.elapsed() + REFRESH;
@@ -406,6 +531,9 @@ impl Runner {
     /// Returns when the next snapshot is due.
     fn due(&self) -> Option<Duration> {
         let next = self.next.as_ref()?;
+        if self.is_searching {
+            return Some(Duration::ZERO);
+        }
         let gap = self.shown.as_ref().map_or(Duration::ZERO, |shown| gap(shown, next));
         self.player.due(gap)
     }
@@ -415,16 +543,25 @@ impl Runner {
         let begun = Instant::now();
         let mut state = self.shared.lock();
         let alerts = state.push(Arc::clone(&next));
-        let found = self.incidents.of(&state, &alerts);
+        let mut found = self.incidents.of(&state, &alerts);
         drop(state);
         // With a short past, verdicts come later than they did.
-        if self.deep.is_none() {
-            self.add(found);
-        }
+        found.retain(|incident| self.deep.is_none() || incident.kind != IncidentKind::Leak);
+        let event = found
+            .first()
+            .cloned()
+            .filter(|_| std::mem::take(&mut self.is_searching));
+        self.add(found);
         let now = self.now();
         self.player.show(due, now);
-        (self.shown, self.at_event) = (Some(next), None);
+        self.known = self.known.or(Some([next.time; 2])).map(|[from, _]| [from, next.time]);
+        self.at_event = event.as_ref().map(Incident::at);
+        if let Some(event) = event {
+            (self.ways.say)(Ok(event.text));
+        }
+        self.shown = Some(next);
         self.fill();
+        self.end_search();
         self.learn(begun, 1);
         self.report();
     }
@@ -461,16 +598,21 @@ impl Runner {
             (count > room).then(|| time.checked_sub(mean * room as u32)).flatten()
         });
         let mut reader = tape.read(start);
+        self.recent = Recent::default();
         let mut state = (self.ways.make)();
         let (mut since, mut count) = (None, 0);
-        let (mut shown, mut held) = (None, None);
+        let (mut shown, mut held): (Option<Arc<Snapshot>>, Option<Arc<Snapshot>>) = (None, None);
         self.next = loop {
             let Some(snapshot) = next(&mut reader, tape, &self.ways, |_| true) else {
                 break None;
             };
             count += 1;
+            self.recent.add(&snapshot);
             let is_beyond = snapshot.time > time || (is_strict && snapshot.time == time);
-            if is_beyond && (shown.is_some() || held.is_some()) {
+            // It is also beyond if the clock was set back before it.
+            if let Some(last) = held.as_ref().or(shown.as_ref())
+                && (is_beyond || snapshot.time < last.time)
+            {
                 break Some(snapshot);
             }
             if !is_beyond && push_from.is_some_and(|from| snapshot.time < from) {
@@ -493,23 +635,10 @@ impl Runner {
         }
         let first = tape.timeline.span().map(|(first, _)| first);
         let known_since = since.filter(|since| first.is_some_and(|first| first < *since));
-        let from = tape.back_from(group, DEEP);
-        self.deep = known_since.map(|_| Deep {
-            reader: tape.read(from),
-            state: (self.ways.make)(),
-            incidents: Incidents::default(),
-            since: None,
-        });
         feed.0 = reader;
-        // The end is looked for again.
-        (self.is_ended, self.at_event) = (false, None);
-        // What lasts there did not begin there.
-        self.incidents = Incidents::default();
-        drop(self.incidents.of(&state, &[]));
         self.shown = shown;
-        self.player.show(self.now(), self.now());
         self.learn(begun, count);
-        self.replace(state, known_since);
+        self.shows_anew(state, known_since, group);
         self.report();
     }
 
@@ -540,6 +669,7 @@ impl Runner {
         }
         let alerts = deep.state.push(Arc::clone(&snapshot));
         let found = deep.incidents.of(&deep.state, &alerts);
+        deep.last = Some(Arc::clone(&snapshot));
         self.add(found);
         let Some(shown) = &self.shown else { return };
         if (shown.time, shown.monotonic) == (snapshot.time, snapshot.monotonic) {

@@ -22,6 +22,24 @@ pub(crate) struct GlanceRequest {
     /// The known counters, if more than `stat` is needed.
     pub(crate) known: Option<KnownCounters>,
     pub(crate) holds: bool,
+    /// The known peak, if it was read.
+    pub(crate) peak: Option<KnownPeak>,
+}
+
+/// The highest RSS of a process, and its figures as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownPeak {
+    pub(crate) bytes: u64,
+    pub(crate) starttime: u64,
+    pub(crate) stat: Stat,
+}
+
+impl KnownPeak {
+    /// Returns true if it is still the peak: RSS grows by page faults alone, and an exec begins anew.
+    fn holds(&self, starttime: u64, now: &Stat) -> bool {
+        let figures = |stat: &Stat| (stat.minflt, stat.majflt, stat.rss, stat.image);
+        self.starttime == starttime && figures(&self.stat) == figures(now)
+    }
 }
 
 /// Figures to read with each glance, because they are shown.
@@ -115,9 +133,11 @@ fn finish(
         context.counters.complete(counters, known, target, proc, buf);
     }
     if extras.peak {
-        glance.peak = match glance.stat.lacks_memory() {
-            Some(why) => Err(why),
-            None => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
+        let known = request.peak.filter(|known| known.holds(glance.starttime, &glance.stat));
+        glance.peak = match (glance.stat.lacks_memory(), known) {
+            (Some(why), _) => Err(why),
+            (None, Some(known)) => Ok(known.bytes),
+            (None, None) => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
                 Ok(len) => pid::peak(&buf[..len]),
                 Err(e) => Err(absent(e, target, proc)),
             },

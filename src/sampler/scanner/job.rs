@@ -42,6 +42,7 @@ pub(super) enum JobKey {
     Mounts,
     Cgroups(u64),
     CloseLook(u32),
+    Heap(u32),
     Mapped(u32),
     Held(u64),
     DescriptorCounts(u64),

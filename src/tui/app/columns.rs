@@ -293,7 +293,7 @@ impl App {
         let shown = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let verdict = |row| Some(self.row(snapshot?, row)?.trend?.verdict);
         let width = |verdict| match verdict {
-            Verdict::Leaking | Verdict::Growing | Verdict::Shrinking => column.width,
+            Verdict::Leaking | Verdict::Growing | Verdict::Hoarding | Verdict::Shrinking => column.width,
             Verdict::Warming => WITHOUT_PACE,
             Verdict::Steady | Verdict::Unknown => 0,
         };

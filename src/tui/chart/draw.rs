@@ -203,6 +203,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         Verdict::Steady => return label.text(50, "  ·  steady", theme.dim),
         Verdict::Shrinking => ("▽ ", theme.down),
         Verdict::Warming => ("~ ", theme.text),
+        Verdict::Hoarding => ("◇ ", theme.up),
         Verdict::Growing => ("△ ", theme.up),
         Verdict::Leaking => ("▲ ", theme.leak),
     };
@@ -222,7 +223,13 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
         ),
         Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
-        Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Descriptors | Metric::Processes => {}
+        Metric::Free => label.text(50, " of memory that malloc keeps free", theme.text),
+        Metric::LiveSet
+        | Metric::InUse
+        | Metric::Held
+        | Metric::Footprint
+        | Metric::Descriptors
+        | Metric::Processes => {}
     }
     if judged.flat_since.is_none() {
         label.text(65, labels::since(app, snapshot, judged), theme.text);

@@ -78,6 +78,7 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     });
     lines.extend(coldness_line(app, sample));
     lines.extend(jvm_line(app, sample));
+    lines.extend(malloc_line(app, sample));
     if let Ok(path) = &facts.cgroup {
         let mut line = StatusLine::default();
         // The figures need the other half.
@@ -144,6 +145,9 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     Some(line)
 }
 
+/// The inverse of the least share of a footprint that free memory inside `malloc` must have to be shown.
+const MIN_KEPT_SHARE: u64 = 10;
+
 /// Returns the line about the heap of a Java virtual machine, if it could be read.
 fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     let theme = &app.config.theme;
@@ -167,6 +171,25 @@ fn jvm_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
         format!("  ·  {} collections", units::count(heap.collections)),
         theme.dim,
     );
+    Some(line)
+}
+
+/// Returns the line about the memory that `malloc` keeps free, if it was read and is a part of the footprint that matters.
+fn malloc_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
+    let snapshot = app.engine.snapshot.as_ref()?;
+    let heap = snapshot.heaps.get(&sample.id)?;
+    let footprint = sample.memory().ok()?.footprint().ok()?;
+    if heap.kept < footprint / MIN_KEPT_SHARE {
+        return None;
+    }
+    let theme = &app.config.theme;
+    let bytes = |n| units::bytes(n, app.screen.units);
+    let mut line = StatusLine::default();
+    line.text(90, format!(" malloc keeps {} free", bytes(heap.kept)), theme.text);
+    line.text(70, format!(" of {}", bytes(footprint)), theme.text);
+    let ago = units::span(snapshot.monotonic.saturating_sub(heap.at));
+    line.text(40, format!("  ·  read {ago} ago"), theme.dim);
+    line.text(60, format!("  ·  zmtop heap {} explains it", sample.id.pid), theme.dim);
     Some(line)
 }
 

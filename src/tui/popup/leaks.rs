@@ -91,9 +91,15 @@ impl Popup for LeakList {
                 }
                 Metric::Processes if suspect.orphans > 0 => "a build or a pool may still explain it",
                 Metric::Processes => "their parents live and may still use them",
-                Metric::LiveSet | Metric::Held | Metric::Footprint | Metric::Rss | Metric::Descriptors => {
-                    "it grows; a fill, a warm-up or a load may still explain it"
+                Metric::Free => {
+                    "the program freed it, and malloc keeps it: no leak. malloc_trim(0) would return it; zmtop heap PID has more"
                 }
+                Metric::LiveSet
+                | Metric::InUse
+                | Metric::Held
+                | Metric::Footprint
+                | Metric::Rss
+                | Metric::Descriptors => "it grows; a fill, a warm-up or a load may still explain it",
             };
             parts.push(why.into());
         }
@@ -267,7 +273,7 @@ pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Op
     fastest.filter(|(growth, took)| {
         // Growth of live objects, within a heap of constant size, is in no mapping.
         let grown = growth.growth().unwrap_or(0) as f64;
-        suspect.judgement.metric != Metric::LiveSet
+        !matches!(suspect.judgement.metric, Metric::LiveSet | Metric::InUse)
             || grown >= suspect.judgement.slope * took.as_secs_f64() / MIN_MAPPING_SHARE
     })
 }

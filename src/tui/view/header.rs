@@ -752,6 +752,7 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     let (sign, pace_style) = match verdict {
         Verdict::Leaking => (" ▲ leak", style),
         Verdict::Growing => (" △ growing", theme.text),
+        Verdict::Hoarding => (" ◇ hoarding", theme.text),
         _ => (" ~ warming up", theme.text),
     };
     line.text(95, sign, style);
@@ -835,7 +836,7 @@ const fn style_of_verdict(app: &App, verdict: Verdict) -> Style {
     let theme = &app.config.theme;
     match verdict {
         Verdict::Leaking => theme.leak,
-        Verdict::Growing => theme.up,
+        Verdict::Growing | Verdict::Hoarding => theme.up,
         _ => theme.text,
     }
 }

@@ -18,6 +18,7 @@ use zmtop::history::mappings::{Coldness, ColdnessTable};
 use zmtop::history::{History, Mark, RowHistory};
 use zmtop::model::cgroup::Count;
 use zmtop::model::mapping::{Extent, Mapping, MappingName};
+use zmtop::model::snapshot::MallocHeap;
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::text::Align;
 use zmtop::units::Units;
@@ -91,6 +92,8 @@ fn what_is_over_time_needs_a_history() {
             }
             // A parent is gone if another one was seen before.
             Unit::Count if ["orphans", "count_pace"].contains(&column.id) => assert!(needs_it),
+            // Heaps are read after a snapshot, for the next.
+            Unit::Bytes if column.id == "kept_free" => assert!(needs_it),
             Unit::Bytes | Unit::Count | Unit::Text => assert!(!needs_it, "{}", column.id),
         }
     }
@@ -230,6 +233,12 @@ fn whole() -> Snapshot {
         ..CgroupFigures::missing(Missing::Unsupported)
     };
     snap.cgroups = Arc::new([(Arc::from(&b"/"[..]), figures)].into());
+    let heap = MallocHeap {
+        at: Duration::from_secs(LAST),
+        free: 3 << 20,
+        kept: 1 << 20,
+    };
+    snap.heaps = Arc::new([(known().0.id, heap)].into());
     snap
 }
 

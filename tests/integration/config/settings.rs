@@ -89,6 +89,7 @@ max_stuck = 512
 budget = "off"
 max_age = "1m"
 cold_interval = "90s"
+heaps = false
 nice = 5
 [ui]
 columns = ["pid", "comm"]

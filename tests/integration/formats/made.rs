@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use zmtop::columns::{COLUMNS, Row, Value};
 use zmtop::history::History;
 use zmtop::model::cgroup::Count;
+use zmtop::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::KillCause;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
@@ -44,6 +45,31 @@ const HEAP: JvmHeap = JvmHeap {
     collections: 12,
     old_collections: 2,
 };
+
+/// Slab caches, whose names modules choose. A small one is not recorded.
+fn slab() -> SlabCaches {
+    let cache = |name: &[u8], reclaimable, size| SlabCache {
+        name: name.into(),
+        object_size: 192,
+        objects_per_slab: 21,
+        reclaimable,
+        figures: SlabFigures {
+            active: 100,
+            objects: 105,
+            slabs: 5,
+            size,
+            used: size - 1280,
+        },
+    };
+    SlabCaches {
+        caches: vec![
+            cache(b"\x1b[31m \xff", None, 3 << 20),
+            cache(b"dentry", Some(true), 1 << 20),
+            cache(b"kmalloc-512", Some(false), 2 << 20),
+        ],
+        malformed: 0,
+    }
+}
 
 /// The figures of a cgroup, some of which are missing.
 fn cgroup() -> CgroupFigures {
@@ -189,6 +215,7 @@ pub(crate) fn small() -> Snapshot {
     made.oom_counts.add(KillCause::Cgroup, 2);
     made.killers = Arc::from([("systemd-oomd", Ok(())), ("earlyoom", Err(Missing::Denied))]);
     made.cgroups = Arc::new([(Arc::from(&b"/init.scope"[..]), cgroup())].into());
+    made.kernel.slab = Ok(Arc::new(slab()));
     let id = made.rows()[0].id;
     made.jvms = Arc::new([(id, Ok(HEAP))].into());
     made.address_limits = Arc::new([(id, 1 << 31)].into());

@@ -1,5 +1,6 @@
 //! Schema `zmtop/1`, both ways.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -33,6 +34,7 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
     assert_eq!((&a.cgroups, &a.exits), (&b.cgroups, &b.exits));
     assert_eq!((&a.oom_counts, &a.killers), (&b.oom_counts, &b.killers));
     assert_eq!((&a.jvms, &a.address_limits), (&b.jvms, &b.address_limits));
+    assert_eq!(a.kernel.slab, b.kernel.slab);
     assert_eq!((&a.host, &a.boot_id, a.own), (&b.host, &b.boot_id, b.own));
     assert_eq!((a.time, a.monotonic), (b.time, b.monotonic));
     assert_eq!(a.sampling, b.sampling);
@@ -54,6 +56,35 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
 #[test]
 fn a_small_one_comes_back() {
     assert_same(&small(), &read(&written(&small())));
+}
+
+#[test]
+fn of_slab_caches_the_largest_are_recorded() {
+    let mut made = small();
+    let slab = made.kernel.slab.as_mut().unwrap();
+    let caches = &mut Arc::make_mut(slab).caches;
+    let dentry = caches[1].clone();
+    // 50 of 1 MiB and more, and one that is smaller.
+    *caches = (0..=50)
+        .map(|n| {
+            let mut cache = dentry.clone();
+            cache.name = format!("cache-{n:02}").into_bytes().into();
+            cache.figures.size = (1 << 20) - 1 + n;
+            cache
+        })
+        .collect();
+    let back = read(&written(&made)).kernel.slab.unwrap();
+    let names: Vec<_> = back
+        .caches
+        .iter()
+        .map(|cache| String::from_utf8_lossy(&cache.name))
+        .collect();
+    let expected: Vec<_> = (11..=50).map(|n| format!("cache-{n:02}")).collect();
+    assert_eq!(names, expected);
+    // Of a table that could not be read, nothing is said.
+    made.kernel.slab = Err(Missing::Denied);
+    let line = String::from_utf8(written(&made)).unwrap();
+    assert!(!line.contains("\"slab\":{"), "{line}");
 }
 
 #[test]
@@ -256,12 +287,12 @@ fn a_number_beyond_all_bounds_in_any_place_does_no_harm() {
         .into_iter()
         .enumerate()
         {
-            state.push(std::sync::Arc::new(snapshot.clone()));
+            state.push(Arc::new(snapshot.clone()));
             let snapshot = recorded
                 .clone()
                 .at(snapshot.monotonic.saturating_add(Duration::from_secs(at as u64 + 1)), 3);
             told(&snapshot);
-            state.push(std::sync::Arc::new(snapshot));
+            state.push(Arc::new(snapshot));
         }
     }
 }

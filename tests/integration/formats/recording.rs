@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use zmtop::model::Snapshot;
@@ -112,6 +112,110 @@ fn what_was_written_is_read_back() {
     for (a, b) in all.iter().zip(&read) {
         assert_same(a, b);
     }
+}
+
+#[test]
+fn a_slab_table_is_read_back_as_often_as_it_was_read() {
+    let mut all: Vec<_> = series(100, 6).iter().map(|made| Snapshot::clone(made)).collect();
+    let mut slab = small().kernel.slab.unwrap();
+    for (second, made) in all.iter_mut().enumerate() {
+        if second == 3 {
+            let caches = &mut Arc::make_mut(&mut slab).caches;
+            caches[2].figures.size += 1 << 20;
+            caches.remove(1);
+        }
+        made.kernel.slab = Ok(Arc::clone(&slab));
+    }
+    let all: Vec<_> = all.into_iter().map(Arc::new).collect();
+    let (_folder, path) = file(&written(std::slice::from_ref(&all), &[]));
+    let (read, faults) = read(Source::open(&path).unwrap());
+    assert!(faults.is_empty(), "{faults:?}");
+    let tables: Vec<_> = read.iter().map(|made| made.kernel.slab.as_ref().unwrap()).collect();
+    for (a, b) in all.iter().zip(&tables) {
+        assert_eq!(a.kernel.slab.as_ref().unwrap(), *b);
+    }
+    // Who keeps a history of it sees two reads.
+    let same: Vec<_> = tables.windows(2).map(|pair| Arc::ptr_eq(pair[0], pair[1])).collect();
+    assert_eq!(same, [true, true, false, true, true]);
+}
+
+#[test]
+fn files_of_one_boot_are_in_the_order_of_its_clock() {
+    let made = |from: u64, time: u64, boot: &str| {
+        let all = series(from, 3).into_iter().map(|made| {
+            let mut made = Snapshot::clone(&made);
+            made.time = SystemTime::UNIX_EPOCH + Duration::from_secs(time + made.monotonic.as_secs() - from);
+            made.boot_id = Ok(Arc::from(boot));
+            Arc::new(made)
+        });
+        written(&[all.collect()], &[])
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // The clock of the first boot was set back by an hour, and forth again; the second boot is later, whatever its clock.
+    for (name, file) in [
+        ("a", made(300, 96_400, "one")),
+        ("b", made(100, 100_000, "one")),
+        ("c", made(400, 101_000, "one")),
+        ("d", made(50, 200_000, "two")),
+    ] {
+        fs::write(folder.path().join(format!("{name}.zmrec")), file).unwrap();
+    }
+    let (read, faults) = read(Source::open(folder.path()).unwrap());
+    let firsts: Vec<_> = seconds(&read).into_iter().step_by(3).collect();
+    assert_eq!(firsts, [100, 300, 400, 50], "{faults:?}");
+}
+
+#[test]
+fn a_group_ends_where_the_clock_is_set_back_and_its_header_has_the_highest_peak() {
+    let mut all: Vec<_> = series(100, 6).iter().map(|made| Snapshot::clone(made)).collect();
+    all.iter_mut()
+        .skip(4)
+        .for_each(|made| made.time -= Duration::from_secs(3600));
+    let mut exits = (*small().exits).clone();
+    exits.list[0].peak = 300 * MIB;
+    // It is a fork, which shares its pages.
+    exits.list[1].peak = 900 * MIB;
+    all[1].exits = Arc::new(exits);
+    let all: Vec<_> = all.into_iter().map(Arc::new).collect();
+    let mut writer = GroupWriter::default();
+    let (mut bytes, mut begin) = (Vec::new(), 0);
+    for made in &all {
+        if writer.is_full(made) {
+            let end = writer.end().unwrap().unwrap();
+            bytes.extend(end.bytes);
+            bytes[begin..begin + HEADER].copy_from_slice(&end.header);
+            begin = bytes.len();
+        }
+        bytes.extend(writer.push(made, &[]).unwrap());
+    }
+    // As a writer leaves it that is killed in the second group.
+    let (_folder, path) = file(&bytes);
+    let recording = Recording::open(&path).unwrap();
+    let found: Vec<_> = recording
+        .groups()
+        .iter()
+        .map(|group| (group.snapshots, group.peak >> 20, group.monotonic.as_secs()))
+        .collect();
+    assert_eq!(found, [(4, 300, 100), (2, 0, 104)]);
+    // An index of lines knows the same.
+    let lines: Vec<u8> = all
+        .iter()
+        .flat_map(|made| {
+            serde_json::to_vec(&zmtop::record::Record::new(made))
+                .unwrap()
+                .into_iter()
+                .chain(*b"\n")
+        })
+        .collect();
+    let path = path.with_extension("ndjson");
+    fs::write(&path, lines).unwrap();
+    let of_lines: Vec<_> = Recording::open(&path)
+        .unwrap()
+        .groups()
+        .iter()
+        .map(|group| (group.snapshots, group.peak >> 20, group.monotonic.as_secs()))
+        .collect();
+    assert_eq!(of_lines, found);
 }
 
 #[test]

@@ -165,6 +165,7 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
     let unasked = Snapshot {
         cgroups: Arc::default(),
         jvms: Arc::default(),
+        heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),

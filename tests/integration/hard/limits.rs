@@ -2,16 +2,15 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, SystemTime};
 
-use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
 use zmtop::record::time_text;
-use zmtop::source::Source;
 
 use super::{quit, refreshes, skip};
 use crate::support::pty::Pty;
+use crate::support::recorded::Recorded;
 
 #[test]
 fn thirty_two_descriptors() {
@@ -63,47 +62,19 @@ fn holder(group: &Group, most: u32, pauses: bool, adjust: i32) -> Child {
 
 /// Records while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
 fn why<T>(name: &str, before: impl FnOnce(&Group) -> T, scene: impl FnOnce(&Group, T)) -> Option<String> {
-    // Kills within ten seconds are one event.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock();
+    let mut recording = Recorded::new();
     let group = Group::new(name, 30 << 20)?;
     let begun = before(&group);
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("scene.zmrec");
-    let zmtop = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_zmtop"));
-        command
-            .args(args)
-            .env("HOME", dir.path())
-            .env("XDG_CONFIG_HOME", dir.path());
-        command
-    };
-    let mut record = zmtop(&["record", "--every", "200ms", file.to_str().unwrap()]);
-    let mut record = record.stderr(Stdio::null()).spawn().unwrap();
-    let recorded = |more: usize| {
-        let count = || Source::open(&file).map_or(0, |source| source.flatten().count());
-        let wanted = count() + more;
-        for _ in 0..600 {
-            if count() >= wanted {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("no snapshot is recorded");
-    };
-    recorded(3);
+    recording.start(&["--every", "200ms"]);
+    recording.wait_for(3);
     scene(&group, begun);
     let killed = time_text(SystemTime::now());
-    recorded(5);
+    recording.wait_for(5);
     for pid in std::fs::read_to_string(group.dir.join("cgroup.procs")).unwrap().lines() {
         let _ = rustix::process::kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
     }
-    rustix::process::kill_process(Pid::from_child(&record), Signal::INT).unwrap();
-    record.wait().unwrap();
-    let told = zmtop(&["why", "--at", &killed, file.to_str().unwrap()])
-        .output()
-        .unwrap();
-    let told = String::from_utf8(told.stdout).unwrap();
+    recording.end();
+    let told = recording.why(&["--at", &killed]);
     Some(told.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -127,7 +127,7 @@ fn a_heap_that_grows_while_its_live_set_does_not_is_no_leak() {
     let (judgement, worst, eta) = judged(grows, true);
     assert_eq!(
         (judgement.verdict, judgement.metric),
-        (Verdict::Growing, Metric::Heap),
+        (Verdict::Hoarding, Metric::Heap),
         "{judgement:?}"
     );
     assert_eq!((worst, eta), (Verdict::Growing, None));

@@ -11,6 +11,7 @@ use zmtop::model::{Missing, Snapshot};
 use zmtop::sampler::{Options, Scanner};
 
 use super::child::Child;
+use crate::support::recorded::alone;
 use crate::support::{block_on, copy_program, skip};
 
 /// Ticks until a snapshot passes; 200 of them, or 20 s, are enough for a machine that does all else first.
@@ -35,6 +36,7 @@ fn victims(snapshot: &Snapshot) -> Vec<(u32, u64)> {
 
 #[test]
 fn the_signals_of_a_daemon_are_seen_and_no_others() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("earlyoom");
     copy_program("/bin/sh", &program);

@@ -146,6 +146,11 @@ fn nothing_acts_on_the_machine_and_nothing_of_the_present_is_read() {
     session.keys("Esc 3");
     session.line("slab caches are not recorded");
     assert_eq!(session.effects, []);
+    // Where root recorded, the largest are there.
+    let mut snapshot = made(at(600), 1).remove(0);
+    snapshot.kernel.slab = crate::formats::made::small().kernel.slab;
+    session.push(snapshot);
+    session.line("kmalloc-512");
 }
 
 #[test]

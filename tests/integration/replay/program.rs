@@ -3,11 +3,16 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
+use zmtop::config::Settings;
+use zmtop::model::Snapshot;
+use zmtop::recorder::{Folder, Options, Place, Writer};
 
 use super::{made, ndjson};
+use crate::support::kills::killed;
 use crate::support::pty::Pty;
 
 /// 2026-11-24 03:00:00 UTC.
@@ -57,10 +62,128 @@ fn a_recording_begins_at_a_time_and_is_stepped_through() {
     pty.wait_for("03:00:00  paused");
     pty.send("[");
     pty.wait_for("this is the first snapshot");
-    pty.send("}");
-    pty.wait_for("no later event is known so far");
+    pty.send("{");
+    pty.wait_for("no earlier event is known");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
+}
+
+/// Snapshots in which nothing grows. At the 60th and at the 80th, importer was killed.
+fn with_kills(count: u64) -> Vec<Snapshot> {
+    let mut all = made(SystemTime::UNIX_EPOCH + BEGIN, count);
+    let (mut kills, first) = (Vec::new(), all[0].clone());
+    for (n, snapshot) in (0..).zip(&mut all) {
+        snapshot.processes.clone_from(&first.processes);
+        snapshot.system = first.system.clone();
+        if n == 60 || n == 80 {
+            let mut kill = killed(0, n, 9137 + n as u32, "importer", 138, Some("/shop"));
+            kill.time = snapshot.time;
+            kill.monotonic_ms = Ok(snapshot.monotonic.as_millis() as u64);
+            kills.push(kill);
+        }
+        snapshot.oom_kills = kills.clone().into();
+    }
+    all
+}
+
+#[test]
+fn the_next_event_is_found_where_nobody_has_noted_it() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("recording");
+    fs::write(&path, ndjson(&with_kills(120))).unwrap();
+    let made = Made { _dir: dir, path };
+    let mut pty = play(&made, &["--at", "03:00"]);
+    pty.wait_for("03:00:00  paused");
+    for (keys, time, said) in [
+        ("}", "03:05:00  paused", "9197 importer by the kernel"),
+        ("}", "03:06:40  paused", "9217 importer by the kernel"),
+        ("}", "03:09:55  at the end", "no later event up to the end"),
+        // They are known now.
+        ("{", "03:06:40  paused", "9217 importer"),
+        ("{", "03:05:00  paused", "9197 importer"),
+        ("{", "03:05:00  paused", "no earlier event is known"),
+        ("@start\r", "03:00:00  paused", ""),
+        ("}", "03:05:00  paused", "9197 importer"),
+    ] {
+        pty.send(keys);
+        pty.wait_for(time);
+        pty.wait_for(said);
+    }
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
+    // A pipe goes forward to it, too.
+    let script = format!("(cat '{}'; sleep 60) | $ZMTOP replay -", made.path.to_str().unwrap());
+    let mut pty = Pty::run((120, 30), "sh", &["-c", &script], &[("TZ", "UTC")]);
+    pty.wait_for("REPLAY   11-24 03:00:0");
+    pty.send("}");
+    pty.wait_for("03:05:00  paused");
+    pty.wait_for("9197 importer by the kernel");
+    pty.send("{");
+    pty.wait_for("a pipe has no way back");
+    pty.send("q");
+    pty.wait("the end", |text| !text.contains("REPLAY"));
+}
+
+/// Twenty snapshots, before the last ten of which the clock was set back by an hour.
+fn set_back() -> Vec<Snapshot> {
+    let mut all = made(SystemTime::UNIX_EPOCH + BEGIN, 20);
+    all.iter_mut()
+        .skip(10)
+        .for_each(|snapshot| snapshot.time -= Duration::from_secs(3600));
+    all
+}
+
+#[test]
+fn a_recording_whose_clock_was_set_back_is_played_in_order_and_each_time_is_found() {
+    let dir = TempDir::new().unwrap();
+    let lines = dir.path().join("lines");
+    fs::write(&lines, ndjson(&set_back())).unwrap();
+    // One file, and a folder in which the name of the second file is the earlier time.
+    let (file, folder) = (dir.path().join("a.zmrec"), dir.path().join("folder"));
+    let plain = |place| Writer::new(Options::plain(place)).unwrap();
+    let retention = Settings::default().record.retention();
+    for mut writer in [
+        plain(Place::File(file.clone())),
+        plain(Place::Folder(Folder::open(&folder).unwrap(), retention)),
+    ] {
+        for snapshot in set_back() {
+            writer.record(&Arc::new(snapshot), &[]);
+            assert_eq!(writer.status().fault, None);
+        }
+        writer.close();
+    }
+    for path in [lines, file, folder] {
+        let mut pty = Pty::run(
+            (120, 30),
+            env!("CARGO_BIN_EXE_zmtop"),
+            &["replay", path.to_str().unwrap(), "--at", "03:00"],
+            &[("TZ", "UTC")],
+        );
+        pty.wait_for("03:00:00  paused");
+        for (keys, time) in [
+            ("@02:01\r", "02:01:00"),
+            ("@03:00:45\r", "03:00:45"),
+            // Over the moment at which the clock was set, both ways.
+            ("]", "02:00:50"),
+            ("]", "02:00:55"),
+            ("[[", "03:00:45"),
+            ("@02:00:50\r", "02:00:50"),
+            ("[", "03:00:45"),
+            ("[", "03:00:40"),
+            ("@end\r", "03:00:45"),
+            ("@start\r", "03:00:00"),
+        ] {
+            pty.send(keys);
+            pty.wait_for(&format!("{time}  paused"));
+        }
+        pty.send("[");
+        pty.wait_for("this is the first snapshot");
+        // It is played in its own order.
+        pty.send("rrrrrrrrrrrr;");
+        pty.wait_for("02:01:35  at the end");
+        pty.send("q");
+        assert_eq!(pty.exit_code(), 0);
+    }
 }
 
 #[test]

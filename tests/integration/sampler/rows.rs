@@ -137,6 +137,19 @@ fn the_peak_is_read_only_when_asked_for() {
     let snapshot = block_on(scanner.full());
     assert_eq!(row(&snapshot, 7).peak, Ok(5000 * KB));
     assert_eq!(row(&snapshot, 8).peak, Err(Missing::KernelThread));
+    // It is read again once its counters change.
+    for (faults, starttime, kb) in [(1, 100, 6000), (1, 100, 6000), (2, 100, 7000), (2, 101, 8000)] {
+        let process = tree.process(7).faults(faults, 0).starttime(starttime);
+        fs::write(tree.file(7, "stat"), process.stat()).unwrap();
+        fs::write(tree.file(7, "status"), format!("VmHWM:\t    {kb} kB\n{status}")).unwrap();
+        assert_eq!(
+            row(&block_on(scanner.full()), 7).peak,
+            Ok(kb * KB),
+            "{faults} {starttime}"
+        );
+    }
+    fs::write(tree.file(7, "status"), format!("VmHWM:\t    9000 kB\n{status}")).unwrap();
+    assert_eq!(row(&block_on(scanner.full()), 7).peak, Ok(8000 * KB));
 }
 
 #[test]

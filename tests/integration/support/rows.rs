@@ -120,6 +120,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         changes: None,
         cgroups: Arc::default(),
         jvms: Arc::default(),
+        heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
         repeats: Arc::default(),

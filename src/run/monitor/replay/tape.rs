@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::model::Snapshot;
 use crate::record::Incident;
-use crate::source::{Group, Recording, Source, SourceError};
+use crate::source::{Group, Recording, Source, SourceError, group_of};
 use crate::tui::replay::Timeline;
 
 /// Events of one kind within this time are the same one: who recorded it may have noticed it earlier or later.
@@ -16,8 +16,8 @@ const MAX_FOUND: usize = 10_000;
 
 pub(in crate::run) struct Tape {
     recordings: Vec<Recording>,
-    /// The recording of each group of the time line.
-    owners: Vec<usize>,
+    /// The recording of each group of the time line, and the group's place in it.
+    owners: Vec<(usize, usize)>,
     /// The events that nobody recorded, which the player has found.
     found: Vec<Incident>,
     pub(super) timeline: Arc<Timeline>,
@@ -53,7 +53,8 @@ impl Tape {
         self.owners.clear();
         let mut timeline = Timeline::default();
         for (at, recording) in self.recordings.iter().enumerate() {
-            self.owners.extend(recording.groups().iter().map(|_| at));
+            self.owners
+                .extend((0..recording.groups().len()).map(|group| (at, group)));
             timeline.groups.extend_from_slice(recording.groups());
             timeline.incidents.extend_from_slice(recording.incidents());
         }
@@ -96,13 +97,26 @@ impl Tape {
         &self.timeline.groups
     }
 
-    /// Returns the last group that begins not later than `time`, or before it if `is_strict`; else the first group.
-    pub(super) fn group_at(&self, time: SystemTime, is_strict: bool) -> usize {
-        let begins = |group: &Group| group.from < time || (!is_strict && group.from == time);
-        self.groups().iter().rposition(begins).unwrap_or(0)
+    /// Returns true if all events of the recordings are known.
+    pub(super) fn has_incidents(&self) -> bool {
+        self.recordings.iter().all(Recording::has_incidents)
     }
 
-    /// Returns the earliest group from which a reader meets at most `room` snapshots before it is past that group.
+    /// Returns the [group of](group_of) a time; else the first group.
+    pub(super) fn group_at(&self, time: SystemTime, is_strict: bool) -> usize {
+        group_of(self.groups(), time, is_strict).unwrap_or(0)
+    }
+
+    /// Returns the time before the first snapshot of a group, if the clock was set back there.
+    pub(super) fn before_set_back(&self, group: usize) -> Option<SystemTime> {
+        let [before, first] = self.groups().get(group.checked_sub(1)?..=group)? else {
+            return None;
+        };
+        (before.to > first.from).then_some(before.to)
+    }
+
+    /// Returns the earliest group from which a reader meets at most `room` snapshots before it is past that group. Their times
+    /// ascend.
     pub(super) fn back_from(&self, group: usize, room: usize) -> usize {
         let mut left = room;
         let mut first = group;
@@ -111,16 +125,20 @@ impl Tape {
                 break;
             };
             (left, first) = (rest, at);
+            if self.before_set_back(at).is_some() {
+                break;
+            }
         }
         first
     }
 
     /// Returns a reader from the beginning of a group.
     pub(super) fn read(&self, group: usize) -> Reader {
+        let (next, from) = self.owners.get(group).copied().unwrap_or_default();
         Reader {
-            next: self.owners.get(group).copied().unwrap_or(0),
-            from: self.groups().get(group).map(|group| group.from),
             source: None,
+            next,
+            from,
         }
     }
 }
@@ -130,8 +148,8 @@ pub(super) struct Reader {
     source: Option<Source>,
     /// The recording that is read next.
     next: usize,
-    /// Where that begins; `None` for its beginning.
-    from: Option<SystemTime>,
+    /// Its group to begin with.
+    from: usize,
 }
 
 impl Reader {
@@ -146,8 +164,7 @@ impl Reader {
             }
             let recording = tape.recordings.get(self.next)?;
             self.next += 1;
-            let from = self.from.take().unwrap_or(SystemTime::UNIX_EPOCH);
-            self.source = Some(recording.read_from(from));
+            self.source = Some(recording.read_group(std::mem::take(&mut self.from)));
         }
     }
 }

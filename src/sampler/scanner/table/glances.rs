@@ -12,7 +12,7 @@ use crate::proc::system::PageEvents;
 use crate::sampler::policy::activity::{FOCUS_GLANCE, Pace, RECENT, Round, Unexplained};
 use crate::sampler::policy::rotation::part;
 use crate::sampler::reading::counters::KnownCounters;
-use crate::sampler::reading::glance::{Extras, GlanceRequest, glance};
+use crate::sampler::reading::glance::{Extras, GlanceRequest, KnownPeak, glance};
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
@@ -103,6 +103,13 @@ impl Table {
                     is_denied: p.is_denied(),
                 }),
                 holds,
+                peak: known.and_then(|p| {
+                    Some(KnownPeak {
+                        bytes: p.peak.ok()?,
+                        starttime: p.id.starttime,
+                        stat: p.stat,
+                    })
+                }),
             })
         });
         // Only a forged tree can block a glance.

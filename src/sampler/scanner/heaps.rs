@@ -1,0 +1,153 @@
+//! Reads the heaps of large processes at intervals: how much of each `malloc` keeps free.
+//!
+//! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. All reads together use at most
+//! [`MAX_SHARE`] of a core.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::close_looks::check_same;
+use super::job::{Job, JobKey, job};
+use crate::heaps;
+use crate::model::snapshot::MallocHeap;
+use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
+use crate::proc::clock;
+use crate::sampler::reading::Context;
+
+/// Minimum anonymous memory of a process whose heap is read, in bytes.
+const MIN_ANON: u64 = 64 << 20;
+/// The inverse of the largest share of it that may be in swap.
+const MAX_SWAP_SHARE: u64 = 64;
+/// Minimum time between two reads of a heap.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// The inverse of the share of a core that all reads may use.
+const MAX_SHARE: u32 = 500;
+/// Failed reads of a heap after which it is read no more: another allocator, or no permission.
+const MAX_FAILED: u32 = 3;
+/// Time after which a read gives up.
+const DEADLINE: Duration = Duration::from_millis(500);
+/// Expected time of the first read, in µs.
+const READ_MICROS: u64 = 2_000;
+
+#[derive(Default)]
+pub(super) struct Heaps {
+    is_on: bool,
+    processes: BTreeMap<Identity, Process>,
+    pub(super) found: Arc<BTreeMap<Identity, MallocHeap>>,
+    /// The expected time of reading all heaps once.
+    cost: Duration,
+    pruned_at: Duration,
+}
+
+struct Process {
+    exec: u32,
+    read_at: Option<Duration>,
+    /// Its minor faults and its CPU time when it was last read.
+    activity: [u64; 2],
+    cost: Duration,
+    failed: u32,
+    is_reading: bool,
+}
+
+impl Heaps {
+    pub(super) fn new(is_on: bool) -> Self {
+        Self {
+            is_on,
+            ..Self::default()
+        }
+    }
+
+    /// Checks the changed rows of a snapshot, and returns the jobs to run.
+    pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
+        let now = snapshot.monotonic;
+        let rows = snapshot.rows();
+        if now.saturating_sub(self.pruned_at) >= INTERVAL {
+            self.pruned_at = now;
+            self.prune(snapshot);
+        }
+        match &snapshot.changes {
+            Some(changes) => {
+                let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
+                changed.filter_map(|row| self.job(row, now)).collect()
+            }
+            None => rows.iter().filter_map(|row| self.job(row, now)).collect(),
+        }
+    }
+
+    fn job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
+        let memory = row.memory().ok()?;
+        let anon = memory.pss_anon.ok()?;
+        // A free chunk in swap would come back into RAM to be read.
+        let is_in_swap = memory.swap > anon / MAX_SWAP_SHARE;
+        if !self.is_on || is_in_swap || anon < MIN_ANON && !self.processes.contains_key(&row.id) {
+            return None;
+        }
+        let interval = INTERVAL.max(self.cost * MAX_SHARE);
+        let activity = [row.stat.minflt, row.stat.cpu_ticks];
+        let process = self.processes.entry(row.id).or_insert(Process {
+            exec: row.exec,
+            read_at: None,
+            activity,
+            cost: Duration::from_micros(READ_MICROS),
+            failed: 0,
+            is_reading: false,
+        });
+        if process.exec != row.exec {
+            (process.exec, process.read_at, process.failed) = (row.exec, None, 0);
+        }
+        let is_due = process
+            .read_at
+            .is_none_or(|at| now.saturating_sub(at) >= interval && process.activity != activity);
+        // A shared address space is read once.
+        if !is_due || process.is_reading || process.failed >= MAX_FAILED || row.shares_mm.is_some() {
+            return None;
+        }
+        (process.is_reading, process.read_at, process.activity) = (true, Some(now), activity);
+        let (id, micros) = (row.id, process.cost.as_micros() as u64);
+        Some(job(
+            JobKey::Heap(id.pid),
+            micros,
+            move |context, reader| read(id, context, reader.buf),
+            move |scanner, (took, heap)| scanner.heaps.set(id, took, heap),
+        ))
+    }
+
+    fn set(&mut self, id: Identity, took: Duration, heap: Reading<MallocHeap>) {
+        let Some(process) = self.processes.get_mut(&id) else {
+            return;
+        };
+        self.cost = self.cost.saturating_sub(process.cost) + took;
+        (process.is_reading, process.cost) = (false, took);
+        match heap {
+            Ok(heap) => {
+                process.failed = 0;
+                Arc::make_mut(&mut self.found).insert(id, heap);
+            }
+            // It changed while it was read, or there was no time: it is read again, even if it is idle.
+            Err(Missing::Pending) => process.activity = [u64::MAX; 2],
+            Err(_) => process.failed += 1,
+        }
+    }
+
+    /// Removes ended processes.
+    fn prune(&mut self, snapshot: &Snapshot) {
+        self.processes.retain(|id, _| snapshot.place(*id).is_some());
+        self.cost = self.processes.values().map(|process| process.cost).sum();
+        if !self.found.keys().all(|id| self.processes.contains_key(id)) {
+            Arc::make_mut(&mut self.found).retain(|id, _| self.processes.contains_key(id));
+        }
+    }
+}
+
+/// Reads a heap. Returns the time that it took, too.
+fn read(id: Identity, context: &Context, buf: &mut [u8]) -> (Duration, Reading<MallocHeap>) {
+    let begun = Instant::now();
+    let found = heaps::free(&context.roots.proc, id.pid, DEADLINE).map(|[free, kept]| MallocHeap {
+        at: clock::monotonic(),
+        free,
+        kept,
+    });
+    let found = found.and_then(|found| check_same(id, context, buf).map(|()| found));
+    (begun.elapsed(), found)
+}

@@ -1,0 +1,71 @@
+//! How much `malloc` keeps free is read of large processes, and of none that the settings exclude.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use zmtop::model::snapshot::MallocHeap;
+use zmtop::sampler::{Options, Scanner};
+
+use crate::support::{Owned, block_on};
+
+/// Takes 100 MB in blocks of 4,000 bytes, and frees all but the last, which keeps the heap as large.
+const HOARD: &str = "
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+blocks = [libc.malloc(ctypes.c_size_t(4000)) for _ in range(25000)]
+for block in blocks: ctypes.memset(block, 1, 4000)
+for block in blocks[:-1]: libc.free(ctypes.c_void_p(block))
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+/// Returns the heap of a hoarding program as the snapshots of a scanner have it, after at most a minute.
+fn read(options: &Options) -> Option<MallocHeap> {
+    let mut program = Owned(
+        Command::new("python3")
+            .args(["-c", HOARD])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut line = String::new();
+    let out = program.0.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let pid = program.0.id();
+    let mut scanner = Scanner::new(options);
+    block_on(async {
+        for _ in 0..600 {
+            let snapshot = scanner.tick().await;
+            let found = snapshot.heaps.iter().find(|(id, _)| id.pid == pid);
+            if let Some((_, heap)) = found {
+                return Some(*heap);
+            }
+            let is_walked = snapshot.rows().iter().any(|row| row.id.pid == pid && row.walk.is_ok());
+            if is_walked && !options.heaps {
+                return None;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        None
+    })
+}
+
+#[test]
+fn what_malloc_keeps_free_is_read_of_a_large_process() {
+    let heap = read(&Options::new(None)).unwrap();
+    assert!((95_000_000..110_000_000).contains(&heap.kept), "{heap:?}");
+    assert!(heap.kept <= heap.free, "{heap:?}");
+}
+
+#[test]
+fn no_heap_is_read_if_the_settings_say_so() {
+    let options = Options {
+        heaps: false,
+        ..Options::new(None)
+    };
+    assert_eq!(read(&options), None);
+}
