@@ -134,7 +134,7 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
     let suspect = row.suspect;
     let host = suspect.facts.as_ref().and_then(|facts| facts.host.as_deref());
     let ended = suspect.ended.map(|at| units::span(row.now.saturating_sub(at)));
-    let mut after = match (&suspect.key, suspect.hosts, host, ended) {
+    let mut after = match (&suspect.key, suspect.hosts, host, &ended) {
         (RowKey::Group(_), Some((hosts, all)), ..) => format!(" on {hosts} of {all} hosts"),
         (RowKey::Group(_), None, ..) => format!(" ({})", units::counted(suspect.count as u64, "process")),
         (RowKey::Process(_), _, Some(host), _) => format!(" on {}", safe_prefix(host, MAX_HOST)),
@@ -154,11 +154,20 @@ fn name_and_state(name: &[u8], row: &SuspectRow<'_>, room: usize) -> Cell {
             format!(" ({}, {} left)", suspect.count, suspect.orphans)
         };
     }
+    let plain = after.clone();
     if let Some(cause) = &suspect.cause {
         after = format!("{after}  {}", cause.text());
     }
     if let Some(at) = row.stopped_at {
         after = format!("{after}  grew until {at}, now {}", suspect.judgement.verdict.id());
+    }
+    let has_room = |after: &str| text::width(after) + name.len().min(MIN_NAME) <= room;
+    if !has_room(&after) {
+        after = match (row.stopped_at, ended) {
+            (Some(at), _) => format!("  until {at}"),
+            (None, Some(ago)) if !has_room(&plain) => format!(" ({ago} ago)"),
+            (None, _) => plain,
+        };
     }
     let room = room.saturating_sub(text::width(&after));
     let name = safe_prefix(name, room);

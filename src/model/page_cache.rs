@@ -92,6 +92,15 @@ impl CachedFile {
         format!("{} {size}{holder}", text::safe(&self.path))
     }
 
+    /// Describes the file by its name without the folder, and the first process that has it open, safe to print: `queue.dat, open in
+    /// 6576 python3`.
+    pub fn short_text(&self) -> String {
+        let name = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let holder = self.first.as_ref();
+        let holder = holder.map(|(pid, comm)| format!(", open in {pid} {}", text::safe(comm)));
+        format!("{}{}", text::safe(name), holder.unwrap_or_default())
+    }
+
     /// Returns the share of its pages that is cached. `page` is the page size.
     pub fn share(&self, page: u64) -> Option<f64> {
         let pages = self.size.ok()?.div_ceil(page);

@@ -21,8 +21,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use crate::columns::suspect::{COLUMNS, SuspectRow, suspect_cell};
-use crate::columns::{Cell, DataValue};
+use crate::columns::suspect::{COLUMNS, SuspectRow, Suspects, suspect_cell};
+use crate::columns::{Cell, Column, DataValue};
 use crate::group::{Coverage, GroupBy, RowKey};
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
@@ -163,6 +163,8 @@ const SCHEMA: &str = "zmtop-leaks/1";
 
 /// Columns of a mapping's name that are written.
 const MAX_MAPPING: usize = 60;
+/// Blanks between the columns of the table.
+const GAP: usize = 2;
 /// Columns of the name of a process or a cgroup.
 const NAME_WIDTH: usize = 120;
 
@@ -204,6 +206,55 @@ impl<'a> LeaksReport<'a> {
             writeln!(out, "DANGER: {}", danger.text(snapshot, units))?;
         }
         Ok(())
+    }
+
+    /// Returns the cells of a suspect in these columns. `room` is the width of its name.
+    fn cells(&self, suspect: &Suspect, columns: &'static [Column<Suspects>], room: usize) -> Vec<Cell> {
+        let ago = suspect.stopped.map(|last| {
+            let ago = self.suspends.elapsed(last.until, self.snapshot.monotonic);
+            format!("{} ago", units::span(ago))
+        });
+        let row = SuspectRow {
+            suspect,
+            now: self.snapshot.monotonic,
+            stopped_at: ago.as_deref(),
+        };
+        let cell = |column| suspect_cell(column, &row, self.style.units, room);
+        columns.iter().map(cell).collect()
+    }
+
+    /// Writes the table of suspects. The name, which comes last, has the room that the other columns leave.
+    fn write_suspects(&self, out: &mut dyn Write) -> io::Result<()> {
+        let all = || self.suspects.iter().chain(self.stopped);
+        let (others, name) = COLUMNS.split_at(COLUMNS.len() - 1);
+        let rows: Vec<_> = all().map(|suspect| self.cells(suspect, others, 0)).collect();
+        let width = |(at, column): (usize, &Column<_>)| {
+            let widths = rows.iter().map(|cells| text::width(cells[at].text.trim()));
+            widths.max().unwrap_or(0).max(column.title.len())
+        };
+        let taken: usize = others.iter().enumerate().map(|column| width(column) + GAP).sum();
+        // A pipe gets long command lines, but not a page of one.
+        let room = self.style.width.map_or(200, |width| width.saturating_sub(taken));
+        let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align())));
+        for (suspect, mut cells) in all().zip(rows) {
+            cells.extend(self.cells(suspect, name, room));
+            table.push(&cells);
+            let mut note = self.note(suspect);
+            // A narrow row has no room for the cause beside the name.
+            let cause = suspect.cause.as_ref().map(Cause::text);
+            let is_shown = |cause: &String| cells.last().is_some_and(|name| name.text.contains(cause));
+            if let Some(cause) = cause.filter(|cause| !is_shown(cause)) {
+                note = if note.is_empty() {
+                    cause
+                } else {
+                    format!("{cause}; {note}")
+                };
+            }
+            if !note.is_empty() {
+                table.push_note(note);
+            }
+        }
+        table.write(out, &self.style)
     }
 
     /// Writes a line for each kill at the limit of a cgroup, or for each other one.
@@ -470,28 +521,7 @@ impl Report for LeaksReport<'_> {
             self.write_kills(true, out)?;
             return self.write_shortfall(out);
         }
-        // A pipe gets long command lines, but not a page of one.
-        let room = self.style.width.unwrap_or(200);
-        let mut table = TextTable::titled(COLUMNS.iter().map(|c| (c.title, c.align())));
-        for suspect in self.suspects.iter().chain(self.stopped) {
-            let ago = suspect.stopped.map(|last| {
-                let ago = self.suspends.elapsed(last.until, self.snapshot.monotonic);
-                format!("{} ago", units::span(ago))
-            });
-            let row = SuspectRow {
-                suspect,
-                now: self.snapshot.monotonic,
-                stopped_at: ago.as_deref(),
-            };
-            let cell = |column| suspect_cell(column, &row, self.style.units, room);
-            let cells: Vec<Cell> = COLUMNS.iter().map(cell).collect();
-            table.push(&cells);
-            let note = self.note(suspect);
-            if !note.is_empty() {
-                table.push_note(note);
-            }
-        }
-        table.write(out, &self.style)?;
+        self.write_suspects(out)?;
         if self.more > 0 {
             writeln!(out, "and {} more", self.more)?;
         }

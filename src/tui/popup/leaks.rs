@@ -141,7 +141,7 @@ impl Popup for LeakList {
             let effects = cache::open(app, CacheScope::Mount(path));
             return Response {
                 effects,
-                ..Response::stay()
+                ..Response::close()
             };
         }
         show_row(app, &suspect.key.clone());
@@ -177,7 +177,7 @@ impl Popup for LeakList {
         for (y, (index, suspect)) in (1..area.height).zip(suspects) {
             let fastest = fastest_mapping(app, suspect)
                 .map(|growth| format!("  mostly {}", mapping_growth(app, growth, 30)))
-                .or_else(|| grower_of(app, suspect).map(|file| format!("  {}", file.text(app.screen.units))))
+                .or_else(|| grower_of(app, suspect).map(|file| format!("  {}", file.short_text())))
                 .filter(|text| text::width(text) + MIN_NAME_WIDTH <= name_width)
                 .unwrap_or_default();
             let stopped_at = stopped_at(app, snapshot, suspect);

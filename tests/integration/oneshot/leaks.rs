@@ -18,7 +18,7 @@ use zmtop::history::growth::LastGrowth;
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingFigures, MappingGrowth, Presence};
 use zmtop::history::stalls::{Stall, StallKind};
-use zmtop::history::suspects::{Suspect, SuspectQuery, ended_sample, suspects};
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, ended_sample, suspects};
 use zmtop::history::system::Suspends;
 use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
@@ -334,6 +334,26 @@ fn as_a_table() {
     }
     let none = written(&[], Format::Table, None);
     assert_eq!(none, "nothing to report: 1 processes seen over 10m00\n");
+}
+
+#[test]
+fn the_name_matters_more_than_the_cause() {
+    let suspect = Suspect {
+        cause: Some(Cause::SharedMemory),
+        ..leak(one(42, "/usr/bin/python3 train.py"), Verdict::Growing, 200e3)
+    };
+    let lines = |width| {
+        let text = written(std::slice::from_ref(&suspect), Format::Table, Some(width));
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let wide = lines(200);
+    assert!(
+        wide[1].ends_with("python3 train.py  in shared memory and tmpfs"),
+        "{wide:?}"
+    );
+    let narrow = lines(80);
+    assert!(narrow[1].ends_with("python3 train.py"), "{narrow:?}");
+    assert!(narrow[2].contains("in shared memory and tmpfs"), "{narrow:?}");
 }
 
 #[test]

@@ -6,8 +6,10 @@ use ratatui::crossterm::event::MouseEventKind;
 use zmtop::alert::AlertEvent;
 use zmtop::columns::Needs;
 use zmtop::config::Action;
-use zmtop::model::Snapshot;
-use zmtop::model::system::Pressure;
+use zmtop::model::system::{AccountingInputs, MemoryMount, Pressure};
+use zmtop::model::{Missing, Snapshot};
+use zmtop::tui::popup::cache::CacheList;
+use zmtop::tui::{CacheScope, Effect};
 
 use crate::support::rows::MIB;
 use crate::support::session::{Session, busy};
@@ -174,6 +176,36 @@ fn a_part_that_leaks_is_gone_to_from_the_list() {
     // The shipped alert told of it.
     let fired: Vec<_> = session.alerts.iter().map(AlertEvent::summary).collect();
     assert_eq!(fired, ["kernel: unreclaimable slab: verdict leaking"]);
+}
+
+#[test]
+fn the_files_of_a_file_system_that_grows_are_listed_from_the_list() {
+    let mut session = Session::new(120, 40);
+    for second in 0..300_u64 {
+        session.tick_with(1, busy(0), |snap| {
+            let grown = second * MIB;
+            snap.system.shmem = Ok(300 * MIB + grown);
+            snap.system.cached = snap.system.cached.map(|cached| cached + grown);
+            snap.system.mem_free = snap.system.mem_free.map(|free| free - grown);
+            let mount = MemoryMount {
+                device: 1,
+                path: b"/dev/shm"[..].into(),
+                kind: "tmpfs".into(),
+                used: Ok(grown),
+                size: Ok(8000 * MIB),
+            };
+            snap.accounting = Arc::new(AccountingInputs {
+                mounts: Ok(vec![mount]),
+                ..AccountingInputs::missing(Missing::Unsupported)
+            });
+        });
+    }
+    session.keys("L");
+    session.line("tmpfs /dev/shm");
+    session.keys("Enter");
+    assert!(session.app.popup::<CacheList>().is_some(), "{}", session.picture());
+    let asked = |effect: &Effect| matches!(effect, Effect::ReadCache(_, CacheScope::Mount(_)));
+    assert!(session.effects.iter().any(asked));
 }
 
 #[test]
