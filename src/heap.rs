@@ -271,6 +271,11 @@ impl State {
                         count - 1
                     ));
                 }
+            } else if heap.is_partial {
+                lines.push(format!(
+                    "at most {}{of} are in use inside glibc, and at least {kept} are free.",
+                    bytes(used)
+                ));
             } else if self.memory.is_ok_and(|memory| used < memory.total() / 2) {
                 lines.push(format!(
                     "{}{of} are in use inside glibc and {kept} are free: most of its memory is elsewhere.",
@@ -298,6 +303,50 @@ impl State {
                 line.replace_range(..1, &first);
             }
         }
+        lines
+    }
+}
+
+/// Arenas that are listed one by one.
+const LISTED: usize = 64;
+
+impl State {
+    /// Returns the figures as lines of a label and a text, the verdict first.
+    pub fn lines(&self, units: Units) -> Vec<(String, String)> {
+        let mut lines: Vec<_> = self
+            .verdict(units)
+            .into_iter()
+            .map(|line| (String::new(), line))
+            .collect();
+        let heap = match &self.heap {
+            Ok(heap) => heap,
+            Err(why) => {
+                lines.insert(0, ("glibc".into(), why.to_string()));
+                return lines;
+            }
+        };
+        let bytes = |n| units::bytes(n, units);
+        let text = |arena: &Arena| {
+            format!(
+                "{} from the kernel: {} in use ({} of it in caches of threads), {} free ({} of it at the end); a trim would return {}",
+                bytes(arena.system),
+                bytes(arena.in_use),
+                bytes(arena.cached.bytes),
+                bytes(arena.free()),
+                bytes(arena.top),
+                bytes(arena.trim.total())
+            )
+        };
+        lines.push(("all arenas".into(), text(&heap.total())));
+        if let Some(mapped) = heap.mapped {
+            let count = units::counted(mapped.count, "chunk");
+            lines.push((
+                "mapped".into(),
+                format!("{count} with a mapping of their own: {} in use", bytes(mapped.bytes)),
+            ));
+        }
+        let arenas = heap.arenas.iter().enumerate().take(LISTED);
+        lines.extend(arenas.map(|(at, arena)| (format!("arena {}", at + 1), text(arena))));
         lines
     }
 }

@@ -146,6 +146,8 @@ named! {
         Environment = "environment",
         /// Lists the open files of the selected process.
         OpenFiles = "open-files",
+        /// Shows what the allocator of the selected process holds.
+        Heap = "heap",
         CallPaths = "call-paths",
         /// Removes all tags.
         UntagAll = "untag-all",

@@ -63,7 +63,7 @@ pub enum HeapFormat {
 }
 
 /// Maximum time to follow free chunks.
-const LIMIT: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let paths = PathArgs {

@@ -1,4 +1,4 @@
-//! Reads what a user asks about one process: its environment, or its open files; and whole command lines.
+//! Reads what a user asks about one process: its environment, its open files, or its heap; and whole command lines.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -10,14 +10,18 @@ use rustix::io::Errno;
 
 use super::Options;
 use super::reading::pool::{Job, Pool, Priority};
+use crate::heaps;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::{environ, files, pid};
+use crate::units::Units;
 
 /// A question about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inquiry {
     Environment,
     OpenFiles,
+    /// What its allocator holds.
+    Heap,
 }
 
 /// The answer: names or numbers, each with its value; raw bytes.
@@ -28,6 +32,8 @@ const MAX_ENVIRON: usize = 256 << 10;
 /// Maximum number of open files listed.
 const MAX_FILES: usize = 20_000;
 const MAX_LINK: usize = 4096;
+/// Maximum time to follow the free chunks of a heap.
+const HEAP_TIME: Duration = Duration::from_secs(3);
 
 /// Reads it from the process of that identity, never from another one with its pid. May block.
 ///
@@ -46,6 +52,15 @@ pub fn read(proc: &Path, id: Identity, inquiry: Inquiry) -> Reading<Found> {
     match inquiry {
         Inquiry::Environment => environment(&dir),
         Inquiry::OpenFiles => open_files(&dir),
+        Inquiry::Heap => {
+            let state = heaps::look(proc, id.pid, HEAP_TIME)?;
+            // It was the same process until now.
+            files::open_at(&dir, b"stat").map_err(files::reason)?;
+            let lines = state.lines(Units::Auto).into_iter();
+            return Ok(lines
+                .map(|(label, text)| (label.into_bytes().into(), text.into_bytes().into()))
+                .collect());
+        }
     }
     .map_err(files::reason)
 }

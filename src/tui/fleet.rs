@@ -42,6 +42,7 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         | Action::HotCold
         | Action::Environment
         | Action::OpenFiles
+        | Action::Heap
         | Action::CallPaths
         | Action::Mappings
         | Action::CopyPid => Some(REFUSED),

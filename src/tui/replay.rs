@@ -72,7 +72,9 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown | Action::HotCold => {
             Some("this is a recording: nothing can be done to its processes")
         }
-        Action::Environment | Action::OpenFiles | Action::CallPaths | Action::Mappings => Some(NOT_RECORDED),
+        Action::Environment | Action::OpenFiles | Action::Heap | Action::CallPaths | Action::Mappings => {
+            Some(NOT_RECORDED)
+        }
         Action::Interval | Action::SampleNow => Some("this is a recording: its snapshots have the times they have"),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The environment and the open files of a process, read when the popup is opened.
+//! The environment, the open files and the heap of a process, read when the popup is opened.
 //!
 //! ```text
 //! ┌ Environment ──────────────────────────────────────────────┐
@@ -17,6 +17,7 @@ use crate::units;
 
 pub struct Environment;
 pub struct OpenFiles;
+pub struct Heap;
 
 /// Opens the popup about the selected process, and requests what it shows.
 pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
@@ -36,6 +37,7 @@ pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
     match inquiry {
         Inquiry::Environment => app.open_popup(Environment),
         Inquiry::OpenFiles => app.open_popup(OpenFiles),
+        Inquiry::Heap => app.open_popup(Heap),
     }
     vec![Effect::Ask(inquiry, id)]
 }
@@ -51,6 +53,10 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
         Inquiry::OpenFiles => (
             "open file",
             "by number; `zmtop cache PID` shows how much of them is cached",
+        ),
+        Inquiry::Heap => (
+            "line",
+            "read from the structures of its allocator; `zmtop heap PID` prints a table",
         ),
     };
     let found = match &asked.found {
@@ -107,6 +113,16 @@ impl Text for OpenFiles {
     const TITLE: &'static str = " Open files ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 8;
+
+    fn lines(app: &App, width: usize) -> Vec<TextLine> {
+        lines(app, width, Self::LABEL_WIDTH.into())
+    }
+}
+
+impl Text for Heap {
+    const TITLE: &'static str = " Heap ";
+    const WIDTH: u16 = 120;
+    const LABEL_WIDTH: u16 = 12;
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())

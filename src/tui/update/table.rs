@@ -193,6 +193,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::TagTree => tag_tree(app),
         Action::TagAll => tag_all(app),
         Action::Environment => return popup::inquiry::open(app, Inquiry::Environment),
+        Action::Heap => return popup::inquiry::open(app, Inquiry::Heap),
         Action::OpenFiles => return popup::inquiry::open(app, Inquiry::OpenFiles),
         Action::CallPaths => return popup::call_paths::open(app),
         Action::UntagAll if app.tables.tags.is_empty() => app.screen.say("no row is tagged"),

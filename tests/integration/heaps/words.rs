@@ -128,8 +128,24 @@ fn what_was_not_followed_is_a_minimum_and_others_are_named() {
         "The memory of musl's malloc is not read: it keeps no statistics.",
     ];
     assert_eq!(lines, expected);
+    if let Ok(heap) = &mut state.heap {
+        heap.arenas[0].large.bytes = 10 * MIB;
+    }
+    let first = "At most 110M of 1000M are in use inside glibc, and at least 10.0M are free.";
+    assert_eq!(state.verdict(Units::Auto)[0], first);
     state.heap = Err(Unknown::Moving);
     assert_eq!(state.verdict(Units::Auto), expected[2..]);
+    let lines = state.lines(Units::Auto);
+    assert_eq!((&*lines[0].0, lines.len()), ("glibc", 2));
+}
+
+#[test]
+fn each_arena_has_a_line() {
+    let lines = state(&[[1, 2, 3, 4, 0, 0], [5, 6, 7, 8, 9, 0]]).lines(Units::Auto);
+    let labels: Vec<_> = lines.iter().map(|(label, _)| &**label).collect();
+    assert_eq!(labels, ["", "all arenas", "mapped", "arena 1", "arena 2"]);
+    let expected = "18.0M from the kernel: 5.0M in use (0 of it in caches of threads), 13.0M free (7.0M of it at the end); a trim would return 8.0M";
+    assert_eq!(lines[4].1, expected);
 }
 
 #[test]

@@ -33,6 +33,9 @@ fn the_environment_and_the_open_files_are_those_of_the_process_and_of_no_other()
     assert_eq!(environment[1], (b"ZMTOP_CASE"[..].into(), b"x"[..].into()));
     let files = read(proc, id, Inquiry::OpenFiles).unwrap();
     assert_eq!(files[0], (b"0"[..].into(), b"/dev/null"[..].into()));
+    // A program of glibc. What else may be there is named.
+    let heap = read(proc, id, Inquiry::Heap).unwrap();
+    assert!(heap.iter().any(|(label, _)| matches!(&**label, b"all arenas" | b"glibc")), "{heap:?}");
     // Another process with its pid is not asked.
     let other = Identity {
         starttime: starttime + 1,

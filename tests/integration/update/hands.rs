@@ -32,8 +32,8 @@ fn c_tags_a_process_and_all_below() {
 }
 
 #[test]
-fn e_shows_the_environment_and_l_the_open_files() {
-    for (key, title) in [("e", " Environment "), ("l", " Open files ")] {
+fn e_shows_the_environment_l_the_open_files_and_j_the_heap() {
+    for (key, title) in [("e", " Environment "), ("l", " Open files "), ("J", " Heap ")] {
         let mut session = Session::new(80, 24);
         session.minute().keys(key);
         session.line(title);
