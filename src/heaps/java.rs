@@ -255,13 +255,14 @@ impl Jvm {
         })
     }
 
-    /// Records samples of allocated objects with the Flight Recorder, until `wait` returns. Returns the recording.
+    /// Records samples of allocated objects with the Flight Recorder, until `wait` returns. Returns the recording, which has those
+    /// that a collection left: if there was none meanwhile, it has none. `collects` lets the JVM collect garbage at the end.
     ///
     /// The recording ends by itself a minute after `time`. Its file is in a directory of its own in `/tmp`, and is removed.
     ///
     /// # Errors
     /// As [`Self::ask`]. The settings are those of JDK 17 and later.
-    pub fn record(&self, time: Duration, wait: impl FnOnce()) -> Result<Vec<u8>, Refusal> {
+    pub fn record(&self, time: Duration, collects: bool, wait: impl FnOnce()) -> Result<Vec<u8>, Refusal> {
         const LIMIT: Duration = Duration::from_secs(60);
         let name = format!(
             "zmtop-{}-{}",
@@ -279,6 +280,9 @@ impl Jvm {
             ));
         }
         wait();
+        if collects {
+            self.ask("GC.run", LIMIT)?;
+        }
         self.as_owner(|| Ok(mkdirat(&self.tmp, &name, Mode::RWXU)?))?;
         let stopped = self.ask(
             &format!("JFR.stop name={name} filename=/tmp/{name}/recording.jfr"),

@@ -108,14 +108,15 @@ impl Door {
     }
 
     /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated what stayed.
-    pub fn record(&self, time: Duration, wait: impl FnOnce(), runtime: &mut Runtime) {
+    pub fn record(&self, time: Duration, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
         let Way::Java(jvm) = &self.way else { return };
-        match jvm.record(time, wait) {
+        match jvm.record(time, accepted.collection, wait) {
             Ok(recording) => match heap::java::jfr::kept(&recording) {
                 Some(kept) if kept.is_empty() => {
-                    runtime
-                        .remarks
-                        .push("Its Flight Recorder sampled no object that stayed.".to_owned());
+                    runtime.remarks.push(
+                        "Its Flight Recorder has no sample that a collection left: record longer, or with --collect."
+                            .to_owned(),
+                    );
                 }
                 Some(kept) => runtime.kept = kept,
                 None => runtime

@@ -104,7 +104,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
             complain(&format!(
                 "{pid}: the Java machine loads its Flight Recorder, and records for {time_text}"
             ));
-            door.record(time, || wait(time, "recording for"), runtime);
+            door.record(time, accepted, || wait(time, "recording for"), runtime);
         }
     }
     let is_read = state.runtimes.iter().any(Runtime::is_read);
