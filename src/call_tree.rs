@@ -82,7 +82,7 @@ pub struct Stacks {
     pub stacks: Vec<Stack>,
 }
 
-/// The functions that hand out, fill or copy memory for a caller, by the names that the C and C++ libraries, Rust, jemalloc,
+/// The functions that hand out, fill or copy memory for a caller, by the names that the C and C++ libraries, Rust, Go, jemalloc,
 /// tcmalloc and mimalloc give them.
 const ALLOCATORS: [&str; 54] = [
     "malloc",
@@ -141,7 +141,7 @@ const ALLOCATORS: [&str; 54] = [
     "vasprintf",
 ];
 /// Beginnings of the names of such functions, and of the containers of C++ and Rust, which allocate for their users.
-const ALLOCATOR_PREFIXES: [&str; 31] = [
+const ALLOCATOR_PREFIXES: [&str; 36] = [
     "__libc_",
     "_IO_",
     "__GI_",
@@ -165,11 +165,16 @@ const ALLOCATOR_PREFIXES: [&str; 31] = [
     "operator new(",
     "operator new[](",
     "std::",
-    "void std::",
     "__gnu_cxx::",
+    "_ZSt",
+    "_ZNSt",
+    "_ZNKSt",
+    "_ZN9__gnu_cxx",
+    "__syscall_cp",
     "alloc::",
     "core::",
     "hashbrown::",
+    "runtime.",
     "<alloc::",
     "<core::",
     "<hashbrown::",
@@ -191,12 +196,31 @@ const ALLOCATOR_MODULES: [&str; 10] = [
     "libc++.so",
 ];
 
+/// Returns a name of C++ without the type that the function returns, which templates have: `std::fill` of
+/// `char* std::fill<char*>(char*, int)`.
+fn without_type(function: &str) -> &str {
+    let (mut depth, mut start) = (0_i32, 0);
+    for (at, c) in function.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' if depth == 0 => break,
+            ' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    &function[start..]
+}
+
 /// Returns true for a function that hands out or fills memory for its caller: of an allocator, or of the C or C++ library. The
 /// innermost frames of this kind are left out where the code that keeps memory is named.
 pub fn is_allocator(function: &str, module: &str) -> bool {
     let function = function.split('@').next().unwrap_or(function);
+    let bare = without_type(function);
     ALLOCATORS.contains(&function)
-        || ALLOCATOR_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
+        || ALLOCATOR_PREFIXES
+            .iter()
+            .any(|prefix| function.starts_with(prefix) || bare.starts_with(prefix))
         || ALLOCATOR_PARTS.iter().any(|part| function.contains(part))
         || ALLOCATOR_MODULES.iter().any(|name| module.starts_with(name))
 }
@@ -293,19 +317,19 @@ impl Stacks {
             .collect()
     }
 
-    /// Returns the runtime that most of the kept memory goes through, if its functions have no names here.
+    /// Returns the runtime that most of the kept memory goes through on paths without a function of the program itself: the names
+    /// of these are not known, or its collector took the memory.
     pub fn runtime(&self) -> Option<Runtime> {
         let total = self.total();
         let runs = |stack: &&Stack, runtime: Runtime| {
-            stack.frames.iter().any(|id| {
-                let frame = &self.frames[*id as usize];
-                runtime
-                    .marks()
-                    .iter()
-                    .any(|mark| frame.function.starts_with(mark) || frame.module.starts_with(mark))
-            })
+            let frames = || stack.frames.iter().map(|id| &self.frames[*id as usize]);
+            let has_mark = |frame: &Frame| {
+                let function = without_type(&frame.function);
+                let mut marks = runtime.marks().iter();
+                marks.any(|mark| function.starts_with(mark) || frame.module.starts_with(mark))
+            };
+            frames().any(has_mark) && frames().all(|frame| frame.kind != Kind::Generated)
         };
-        let names_generated = self.frames.iter().any(|frame| frame.kind == Kind::Generated);
         let most = |runtime: &Runtime| {
             let kept: u64 = self
                 .stacks
@@ -315,13 +339,80 @@ impl Stacks {
                 .sum();
             kept * 2 > total.kept
         };
-        let found = [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most);
-        found.filter(|_| !names_generated)
+        [Runtime::Java, Runtime::Node, Runtime::Python].into_iter().find(most)
+    }
+}
+
+/// The call path that keeps most of the memory that a process took since a measurement began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBy {
+    /// The function and its callers, innermost first.
+    pub frames: Vec<Frame>,
+    /// The runtime that most of it goes through, if its functions have no names.
+    pub runtime: Option<Runtime>,
+    /// The bytes that this path keeps, and all paths together.
+    pub bytes: u64,
+    pub total: u64,
+    pub time: Duration,
+}
+
+/// The most functions of a [`KeptBy`], and the columns of each.
+const NAMED: usize = 3;
+const NAME_WIDTH: usize = 60;
+/// The fewest samples that a [`KeptBy`] is based on.
+const MIN_SAMPLES: u64 = 10;
+
+impl KeptBy {
+    /// Returns the path of a measurement; `None` if too little was sampled or nothing is kept.
+    pub fn of(measured: &Measured) -> Option<Self> {
+        let stacks = &measured.stacks;
+        let Tree { nodes } = stacks.tree(Order::Callers);
+        let total = nodes[0].weight;
+        if total.kept == 0 || total.samples < MIN_SAMPLES {
+            return None;
+        }
+        let (mut frames, mut at) = (Vec::new(), &nodes[0]);
+        let first = &nodes[*at.children.first()? as usize];
+        // A caller is named if most of it goes through it.
+        while let Some(next) = at.children.first().map(|child| &nodes[*child as usize])
+            && next.weight.kept * 2 > first.weight.kept
+            && frames.len() < NAMED
+        {
+            frames.push(stacks.frames[next.frame as usize].clone());
+            at = next;
+        }
+        Some(Self {
+            frames,
+            runtime: stacks.runtime(),
+            bytes: first.weight.kept,
+            total: total.kept,
+            time: Duration::try_from_secs_f64(measured.time_s).unwrap_or_default(),
+        })
+    }
+
+    pub fn share(&self) -> f64 {
+        self.bytes as f64 / self.total.max(1) as f64
+    }
+
+    /// Returns a line: `kept by remember server.c:41 ← handle server.c:88, 94 % of 12.1M in 2h10`. Safe to print.
+    pub fn text(&self, units: Units, ascii: bool) -> String {
+        let amount = format!("{} in {}", units::bytes(self.total, units), units::span(self.time));
+        let runtime = self
+            .runtime
+            .map_or_else(String::new, |runtime| format!(" of the {}", runtime.name()));
+        let names = self
+            .frames
+            .iter()
+            .map(|frame| text::truncate(&frame_text(frame), NAME_WIDTH));
+        let path = names
+            .collect::<Vec<_>>()
+            .join(&format!(" {}", Order::Callers.arrow(ascii)));
+        format!("kept by {path}{runtime}, {:.0} % of {amount}", self.share() * 100.0)
     }
 }
 
 /// A runtime that runs code without symbols of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Runtime {
     Java,
     Node,
@@ -338,17 +429,25 @@ impl Runtime {
         }
     }
 
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Java => "Java runtime",
+            Self::Node => "JavaScript engine",
+            Self::Python => "Python interpreter",
+        }
+    }
+
     /// Returns how its functions get names.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Java => {
-                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector"
+                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector: zmtop heap PID counts the objects by class"
             }
             Self::Node => {
-                "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector"
+                "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector: node --heapsnapshot-signal writes the objects"
             }
             Self::Python => {
-                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions"
+                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions; zmtop heap PID counts its objects by class"
             }
         }
     }
@@ -424,8 +523,12 @@ pub struct Counts {
     pub without_stack: u64,
     /// Samples of pages of files, which are not counted.
     pub of_files: u64,
-    /// Samples of pages or paths beyond the most that are remembered.
+    /// The kernel does not say the size of a page: before Linux 5.11.
+    pub lacks_page_size: bool,
+    /// Samples of paths beyond the most that are remembered.
     pub forgotten: u64,
+    /// Of so many sampled pages one is remembered, and stands for the others.
+    pub pages_of_each: u64,
     pub threads: usize,
     pub threads_left_out: usize,
     pub sees_kernel: bool,
@@ -438,7 +541,10 @@ pub const SCHEMA: &str = "zmtop-call-paths/1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     pub schema: String,
+    /// The process; the largest one of several.
     pub pid: u32,
+    /// The number of processes that were named, without those that they forked.
+    pub processes: usize,
     pub command: String,
     pub time_s: f64,
     /// The growth of its PSS and swap in that time, if both ends could be read.
@@ -450,13 +556,21 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Returns the name with the pid, or with the number of processes; safe to print.
+    pub fn name(&self) -> String {
+        let name = text::safe_prefix(self.command.as_bytes(), 40);
+        match self.processes {
+            0 | 1 => format!("{name} (pid {})", self.pid),
+            several => format!("{name} ({several} processes)"),
+        }
+    }
+
     /// Returns the sums in a line.
     pub fn summary(&self, units: Units) -> String {
         let total = self.stacks.total();
         format!(
-            "{} (pid {}), {}: {}, {} taken, {} of it kept",
-            text::safe_prefix(self.command.as_bytes(), 40),
-            self.pid,
+            "{}, {}: {}, {} taken, {} of it kept",
+            self.name(),
             units::span(Duration::try_from_secs_f64(self.time_s).unwrap_or_default()),
             counted(self.counts.faults, "page fault"),
             units::bytes(total.taken, units),
@@ -514,6 +628,15 @@ impl Measured {
             notes.push(format!(
                 "{} could not be followed",
                 counted(counts.threads_left_out as u64, "thread")
+            ));
+        }
+        if counts.lacks_page_size {
+            notes.push("each page counts as a small one: only Linux 5.11 and later report huge pages".to_owned());
+        }
+        if counts.pages_of_each > 1 {
+            notes.push(format!(
+                "kept by one of {} sampled pages: there are too many to remember",
+                counts.pages_of_each
             ));
         }
         if counts.forgotten > 0 {

@@ -90,6 +90,7 @@ use system::Suspends;
 pub use system::SystemHistory;
 pub use view::SeriesView;
 
+use crate::call_tree::KeptBy;
 use crate::group::{Group, GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
@@ -119,6 +120,9 @@ impl HistoryConfig {
     }
 }
 
+/// Maximum number of processes of which the code is remembered that keeps their memory.
+const MAX_KEPT_BY: usize = 32;
+
 /// The histories of the processes of the last snapshot, of those that ended recently, of groups, and of the system.
 #[derive(Debug)]
 pub struct History {
@@ -136,6 +140,8 @@ pub struct History {
     held: HeldHistories,
     /// The saved histories that no row has resumed yet.
     kept: Option<Box<Kept>>,
+    /// The code that keeps the memory of processes, the newest last.
+    kept_by: Vec<(Identity, Arc<KeptBy>)>,
     /// The monitor whose saved history is resumed, if it still ran then.
     keeper: Option<Identity>,
     danger_watch: DangerWatch,
@@ -186,6 +192,7 @@ impl History {
             kernel: KernelHistories::default(),
             held: HeldHistories::default(),
             kept: None,
+            kept_by: Vec::new(),
             keeper: None,
             danger_watch: DangerWatch::default(),
             stall_watch: StallWatch::default(),
@@ -308,6 +315,20 @@ impl History {
     /// Returns the processes that grow or leak, and some that no longer do, in order.
     pub(crate) fn growing(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {
         self.growing.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+    }
+
+    /// Adds the code that keeps the memory of a process.
+    pub fn set_kept_by(&mut self, id: Identity, found: Arc<KeptBy>) {
+        self.kept_by.retain(|(of, _)| *of != id);
+        if self.kept_by.len() == MAX_KEPT_BY {
+            self.kept_by.remove(0);
+        }
+        self.kept_by.push((id, found));
+    }
+
+    /// Returns the code that keeps the memory of a process, if that was measured.
+    pub fn kept_by(&self, id: Identity) -> Option<&Arc<KeptBy>> {
+        self.kept_by.iter().find(|(of, _)| *of == id).map(|(_, found)| found)
     }
 
     /// Returns the name of the group by command of a process.

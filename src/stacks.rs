@@ -9,7 +9,7 @@
 mod modules;
 mod symbols;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,11 @@ use crate::model::Reading;
 use crate::proc::clock::monotonic;
 use crate::proc::files;
 use crate::proc::maps::Area;
-use crate::proc::page_faults::{Event, Fault, FaultWatch};
+use crate::proc::page_faults::{Event, Fault, FaultWatch, Options, Registers};
 
-/// The most sampled pages that are remembered, of 40 bytes each.
-const MAX_PAGES: usize = 1 << 20;
+/// The most sampled pages that are remembered, of 40 bytes each. With more, every second one is forgotten, and the rest count
+/// twice.
+const MAX_PAGES: usize = 1 << 17;
 /// The most distinct call paths.
 const MAX_PATHS: usize = 1 << 16;
 /// The largest `maps` that is read.
@@ -59,7 +60,7 @@ pub struct Measurement {
 /// The samples so far.
 struct Samples {
     proc: PathBuf,
-    program: PathBuf,
+    programs: HashSet<PathBuf>,
     page_size: u64,
     files: Files,
     names: Names,
@@ -68,6 +69,8 @@ struct Samples {
     /// The weight of each path. Kept bytes are in `pages`.
     taken: Vec<Weight>,
     pages: HashMap<(u32, u64), Page>,
+    /// Of `1 << thinning` pages one is remembered.
+    thinning: u32,
     pagemaps: HashMap<u32, Option<File>>,
     /// The pages sampled since the last balance, and all faults at it, counted and by the samples.
     recent: Vec<(u32, u64)>,
@@ -76,27 +79,27 @@ struct Samples {
 }
 
 impl Measurement {
-    /// Starts to sample the process `pid`, with copies of `stack` bytes.
+    /// Starts to sample processes.
     ///
     /// # Errors
     /// As [`FaultWatch::open`].
-    pub fn start(proc: &Path, pid: u32, stack: u32) -> Reading<Self> {
-        let watch = FaultWatch::open(proc, pid, stack)?;
-        let program = std::fs::read_link(proc.join(pid.to_string()).join("exe")).unwrap_or_default();
-        let program = program
-            .to_str()
-            .and_then(|path| path.strip_suffix(" (deleted)"))
-            .map(PathBuf::from)
-            .unwrap_or(program);
+    pub fn start(proc: &Path, pids: &[u32], options: Options) -> Reading<Self> {
+        let watch = FaultWatch::open(proc, pids, options)?;
+        let programs = pids.iter().filter_map(|pid| {
+            let program = std::fs::read_link(proc.join(pid.to_string()).join("exe")).ok()?;
+            let alive = program.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+            Some(alive.map(PathBuf::from).unwrap_or(program))
+        });
         let counts = Counts {
             threads: watch.threads,
             threads_left_out: watch.left_out,
             sees_kernel: watch.sees_kernel,
+            lacks_page_size: !watch.has_page_size(),
             ..Counts::default()
         };
         let mut samples = Samples {
             proc: proc.to_owned(),
-            program,
+            programs: programs.collect(),
             page_size: rustix::param::page_size() as u64,
             files: Files::default(),
             names: Names::default(),
@@ -104,20 +107,24 @@ impl Measurement {
             paths: HashMap::new(),
             taken: Vec::new(),
             pages: HashMap::new(),
+            thinning: 0,
             pagemaps: HashMap::new(),
             recent: Vec::new(),
             balanced: (0, 0),
             counts,
         };
-        samples.space(pid);
+        for pid in pids {
+            samples.space(*pid);
+        }
         Ok(Self { watch, samples })
     }
 
-    /// Adds the samples since the last call. Call it some hundred times a second: the kernel's buffers are small.
-    pub fn poll(&mut self) {
+    /// Adds the samples since the last call. Returns the share of the kernel's buffers that they had filled: call it again soon
+    /// enough, because the buffers are small.
+    pub fn poll(&mut self) -> f64 {
         let now = monotonic();
         let samples = &mut self.samples;
-        self.watch.drain(now, |event| samples.add(event));
+        self.watch.drain(now, |event| samples.add(event))
     }
 
     /// Looks up which of the sampled pages are still there. Of a process that has ended, the last state stays.
@@ -137,6 +144,33 @@ impl Measurement {
     pub fn stacks(&mut self, limit: Duration) -> Stacks {
         self.samples.stacks(limit)
     }
+}
+
+/// Unwinds a stack by the code of one file, which is mapped at `start` as a whole, and names the functions. Files may be
+/// hostile: this is how tests try them.
+pub fn functions_by(file: &Path, start: u64, registers: Registers, stack: &[u8]) -> Vec<Frame> {
+    let (mut files, mut names) = (Files::default(), Names::default());
+    let mut space = Space::new(std::process::id());
+    let len = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
+    let proc = Path::new("/proc");
+    // The first page that belongs to a segment with code says where the file is.
+    let is_mapped = (0..len).step_by(4096).any(|offset| {
+        let area = CodeArea {
+            range: start.saturating_add(offset)..start.saturating_add(len),
+            offset,
+            inode: None,
+            path: file.as_os_str().as_encoded_bytes(),
+        };
+        space.add(&mut files, proc, &area)
+    });
+    if !is_mapped {
+        return Vec::new();
+    }
+    let mut places = Vec::new();
+    space.unwind(&files, registers, stack, &[], &mut places);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    names.resolve(&places, &files, &HashSet::new(), proc, deadline);
+    places.iter().flat_map(|place| names.of(place).into_owned()).collect()
 }
 
 impl Samples {
@@ -200,7 +234,11 @@ impl Samples {
             places.extend(kernel.iter().map(|address| Place::Kernel(*address)));
         }
         let is_cut = if let Some(registers) = fault.registers {
-            self.space(fault.pid).unwind(registers, fault.stack, &user, &mut places)
+            self.space(fault.pid);
+            let Some(space) = self.spaces.get_mut(&fault.pid) else {
+                return;
+            };
+            space.unwind(&self.files, registers, fault.stack, &user, &mut places)
         } else {
             self.counts.without_stack += 1;
             true
@@ -224,13 +262,19 @@ impl Samples {
         };
         let page = fault.address & !(size - 1);
         let key = (fault.pid, page);
-        if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&key) {
-            self.counts.forgotten += 1;
+        if !is_remembered(key, self.thinning) {
             return;
         }
         let is_kept = false;
         self.pages.insert(key, Page { path, weight, is_kept });
         self.recent.push(key);
+        while self.pages.len() > MAX_PAGES {
+            self.thinning += 1;
+            let thinning = self.thinning;
+            self.pages.retain(|key, _| is_remembered(*key, thinning));
+            self.recent.retain(|key| is_remembered(*key, thinning));
+        }
+        self.counts.pages_of_each = 1 << self.thinning;
     }
 
     /// Lets the recent samples stand for the faults that were counted and not sampled: for which the kernel had no room, or by
@@ -243,11 +287,12 @@ impl Samples {
         if missing * 50 <= counted || recent.is_empty() {
             return;
         }
-        let share = missing as f64 * self.page_size as f64 / recent.len() as f64;
+        let recent_all = (recent.len() as u64) << self.thinning;
+        let share = missing as f64 * self.page_size as f64 / recent_all as f64;
         for key in recent {
             if let Some(page) = self.pages.get_mut(&key) {
                 page.weight += share as u64;
-                self.taken[page.path as usize].taken += share as u64;
+                self.taken[page.path as usize].taken += (share as u64) << self.thinning;
             }
         }
         self.counts.faults += missing;
@@ -286,16 +331,16 @@ impl Samples {
     fn drop_page(&mut self, key: (u32, u64)) {
         if let Some(page) = self.pages.remove(&key) {
             let weight = &mut self.taken[page.path as usize];
-            weight.taken = weight.taken.saturating_sub(page.weight);
-            weight.samples = weight.samples.saturating_sub(1);
-            self.counts.of_files += 1;
+            weight.taken = weight.taken.saturating_sub(page.weight << self.thinning);
+            weight.samples = weight.samples.saturating_sub(1 << self.thinning);
+            self.counts.of_files += 1 << self.thinning;
         }
     }
 
     fn stacks(&mut self, limit: Duration) -> Stacks {
         let mut weights = self.taken.clone();
         for page in self.pages.values().filter(|page| page.is_kept) {
-            weights[page.path as usize].kept += page.weight;
+            weights[page.path as usize].kept += page.weight << self.thinning;
         }
         let mut distinct: HashMap<Place, usize> = HashMap::new();
         let mut places = Vec::new();
@@ -310,7 +355,7 @@ impl Samples {
         }
         let until = Instant::now() + limit;
         self.names
-            .resolve(&places, &self.files, &self.program, &self.proc, until);
+            .resolve(&places, &self.files, &self.programs, &self.proc, until);
         let mut frames: Vec<Frame> = Vec::new();
         let mut ids: HashMap<Frame, u32> = HashMap::new();
         let names: Vec<Vec<u32>> = places
@@ -346,6 +391,13 @@ impl Samples {
         });
         Stacks { frames, stacks }
     }
+}
+
+/// Returns true for one of `1 << thinning` pages, the same ones each time.
+fn is_remembered((pid, address): (u32, u64), thinning: u32) -> bool {
+    // The multiplier of Fibonacci hashing spreads neighbours over the upper bits.
+    let mixed = ((address >> 12) ^ (u64::from(pid) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    thinning == 0 || mixed >> (64 - thinning.min(63)) == 0
 }
 
 fn read_maps(proc: &Path, pid: u32) -> Vec<u8> {

@@ -384,7 +384,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__callers)
-            opts="-h --for --callees --whole --least --format --flamegraph --stack --units --no-color --config --help"
+            opts="-h --for --callees --whole --least --format --flamegraph --stack --starttime --armed --units --no-color --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -407,6 +407,10 @@ _zmtop() {
                     return 0
                     ;;
                 --stack)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --starttime)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

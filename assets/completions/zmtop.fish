@@ -467,6 +467,7 @@ ndjson\t'An object every 2 s with all call paths so far'
 folded\t'A line per call path with its kept bytes, for flame graph tools'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l starttime -d 'The start of the process in ticks since boot: another one with its pid is not measured' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
@@ -475,6 +476,7 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to what they called'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l armed -d 'Measure for hours at little cost, and end with the parent'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r

@@ -136,6 +136,14 @@ settings! {
 }
 
 settings! {
+    /// The settings of call paths.
+    pub struct CallersSettings {
+        /// Maximum number of growing processes whose page faults are sampled at once.
+        pub armed: u16 = Number(0..=16),
+    }
+}
+
+settings! {
     /// The settings of zmtop's own log.
     pub struct LogSettings {
         /// The file; `None` for no log.
@@ -206,6 +214,8 @@ pub struct Settings {
     pub suspects: SuspectSettings,
     /// `[record]`
     pub record: RecordSettings,
+    /// `[callers]`
+    pub callers: CallersSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in file order.
@@ -223,6 +233,7 @@ static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
         trend: Params::default(),
         suspects: SuspectSettings::blank(),
         record: RecordSettings::blank(),
+        callers: CallersSettings::blank(),
         log: LogSettings::blank(),
         alerts: Vec::new(),
     };
@@ -241,7 +252,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Returns every table except `[[alert]]` with its settings, in the order of `config/default.toml`.
-    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 6] {
+    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 7] {
         let mut trend = self.trend.settings();
         trend.extend(self.suspects.settings());
         [
@@ -250,6 +261,7 @@ impl Settings {
             ("history", self.history.settings()),
             ("trend", trend),
             ("record", self.record.settings()),
+            ("callers", self.callers.settings()),
             ("log", self.log.settings()),
         ]
     }

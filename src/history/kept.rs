@@ -6,7 +6,8 @@
 //!
 //! Only what is still valid is resumed. A process is identified by its identity and the addresses of its code, as an
 //! exec changes them, or by a digest of its name if the addresses may not be read. A group is identified by its kind
-//! and a digest of its name. The only names that are saved are the names of killed processes, and of what grew before. A saved
+//! and a digest of its name. The only names that are saved are the names of killed processes, of what grew before, and of the functions that keep the
+//! memory of what grows. A saved
 //! history is valid only in the same boot and namespaces, in which pids and clocks mean the same, and only after the time of
 //! saving.
 //!
@@ -30,6 +31,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::call_tree::KeptBy;
 use crate::history::History;
 use crate::history::evaluation::MemberCounts;
 use crate::history::groups::{GroupDigest, GroupPast, NumberPast};
@@ -42,7 +44,7 @@ use crate::model::process::{Identity, ProcessSample};
 use crate::model::snapshot::Snapshot;
 
 /// Must change with every change of the types that are saved.
-const SCHEMA: &str = "zmtop-history/13\n";
+const SCHEMA: &str = "zmtop-history/14\n";
 /// Maximum size before compression, in bytes: some hundred rows that changed every second of a day, or 20 000 that
 /// never did.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -70,6 +72,7 @@ pub struct Kept {
     suspends: Suspends,
     system: [TimeSeries; 2],
     kills: Vec<Kill>,
+    holders: Vec<(Identity, Arc<KeptBy>)>,
     parts: Vec<(String, RowHistory)>,
     /// By mount point.
     mounts: HashMap<Arc<[u8]>, RowHistory>,
@@ -90,6 +93,8 @@ struct Head<'a> {
     suspends: Cow<'a, Suspends>,
     system: [Cow<'a, TimeSeries>; 2],
     kills: Vec<Kill>,
+    /// The code that keeps the memory of processes.
+    kept_by: Vec<(Identity, Cow<'a, KeptBy>)>,
 }
 
 /// Any other item.
@@ -174,6 +179,11 @@ impl History {
             suspends: Cow::Borrowed(&self.suspends),
             system: self.system.series().map(Cow::Borrowed),
             kills: self.kill_watch.kills().cloned().collect(),
+            kept_by: self
+                .kept_by
+                .iter()
+                .map(|(id, found)| (*id, Cow::Borrowed(&**found)))
+                .collect(),
         };
         write(&mut out, &head)?;
         for (id, row) in self.parts.all() {
@@ -232,6 +242,7 @@ impl History {
             self.kernel.mounts.kept = std::mem::take(&mut kept.mounts);
             self.kill_watch.resume(std::mem::take(&mut kept.kills));
             self.groups.pasts = std::mem::take(&mut kept.groups);
+            self.kept_by = std::mem::take(&mut kept.holders);
         } else if self.first.is_none() || !self.groups.may_start(snapshot.monotonic) {
             self.kept = None;
             self.groups.pasts = HashMap::new();
@@ -278,6 +289,11 @@ impl Kept {
             suspends: head.suspends.into_owned(),
             system: head.system.map(Cow::into_owned),
             kills: head.kills,
+            holders: head
+                .kept_by
+                .into_iter()
+                .map(|(id, found)| (id, Arc::new(found.into_owned())))
+                .collect(),
             parts: Vec::new(),
             mounts: HashMap::new(),
             processes: HashMap::new(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
 use crate::account::{PartKind, SHMEM, SLAB};
+use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
@@ -60,6 +61,8 @@ pub struct Suspect {
     pub times: usize,
     /// The memory that grows, if it is not the footprint as a whole.
     pub cause: Option<Cause>,
+    /// The code that keeps its memory, if that was measured; of a program, of one of its processes.
+    pub kept_by: Option<Arc<KeptBy>>,
     /// Its growth, if that has stopped: see [`stopped`].
     pub stopped: Option<LastGrowth>,
 }
@@ -135,6 +138,7 @@ impl Suspect {
             ended: None,
             times: 0,
             cause: history.cause(),
+            kept_by: None,
             stopped: None,
         }
     }
@@ -326,6 +330,7 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
         found.push(Suspect {
             facts: Some(Arc::clone(&sample.facts)),
             count: 1,
+            kept_by: history.kept_by(id).cloned(),
             cause: own.or_else(|| row.cause()),
             eta: row.trend().eta(process_headroom(
                 snapshot,
@@ -351,6 +356,7 @@ fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
         found.push(Suspect {
             facts: Some(Arc::clone(&ended.facts)),
             count: 1,
+            kept_by: history.kept_by(ended.id).cloned(),
             ended: Some(ended.at),
             times: 1,
             ..Suspect::new(RowKey::Process(ended.id), ended.command.clone(), &ended.history)
@@ -374,8 +380,11 @@ fn find_groups(history: &History, snapshot: &Snapshot, by: GroupBy, least: Verdi
         let name = name.cloned();
         let key = GroupKey { by, name: name.clone() };
         let count = history.members(by, name.as_deref());
+        let mut known = history.kept_by.iter().rev();
+        let kept_by = known.find(|(id, _)| by == GroupBy::Command && history.command(*id) == name);
         found.push(Suspect {
             count,
+            kept_by: kept_by.map(|(_, found)| Arc::clone(found)),
             ..Suspect::new(RowKey::Group(key), name, row)
         });
     }

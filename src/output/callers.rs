@@ -78,16 +78,22 @@ pub fn schema() -> Schema {
         ("cut", "Samples whose outermost callers are missing."),
         ("without_stack", "Samples without registers, as of a 32-bit program."),
         ("of_files", "Samples of pages of files, which are not counted."),
+        ("forgotten", "Samples of paths beyond the most that are remembered."),
         (
-            "forgotten",
-            "Samples of pages or paths beyond the most that are remembered.",
+            "pages_of_each",
+            "Of so many sampled pages one was looked up, and stands for the others.",
         ),
         ("threads", "Threads that were followed."),
         ("threads_left_out", "Threads that could not be followed."),
     ];
     let mut fields = vec![
         field("schema", "The name of this schema.", text_shape()),
-        field("pid", "The process.", id()),
+        field("pid", "The process; the largest one of several.", id()),
+        field(
+            "processes",
+            "Number of processes that were named, without those that they forked.",
+            count(),
+        ),
         field("command", "Its name.", text_shape()),
         field("time_s", "The time of the measurement so far.", seconds()),
         field(
@@ -100,6 +106,11 @@ pub fn schema() -> Schema {
     fields.push(field(
         "sees_kernel",
         "Page faults in the kernel were sampled, too.",
+        switch(),
+    ));
+    fields.push(field(
+        "lacks_page_size",
+        "Each page counts as a small one, because the kernel does not report huge pages.",
         switch(),
     ));
     fields.push(field("frames", "The functions of all paths.", list(frame)));
@@ -158,11 +169,10 @@ impl CallersReport<'_> {
     /// Writes a flame graph of the kept bytes that a browser shows.
     pub fn write_svg(&self, out: impl Write) -> io::Result<()> {
         let time = Duration::try_from_secs_f64(self.measured.time_s).unwrap_or_default();
-        let name = text::safe_prefix(self.measured.command.as_bytes(), 40);
         let mut options = inferno::flamegraph::Options::default();
         options.title = format!(
-            "Memory that {name} (pid {}) took in {} and keeps",
-            self.measured.pid,
+            "Memory that {} took in {} and keeps",
+            self.measured.name(),
             units::span(time)
         );
         "bytes".clone_into(&mut options.count_name);

@@ -133,6 +133,15 @@ described_object! {
         "mapping_growth": bytes().null("mappings were not read") => {
             report.grown_in(suspect).and_then(MappingGrowth::growth).map(i64::unsigned_abs)
         },
+        /// The function that keeps most of the memory that it took, and its callers, innermost first.
+        "kept_by": list(foreign()).null("not measured") => suspect.kept_by.as_ref().map(|found| {
+            let names = found.frames.iter().map(|frame| Node::bytes(frame.function.as_bytes()));
+            names.collect::<Vec<_>>()
+        }),
+        /// The part of the memory taken in that time and still kept that this call path keeps.
+        "kept_by_share": share().null("not measured") => suspect.kept_by.as_ref().map(|found| found.share()),
+        /// The time of that measurement.
+        "kept_by_s": seconds().null("not measured") => suspect.kept_by.as_ref().map(|found| found.time.as_secs_f64()),
         /// The id of a part of the RAM, as in zmtop-mem/1.
         "part": text().null("a process or a group") => suspect.key.part().map(|key| key.id),
         /// The mount point, if it is one file system of that part.
@@ -300,6 +309,9 @@ impl<'a> LeaksReport<'a> {
             let by = grown.growth().unwrap_or_default();
             let name = text::safe_prefix(&grown.name, MAX_MAPPING);
             parts.push(format!("mostly {name} {}", units::delta(by, self.style.units)));
+        }
+        if let Some(found) = &suspect.kept_by {
+            parts.push(found.text(self.style.units, self.style.ascii));
         }
         if let Some(file) = self.file_of(suspect) {
             parts.push(format!("its largest file: {}", file.text(self.style.units)));

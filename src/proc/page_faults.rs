@@ -13,20 +13,19 @@ use rustix::io::Errno;
 use super::clock::monotonic;
 use super::files;
 use super::perf::{self, Attributes, Record, Ring};
+use super::pid;
 use crate::model::{Missing, Reading};
 
-/// The bytes of all rings together, and of each. 512 KiB are as many as a user without privileges may have per processor. A
-/// sample takes as much as the copy of its stack.
-const ALL_RINGS: usize = 32 << 20;
+/// The bytes of each ring. 512 KiB are as many as a user without privileges may have per processor. A sample takes as much as
+/// the copy of its stack.
 const LARGEST_RING: usize = 16 << 20;
 const SMALLEST_RING: usize = 512 << 10;
 /// The periods at which faults are sampled, the next one after another if too many arrive. Primes, because programs repeat
 /// themselves in round numbers.
 const PERIODS: [u64; 5] = [1, 7, 61, 509, 4093];
-/// The samples in [`WINDOW`] from which on the next longer period is used, and below which the next shorter one.
-const MOST_SAMPLES: u64 = 1000;
-const FEWEST_SAMPLES: u64 = 40;
-const WINDOW: Duration = Duration::from_millis(250);
+/// The part of [`Options::most`] below which the next shorter period is used. More than the ratio of two periods, lest the
+/// period changes back and forth.
+const FEWEST: u64 = 25;
 /// The most processes that are followed.
 const MAX_PIDS: usize = 1024;
 /// A record has at most 64 KiB, and its other parts need some of them.
@@ -40,6 +39,40 @@ const FP: usize = 0;
 const LR: usize = 1;
 const SP: usize = if IS_ARM { 2 } else { 1 };
 const IP: usize = SP + 1;
+
+/// The price of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes of the stack to copy with each sample, a multiple of 8 up to [`MAX_STACK`].
+    pub stack: u32,
+    /// The bytes of all rings together, if the user may have so many.
+    pub rings: usize,
+    /// The most samples in [`Self::window`]: with more, the next longer period is used.
+    pub most: u64,
+    pub window: Duration,
+}
+
+impl Options {
+    /// For a measurement that somebody waits for: up to 4,000 samples a second.
+    pub const fn watched(stack: u32) -> Self {
+        Self {
+            stack,
+            rings: 32 << 20,
+            most: 1000,
+            window: Duration::from_millis(250),
+        }
+    }
+
+    /// For a measurement of hours: up to 100 samples a second.
+    pub const fn armed(stack: u32) -> Self {
+        Self {
+            stack,
+            rings: 2 << 20,
+            most: 400,
+            window: Duration::from_secs(4),
+        }
+    }
+}
 
 /// The registers that unwinding starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,10 +248,11 @@ impl Format {
 #[derive(Debug)]
 pub struct FaultWatch {
     proc: PathBuf,
+    options: Options,
     format: Format,
     attributes: Attributes,
     cpus: Vec<i32>,
-    /// The process, and those that it forked.
+    /// The processes, and those that they forked.
     pids: Vec<u32>,
     /// A ring per processor, and the events that write into it.
     rings: Vec<Ring>,
@@ -241,17 +275,18 @@ pub struct FaultWatch {
 }
 
 impl FaultWatch {
-    /// Follows the process `pid` with copies of `stack` bytes, a multiple of 8 up to [`MAX_STACK`].
+    /// Follows the processes `pids`.
     ///
     /// # Errors
-    /// `Denied` without the right, `Gone` if the process has ended, `Unsupported` if the kernel has no such events.
-    pub fn open(proc: &Path, pid: u32, stack: u32) -> Reading<Self> {
+    /// `Denied` without the right, `Gone` if they have ended, `Unsupported` if the kernel has no such events.
+    pub fn open(proc: &Path, pids: &[u32], options: Options) -> Reading<Self> {
         let mut watch = Self {
             proc: proc.to_owned(),
+            options,
             format: Format { has_page_size: true },
-            attributes: attributes(stack),
+            attributes: attributes(options.stack),
             cpus: online(proc),
-            pids: vec![pid],
+            pids: pids.iter().copied().take(MAX_PIDS).collect(),
             rings: Vec::new(),
             events: Vec::new(),
             sees_kernel: true,
@@ -270,6 +305,8 @@ impl FaultWatch {
     /// Opens the events of all threads of the followed processes, in place of those that are open.
     fn open_all(&mut self) -> Reading<()> {
         self.attributes.sample_period = PERIODS[self.period];
+        let is_first = self.rings.is_empty();
+        let before = self.minor_faults();
         self.closed = self.count();
         self.events.clear();
         for ring in self.rings.drain(..) {
@@ -301,11 +338,25 @@ impl FaultWatch {
                 }
             }
         }
+        // Nothing counts between two events. On a busy machine, that may be a while.
+        if self.sees_kernel && !is_first {
+            let faults = self.minor_faults().saturating_sub(before);
+            self.closed += faults.saturating_sub(self.count() - self.closed);
+        }
         if self.threads > 0 {
             Ok(())
         } else {
             first.and(Err(Missing::Gone))
         }
+    }
+
+    /// Returns the minor faults of the processes so far, by the kernel's own count.
+    fn minor_faults(&self) -> u64 {
+        let of = |pid: &u32| {
+            let stat = std::fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+            Some(pid::stat(&stat, 4096).ok()?.stat.minflt)
+        };
+        self.pids.iter().filter_map(of).sum()
     }
 
     /// Opens the events of a thread. What the kernel or the rights do not allow is left out for good.
@@ -329,10 +380,15 @@ impl FaultWatch {
                     ring.add(&event)?;
                     self.events.push(event);
                 }
-                None => self.rings.push(map_ring(event, ALL_RINGS / self.cpus.len())?),
+                None => self.rings.push(map_ring(event, self.options.rings / self.cpus.len())?),
             }
         }
         Ok(())
+    }
+
+    /// Returns true if samples have the size of their page.
+    pub const fn has_page_size(&self) -> bool {
+        self.format.has_page_size
     }
 
     /// Returns the number of faults, sampled, lost or neither.
@@ -342,12 +398,15 @@ impl FaultWatch {
     }
 
     /// Calls `each` with the events since the last call, in their order, up to `now` on the monotonic clock. Later events wait
-    /// for the next call, because older ones of another processor may follow.
-    pub fn drain(&mut self, now: Duration, mut each: impl FnMut(Event<'_>)) {
-        let mut samples = 0;
+    /// for the next call, because older ones of another processor may follow. Returns the share of the fullest ring that was
+    /// in use.
+    pub fn drain(&mut self, now: Duration, mut each: impl FnMut(Event<'_>)) -> f64 {
+        let (mut samples, mut fullest) = (0, 0.0_f64);
         let mut bytes = std::mem::take(&mut self.pending);
         for ring in &mut self.rings {
+            let before = bytes.len();
             ring.drain(&mut bytes);
+            fullest = fullest.max((bytes.len() - before) as f64 / ring.size() as f64);
         }
         let mut events: Vec<_> = perf::records(&bytes)
             .filter_map(|record| Some((record, self.format.parse(record)?)))
@@ -378,19 +437,21 @@ impl FaultWatch {
             }
         }
         self.adapt(now, samples);
+        fullest
     }
 
     /// Chooses the period by the rate of samples.
     fn adapt(&mut self, now: Duration, samples: u64) {
         self.window.1 += samples;
-        let is_over = now.saturating_sub(self.window.0) >= WINDOW;
-        if !is_over && self.window.1 <= MOST_SAMPLES {
+        let Options { most, window, .. } = self.options;
+        let is_over = now.saturating_sub(self.window.0) >= window;
+        if !is_over && self.window.1 <= most {
             return;
         }
         let period = match self.window.1 {
-            FEWEST_SAMPLES..=MOST_SAMPLES => self.period,
-            ..FEWEST_SAMPLES => self.period.saturating_sub(1),
-            _ => (self.period + 1).min(PERIODS.len() - 1),
+            samples if samples > most => (self.period + 1).min(PERIODS.len() - 1),
+            samples if samples < most / FEWEST => self.period.saturating_sub(1),
+            _ => self.period,
         };
         self.window = (now, 0);
         if period != self.period {

@@ -169,10 +169,14 @@ impl Ring {
         &self.event
     }
 
+    /// Returns the bytes of records that it has room for.
+    pub fn size(&self) -> usize {
+        self.len - rustix::param::page_size()
+    }
+
     /// Appends the records since the last call to `bytes`.
     pub fn drain(&self, bytes: &mut Vec<u8>) {
-        let page = rustix::param::page_size();
-        let size = self.len - page;
+        let (page, size) = (rustix::param::page_size(), self.size());
         #[expect(unsafe_code, reason = "the kernel writes to the mapping")]
         // SAFETY: both positions are in the first page, aligned, and changed by atomic operations alone. The data up to `head`
         // is complete, and the kernel leaves it alone until `tail` says that it was read. The two pieces are in the mapping.

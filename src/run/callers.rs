@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::SignalKind;
 
-use super::report::resolve;
+use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
 use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
@@ -17,8 +17,8 @@ use crate::config::Env;
 use crate::config::state::create_recording;
 use crate::model::{Missing, Reading};
 use crate::output::callers::CallersReport;
-use crate::proc::page_faults::MAX_STACK;
-use crate::proc::{files, smaps};
+use crate::proc::page_faults::{self, MAX_STACK};
+use crate::proc::{files, pid, smaps};
 use crate::stacks::Measurement;
 use crate::text;
 use crate::units::{counted, span};
@@ -28,9 +28,9 @@ use crate::units::{counted, span};
     after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1."
 )]
 pub struct CallersArgs {
-    /// The process: its pid, its program's name, or a part of its command line
-    #[arg(value_name = "PROCESS")]
-    pub process: ProcessArg,
+    /// The processes, which are summed: each by its pid, or all with that program's name, or that part of the command line
+    #[arg(value_name = "PROCESS", required = true)]
+    pub processes: Vec<ProcessArg>,
     /// Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
@@ -52,6 +52,12 @@ pub struct CallersArgs {
     /// Bytes of the stack to copy with each sample, up to 60k. More for deep stacks
     #[arg(long, value_name = "SIZE", default_value = "16k")]
     pub stack: String,
+    /// The start of the process in ticks since boot: another one with its pid is not measured
+    #[arg(long, hide = true, value_name = "TICKS")]
+    pub starttime: Option<u64>,
+    /// Measure for hours at little cost, and end with the parent
+    #[arg(long, hide = true)]
+    pub armed: bool,
     #[command(flatten)]
     pub units: UnitsArgs,
     #[command(flatten)]
@@ -74,13 +80,42 @@ pub enum CallersFormat {
     Folded,
 }
 
-/// Time between two reads of the kernel's buffers, and between two checks which pages are kept.
-const POLL: Duration = Duration::from_millis(10);
-const CHECK: Duration = Duration::from_secs(1);
-/// Time between two objects of `--format ndjson`.
-const REPORT: Duration = Duration::from_secs(2);
+/// The pace of a measurement.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The longest time between two reads of the kernel's buffers.
+    poll: Duration,
+    /// Time between two checks which pages are kept, and between two objects of `--format ndjson`.
+    check: Duration,
+    report: Duration,
+    /// As many times as long as a check or a report took, nothing of its kind follows.
+    rest: u32,
+}
+
+/// The shortest time between two reads of the kernel's buffers.
+const SHORTEST_POLL: Duration = Duration::from_millis(5);
+/// The shares of a buffer from which on it is read more often, and below which less often.
+const FULL: f64 = 0.25;
+const EMPTY: f64 = 0.1;
+
+/// For somebody who waits.
+const WATCHED: Pace = Pace {
+    poll: Duration::from_millis(40),
+    check: Duration::from_secs(1),
+    report: Duration::from_secs(2),
+    rest: 20,
+};
+/// For a measurement of hours.
+const ARMED: Pace = Pace {
+    poll: Duration::from_millis(500),
+    check: Duration::from_secs(30),
+    report: Duration::from_secs(30),
+    rest: 500,
+};
 /// Maximum time to find the names of functions.
 const NAMING: Duration = Duration::from_secs(20);
+/// The niceness of a measurement of hours.
+const NICE: i32 = 10;
 
 pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
@@ -94,17 +129,29 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     };
     let settings = settings(&paths, &args.units, env)?;
     let options = sampler_options(&settings.sampler, None);
-    let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];
+    let pids = resolve_all(&args.processes, &options)?;
     let proc = Path::new("/proc");
+    if args.armed {
+        stay_behind();
+    }
     // The file is created first, so that no measurement is lost to a wrong name.
     let graph = args.flamegraph.as_deref().map(|path| {
         create_recording(path).map_err(|error| format!("{}: {error}", text::safe(path.as_os_str().as_bytes())))
     });
     let graph = graph.transpose()?;
-    let mut target = Target::start(proc, pid, stack as u32)?;
+    let stack = stack as u32;
+    let (pace, options) = if args.armed {
+        (ARMED, page_faults::Options::armed(stack))
+    } else {
+        (WATCHED, page_faults::Options::watched(stack))
+    };
+    let mut target = Target::start(proc, &pids, options)?;
+    if let Some(starttime) = args.starttime {
+        target.check_identity(starttime)?;
+    }
     let mut out = io::BufWriter::new(io::stdout());
     let repeated = (args.format == CallersFormat::Ndjson).then_some(&mut out);
-    if let Err(error) = watch(&mut target, time, repeated)? {
+    if let Err(error) = watch(&mut target, time, pace, repeated)? {
         return Ok(written(Err(error)));
     }
     target.check();
@@ -129,59 +176,105 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(written(result.and_then(|()| out.flush())))
 }
 
-/// The process under measurement.
+/// Lets others go first, and ends with the parent.
+fn stay_behind() {
+    let _ = rustix::process::nice(NICE);
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+}
+
+/// The processes under measurement.
 struct Target {
-    pid: u32,
-    dir: PathBuf,
+    /// The largest one first.
+    processes: Vec<Process>,
+    /// The name of the first one.
     command: String,
     start: Instant,
-    /// Its PSS and swap at the start, and as read last.
-    before: Reading<u64>,
-    after: Reading<u64>,
     measurement: Measurement,
 }
 
+struct Process {
+    pid: u32,
+    dir: PathBuf,
+    /// Its PSS and swap at the start, and as read last.
+    before: Reading<u64>,
+    after: Reading<u64>,
+}
+
 impl Target {
-    fn start(proc: &Path, pid: u32, stack: u32) -> Result<Self, String> {
-        let dir = proc.join(pid.to_string());
-        let command = std::fs::read(dir.join("comm")).unwrap_or_default();
-        let before = footprint(&dir);
-        let measurement = Measurement::start(proc, pid, stack).map_err(|why| refusal(pid, why))?;
+    fn start(proc: &Path, pids: &[u32], options: page_faults::Options) -> Result<Self, String> {
+        let process = |pid: &u32| {
+            let dir = proc.join(pid.to_string());
+            let before = footprint(&dir);
+            Process {
+                pid: *pid,
+                before,
+                after: before,
+                dir,
+            }
+        };
+        let mut processes: Vec<_> = pids.iter().map(process).collect();
+        // The largest one gives its name.
+        crate::order::sort_by_key(&mut processes, |process| std::cmp::Reverse(process.before.unwrap_or(0)));
+        let measurement = Measurement::start(proc, pids, options).map_err(|why| refusal(pids, why))?;
         Ok(Self {
-            pid,
-            command: String::from_utf8_lossy(command.trim_ascii_end()).into(),
+            command: name(&processes[0].dir).unwrap_or_default(),
+            processes,
             start: Instant::now(),
-            before,
-            after: before,
             measurement,
-            dir,
         })
     }
 
-    /// Looks up what is kept; returns false once the process has ended.
+    /// Refuses a process that has the pid of the one that was meant. The events are open: from now on, its pid is not reused.
+    fn check_identity(&self, starttime: u64) -> Result<(), String> {
+        for process in &self.processes {
+            let stat = std::fs::read(process.dir.join("stat")).unwrap_or_default();
+            if !pid::stat(&stat, 4096).is_ok_and(|stat| stat.starttime == starttime) {
+                return Err(refusal(&[process.pid], Missing::Gone));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up what is kept; returns false once all processes have ended.
     fn check(&mut self) -> bool {
         self.measurement.check();
-        let after = footprint(&self.dir);
-        let is_there = after != Err(Missing::Gone);
-        if is_there {
-            self.after = after;
+        let mut is_there = false;
+        for process in &mut self.processes {
+            let after = footprint(&process.dir);
+            if after != Err(Missing::Gone) {
+                is_there = true;
+                process.after = after;
+            }
         }
         is_there
     }
 
     /// Returns the result as of the last [`Self::check`].
     fn measured(&mut self) -> Measured {
-        let growth = self.before.ok().zip(self.after.ok());
+        let growth = |process: &Process| {
+            let (before, after) = (process.before.ok()?, process.after.ok()?);
+            Some(after.cast_signed() - before.cast_signed())
+        };
+        // It may run another program by now, or have ended.
+        if let Some(name) = name(&self.processes[0].dir) {
+            self.command = name;
+        }
         Measured {
             schema: SCHEMA.to_owned(),
-            pid: self.pid,
+            pid: self.processes[0].pid,
+            processes: self.processes.len(),
             command: self.command.clone(),
             time_s: self.start.elapsed().as_secs_f64(),
-            growth: growth.map(|(before, after)| after.cast_signed() - before.cast_signed()),
+            growth: self.processes.iter().map(growth).sum(),
             stacks: self.measurement.stacks(NAMING),
             counts: self.measurement.counts(),
         }
     }
+}
+
+fn name(dir: &Path) -> Option<String> {
+    let name = std::fs::read(dir.join("comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into())
 }
 
 fn footprint(dir: &Path) -> Reading<u64> {
@@ -192,34 +285,49 @@ fn footprint(dir: &Path) -> Reading<u64> {
     Ok(memory.pss + memory.swap_pss.unwrap_or(0))
 }
 
-fn refusal(pid: u32, why: Missing) -> String {
+fn refusal(pids: &[u32], why: Missing) -> String {
+    let of = match pids {
+        [pid] => pid.to_string(),
+        several => format!("these {} processes", several.len()),
+    };
     match why {
         Missing::Denied => format!(
-            "the page faults of {pid} may not be sampled: that needs the same user, or {}",
+            "the page faults of {of} may not be sampled: that needs the same user, or {}",
             files::advice("CAP_PERFMON")
         ),
-        Missing::Gone => format!("no process {pid}"),
+        Missing::Gone if pids.len() == 1 => format!("no process {of}"),
+        Missing::Gone => format!("{of} have ended"),
         Missing::Unsupported => "this kernel has no events of page faults".to_owned(),
-        other => format!("the page faults of {pid} cannot be sampled: {other}"),
+        other => format!("the page faults of {of} cannot be sampled: {other}"),
     }
 }
 
 /// Samples until the time is over, the process has ended, or Ctrl-C. Writes the state so far to `out` from time to time; the
 /// inner error is one of writing.
-fn watch(target: &mut Target, time: Duration, mut out: Option<&mut impl Write>) -> Result<io::Result<()>, String> {
+fn watch(
+    target: &mut Target,
+    time: Duration,
+    pace: Pace,
+    mut out: Option<&mut impl Write>,
+) -> Result<io::Result<()>, String> {
     on_runtime(async {
         let mut interrupt = signals(SignalKind::interrupt())?;
         let until = target.start + time;
         let mut progress = Progress::new();
-        let mut next_check = Instant::now() + CHECK;
-        let mut next_report = Instant::now() + REPORT;
+        let mut next_check = Instant::now() + pace.check;
+        let mut next_report = Instant::now() + pace.report;
+        let mut wait = SHORTEST_POLL;
         loop {
             tokio::select! {
                 biased;
                 _ = interrupt.recv() => break,
-                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep(wait) => {}
             }
-            target.measurement.poll();
+            wait = match target.measurement.poll() {
+                FULL.. => (wait / 4).max(SHORTEST_POLL),
+                share if share < EMPTY => (wait * 3 / 2).min(pace.poll),
+                _ => wait,
+            };
             let now = Instant::now();
             if now >= until {
                 break;
@@ -230,8 +338,8 @@ fn watch(target: &mut Target, time: Duration, mut out: Option<&mut impl Write>) 
             if !target.check() {
                 break;
             }
-            // A large program takes long to check: it has at most a twentieth of the time.
-            next_check = Instant::now() + CHECK.max(now.elapsed() * 20);
+            // A large program takes long to check.
+            next_check = Instant::now() + pace.check.max(now.elapsed() * pace.rest);
             let left = span(until.saturating_duration_since(now));
             let faults = target.measurement.counts().faults;
             progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
@@ -245,7 +353,7 @@ fn watch(target: &mut Target, time: Duration, mut out: Option<&mut impl Write>) 
                 {
                     return Ok(Err(error));
                 }
-                next_report = Instant::now() + REPORT.max(now.elapsed() * 5);
+                next_report = Instant::now() + pace.report.max(now.elapsed() * pace.rest / 4);
             }
         }
         Ok::<_, String>(Ok(()))

@@ -4,6 +4,7 @@
 //! [engine](crate::engine) runs on its own thread; sampling and signals run on the runtime, and keys are read on
 //! another thread. All of them reach the screen through one bounded channel.
 
+mod armed;
 pub mod decoder;
 mod feeds;
 mod keep;
@@ -20,7 +21,7 @@ use std::io::{self, BufWriter, Write};
 use std::mem::{ManuallyDrop, swap, take};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,6 +31,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::runtime::Runtime;
 
+use self::armed::Armed;
 pub(super) use self::feeds::StartFleet;
 use self::feeds::{Notices, Notifiers, on_snapshot};
 use self::keep::{Awaited, Keeper};
@@ -47,6 +49,7 @@ use crate::columns::Needs;
 use crate::config::{Config, Env, Settings, UiSettings, save as write, state, views};
 use crate::engine::{Engine, State};
 use crate::model::{FleetStatus, Snapshot};
+use crate::proc::files::Roots;
 use crate::recorder::{self, Place, Recorder};
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::text;
@@ -157,7 +160,8 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     let mut state = App::engine_state(&config.settings);
     let history = config.settings.history_config(config.settings.ui.delta);
     let mut keeper = None;
-    if roots.is_own() && !is_fleet && setup.replay.is_none() {
+    let is_machine = roots.is_own() && !is_fleet && setup.replay.is_none();
+    if is_machine {
         state.history.set_own_pid(std::process::id());
         keeper = setup
             .history_file
@@ -170,7 +174,9 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     // What the black box holds beside what the screen needs.
     let recorded = setup.outlets.recorder.as_ref().map_or(Needs::NOTHING, |_| Needs::EXITS);
     let notify = on_snapshot(notifiers.clone(), send.clone(), Arc::clone(&notices));
-    let engine = start_engine(state, &handle, &runtime, setup.outlets, send.clone(), notify)
+    let most_armed = Arc::new(AtomicU16::new(config.settings.callers.armed));
+    let armed = (cfg!(feature = "code") && is_machine).then(|| Armed::new(Arc::clone(&most_armed), send.clone()));
+    let engine = start_engine(state, &handle, &runtime, setup.outlets, armed, send.clone(), notify)
         .context("cannot start the engine")?;
     feed.begin(&runtime, &engine, history, &send);
     let (failures, history) = Awaited::new("the history", "history not kept");
@@ -182,11 +188,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
             None
         });
     let (save_failures, settings) = Awaited::new("the settings", "settings not saved");
-    let replies = send.clone();
-    let act_worker = act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
-        // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
-        let _ = replies.send(Input::Event(Event::Act(reply)));
-    });
+    let act_worker = act_worker(roots, send.clone());
     let mut screen = Screen {
         sampler: handle,
         engine,
@@ -205,6 +207,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
         mappings,
         tracer,
         measurer: Measurer::default(),
+        most_armed,
         act_worker: (!readonly).then_some(act_worker),
         redraw: false,
         notifiers,
@@ -227,21 +230,33 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     end.context("cannot draw")
 }
 
+fn act_worker(roots: Roots, send: SyncSender<Input>) -> act::Worker {
+    act::Worker::new(roots, SIGNAL_TIMEOUT, move |reply| {
+        // Blocks while the screen is stuck, so that no reply is lost. Ends with the screen.
+        let _ = send.send(Input::Event(Event::Act(reply)));
+    })
+}
+
 /// Starts the engine, whose snapshots and alerts go to the outlets, and then to `notify`.
 fn start_engine(
     state: State,
     handle: &Handle,
     runtime: &Runtime,
     outlets: Outlets,
+    mut armed: Option<Armed>,
     send: SyncSender<Input>,
     mut notify: impl FnMut(&Arc<Snapshot>, &[AlertEvent]) + Send + 'static,
 ) -> io::Result<Engine> {
     let mut feed = RecordFeed::new(outlets);
     let shared = feed.state();
+    let own = Arc::clone(&shared);
     let on_snapshot = move |snapshot: &Arc<_>, alerts: &[_]| {
         feed.push(snapshot, alerts);
         if let Some(what) = feed.news() {
             tell(&send, Event::Failed(what));
+        }
+        if let (Some(armed), Some(state)) = (&mut armed, own.get()) {
+            armed.follow(state);
         }
         notify(snapshot, alerts);
     };
@@ -281,6 +296,7 @@ struct Screen {
     mappings: Mappings,
     tracer: Tracer,
     measurer: Measurer,
+    most_armed: Arc<AtomicU16>,
     /// `None` if zmtop is read-only.
     act_worker: Option<act::Worker>,
     /// Draw the whole next frame, whatever the terminal shows.
@@ -404,6 +420,7 @@ impl Screen {
                     config.theme = theme;
                 }
                 self.settings.clone_from(&config.settings);
+                self.most_armed.store(config.settings.callers.armed, Ordering::Relaxed);
                 Some(Event::Config(Ok(config)))
             }
             Input::Event(event) => Some(event),

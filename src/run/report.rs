@@ -9,7 +9,7 @@ use crate::columns::{Column, TableKind, named};
 use crate::config::{Env, unknown};
 use crate::filter::Filter;
 use crate::group::{GroupBy, GroupNames};
-use crate::model::{ProcessSample, Snapshot};
+use crate::model::ProcessSample;
 use crate::output::report_layout::ReportLayout;
 use crate::sampler::{Options, Scanner};
 use crate::text;
@@ -68,30 +68,56 @@ pub(super) fn wanted<T: TableKind>(
 
 /// Returns the pids of these processes, in the order given. `option` is the option they were typed for.
 pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
-    let mut snapshot = None;
-    let mut pid = |process: &ProcessArg| match process {
-        ProcessArg::Pid(pid) => Ok(*pid),
-        ProcessArg::Name(name) => {
-            let snapshot = match &mut snapshot {
-                Some(snapshot) => snapshot,
-                none => none.insert(snapshot::scan(Scanner::new(options))?),
-            };
-            let own = options.roots().is_own().then(std::process::id);
-            one(option, name, snapshot, own)
-        }
-    };
-    processes.iter().map(&mut pid).collect()
+    find(processes, options, |name, found| Ok(vec![one(option, name, found)?]))
 }
 
-fn one(option: &'static str, name: &str, snapshot: &Snapshot, own: Option<u32>) -> Result<u32, Failure> {
-    if let Err(why) = &snapshot.processes {
-        return Err(format!("the processes cannot be listed: {why}").into());
+/// Returns the pids of these processes, each once. A name stands for all that match it.
+pub(super) fn resolve_all(processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
+    let mut pids = find(processes, options, |_, found| {
+        Ok(found.iter().map(|sample| sample.id.pid).collect())
+    })?;
+    let mut seen = HashSet::new();
+    pids.retain(|pid| seen.insert(*pid));
+    Ok(pids)
+}
+
+/// Returns the pids of these processes, in the order given: of a name, those that `choose` returns of all that match it.
+fn find(
+    processes: &[ProcessArg],
+    options: &Options,
+    choose: impl Fn(&str, &[&ProcessSample]) -> Result<Vec<u32>, Failure>,
+) -> Result<Vec<u32>, Failure> {
+    let (mut snapshot, mut pids) = (None, Vec::new());
+    for process in processes {
+        match process {
+            ProcessArg::Pid(pid) => pids.push(*pid),
+            ProcessArg::Name(name) => {
+                let snapshot = match &mut snapshot {
+                    Some(snapshot) => snapshot,
+                    none => none.insert(snapshot::scan(Scanner::new(options))?),
+                };
+                if let Err(why) = &snapshot.processes {
+                    return Err(format!("the processes cannot be listed: {why}").into());
+                }
+                let own = options.roots().is_own().then(std::process::id);
+                let found = matching(name, snapshot.rows(), own);
+                if found.is_empty() {
+                    let shown = text::safe(name.as_bytes());
+                    return Err(format!("no process is named `{shown}`, or has that in its command line").into());
+                }
+                pids.extend(choose(name, &found)?);
+            }
+        }
     }
-    let shown = text::safe(name.as_bytes());
-    match matching(name, snapshot.rows(), own).as_slice() {
-        [] => Err(format!("no process is named `{shown}`, or has that in its command line").into()),
+    Ok(pids)
+}
+
+/// Returns the pid of the only process that matches.
+fn one(option: &'static str, name: &str, found: &[&ProcessSample]) -> Result<u32, Failure> {
+    match found {
         [only] => Ok(only.id.pid),
         several => {
+            let shown = text::safe(name.as_bytes());
             let mut what = format!("{} processes match `{shown}`; name one by its pid:", several.len());
             for sample in several.iter().take(LISTED) {
                 let command = sample.facts.short_command();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,6 +19,11 @@ use crate::proc::page_faults::Registers;
 const MAX_SECTION: u64 = 64 << 20;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
+/// The most functions of a path whose return address is searched for, and the words of the stack that each search reads.
+const MAX_FOUND: usize = 64;
+const MAX_SEARCHED: u64 = 256;
+/// The words on the stack of a trampoline.
+const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
 
@@ -32,6 +37,8 @@ pub(super) struct CodeFile {
     /// The root directory of the process.
     pub root: PathBuf,
     pub build_id: Option<Vec<u8>>,
+    /// The name of the separate file with its symbols, and that file's CRC-32.
+    pub debug_link: Option<(Vec<u8>, u32)>,
     segments: Vec<Segment>,
     sections: Sections,
 }
@@ -94,19 +101,27 @@ impl CodeFile {
             Some(Bytes(section.uncompressed_data().ok()?.into()))
         };
         let both = |name: &str| Some((range(name)?, data(name)?));
+        let eh_frame = both(".eh_frame");
+        let is_sound = |hdr: &(Range<u64>, Bytes)| {
+            let frames = eh_frame.as_ref().map(|(range, _)| range);
+            frames.is_some_and(|frames| is_sound_index(&hdr.1, hdr.0.start, frames))
+        };
         let sections = Sections {
             text: range(".text"),
             got: range(".got"),
-            eh_frame: both(".eh_frame"),
-            eh_frame_hdr: both(".eh_frame_hdr"),
+            eh_frame_hdr: both(".eh_frame_hdr").filter(is_sound),
+            eh_frame,
             debug_frame: data(".debug_frame"),
         };
-        let build_id = elf.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let build_id = build_id(&elf);
+        let debug_link = elf.gnu_debuglink().ok().flatten();
+        let debug_link = debug_link.map(|(name, crc)| (name.to_vec(), crc));
         Some(Self {
             file,
             path,
             root,
             build_id,
+            debug_link,
             segments,
             sections,
         })
@@ -119,6 +134,23 @@ impl CodeFile {
         let segment = self.segments.iter().find(covers)?;
         let stated = segment.address.wrapping_sub(segment.offset.start).wrapping_add(offset);
         Some(start.wrapping_sub(stated))
+    }
+
+    /// Returns true if the instruction before this address is a call.
+    fn is_after_call(&self, address: u64) -> bool {
+        let holds = |segment: &&Segment| {
+            let inside = address.checked_sub(segment.address);
+            inside.is_some_and(|inside| inside <= segment.offset.end - segment.offset.start)
+        };
+        let mut code = [0; 7];
+        let before = self.segments.iter().find(holds).and_then(|segment| {
+            let offset = address - segment.address + segment.offset.start;
+            self.file.read_exact_at(&mut code, offset.checked_sub(7)?).ok()
+        });
+        // CALL rel32; CALL r/m64, of two to seven bytes, by the middle three bits of its second one.
+        let is_indirect = |at: usize| code[at] == 0xff && code[at + 1] & 0o070 == 0o020;
+        let is_call = code[2] == 0xe8 || [0, 1, 4, 5].into_iter().any(is_indirect);
+        cfg!(target_arch = "x86_64") && before.is_some() && is_call
     }
 
     fn section_info(&self) -> ExplicitModuleSectionInfo<Bytes> {
@@ -144,6 +176,37 @@ impl CodeFile {
     }
 }
 
+/// Returns true if an index of `.eh_frame` (`.eh_frame_hdr` of the Linux Standard Base, in the encoding that linkers write)
+/// points into `frames` alone. `at` is its own address. Without it, the frames are indexed when they are read.
+fn is_sound_index(index: &[u8], at: u64, frames: &Range<u64>) -> bool {
+    // Relative to their place, unsigned, and relative to the index, of four bytes each.
+    const ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    let (numbers, _) = index.get(4..).unwrap_or_default().as_chunks::<4>();
+    let signed = |number: &[u8; 4]| i64::from(i32::from_le_bytes(*number));
+    let [start, count, entries @ ..] = numbers else {
+        return false;
+    };
+    let count = u32::from_le_bytes(*count) as usize;
+    index.starts_with(&ENCODINGS)
+        && at.wrapping_add(4).checked_add_signed(signed(start)) == Some(frames.start)
+        && entries.len() / 2 >= count
+        && entries.chunks_exact(2).take(count).all(|entry| {
+            let frame = at.checked_add_signed(signed(&entry[1]));
+            frame.is_some_and(|frame| frames.contains(&frame))
+        })
+}
+
+fn build_id<'a>(elf: &impl Object<'a>) -> Option<Vec<u8>> {
+    elf.build_id().ok().flatten().map(<[u8]>::to_vec)
+}
+
+/// Reads the build id of a file.
+pub(super) fn build_id_of(file: &File) -> Option<Vec<u8>> {
+    let cache = ReadCache::new(file.try_clone().ok()?);
+    let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
+    build_id(&elf)
+}
+
 /// The executable files of the processes that are followed.
 #[derive(Default)]
 pub(super) struct Files {
@@ -157,7 +220,7 @@ impl Files {
     }
 
     /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
-    /// root of the process, if that is still the same file.
+    /// root of the process, if that is still the same file, else as the program of the process, which may be deleted.
     fn open(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
         let dir = proc.join(pid.to_string());
         let exact = dir.join(format!("map_files/{:x}-{:x}", area.range.start, area.range.end));
@@ -173,7 +236,9 @@ impl Files {
             is_file.then_some((file, metadata))
         };
         let by_path = || open(&in_root).filter(|(_, metadata)| area.inode.is_none_or(|inode| inode == metadata.ino()));
-        let (file, metadata) = open(&exact).or_else(by_path)?;
+        let as_program =
+            || open(&dir.join("exe")).filter(|(_, metadata)| area.inode.is_some_and(|inode| inode == metadata.ino()));
+        let (file, metadata) = open(&exact).or_else(by_path).or_else(as_program)?;
         let key = (metadata.dev(), metadata.ino());
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -277,16 +342,43 @@ impl Space {
     /// Returns the place of an address. `is_return` marks the address after a call.
     fn place(&self, address: u64, is_return: bool) -> Place {
         let address = address.wrapping_sub(u64::from(is_return));
-        match self.mapped.iter().find(|mapped| mapped.range.contains(&address)) {
+        match self.mapped_at(address) {
             Some(mapped) => Place::File(mapped.file, address.wrapping_sub(mapped.bias)),
             None => Place::Address(self.pid, address),
         }
+    }
+
+    /// Finds the return address of a function that does not say how to unwind it, as those of musl and the trampolines of Python:
+    /// the first word on the stack that is the address after a call in a file. Returns it with the stack pointer of the caller.
+    fn find_return(
+        &self,
+        files: &Files,
+        at: FrameAddress,
+        sp: u64,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Option<(u64, u64)> {
+        // Generated functions may be called by others, which the search would pass.
+        let is_of_file = self.mapped_at(at.address_for_lookup()).is_some();
+        let words = if is_of_file { MAX_SEARCHED } else { MAX_TRAMPOLINE };
+        let mut places = (0..words).map_while(|word| {
+            let place = sp.checked_add(word * 8)?;
+            Some((read(place).ok()?, place + 8))
+        });
+        places.find(|(word, _)| {
+            let mapped = self.mapped_at(*word);
+            mapped.is_some_and(|mapped| files.get(mapped.file).is_after_call(word.wrapping_sub(mapped.bias)))
+        })
+    }
+
+    fn mapped_at(&self, address: u64) -> Option<&Mapped> {
+        self.mapped.iter().find(|mapped| mapped.range.contains(&address))
     }
 
     /// Finds the callers of a thread by its registers and a copy of its stack, innermost first. `chain` has the callers that
     /// the kernel found by frame pointers: they continue where the copy ends. Returns true if the outermost ones are missing.
     pub(super) fn unwind(
         &mut self,
+        files: &Files,
         registers: Registers,
         stack: &[u8],
         chain: &[u64],
@@ -301,15 +393,31 @@ impl Space {
         let start = framehop::UnwindRegsNative::new(registers.lr, registers.sp, registers.fp);
         #[cfg(not(target_arch = "aarch64"))]
         let start = framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.fp);
-        let mut frames = Vec::new();
-        let mut iter = self
-            .unwinder
-            .iter_frames(registers.ip, start, &mut self.cache, &mut read);
+        let mut regs = start;
+        let (mut frames, mut found) = (Vec::new(), 0);
+        let mut next = FrameAddress::from_instruction_pointer(registers.ip);
         let mut is_cut = loop {
-            match iter.next() {
-                Ok(Some(frame)) if frames.len() < MAX_FRAMES => frames.push(frame),
-                Ok(None) => break false,
-                Ok(Some(_)) | Err(_) => break true,
+            frames.push(next);
+            if frames.len() == MAX_FRAMES {
+                break true;
+            }
+            let caller = match self.unwinder.unwind_frame(next, &mut regs, &mut self.cache, &mut read) {
+                Ok(caller) => caller,
+                Err(_) if found == MAX_FOUND => break true,
+                Err(_) => {
+                    found += 1;
+                    match self.find_return(files, next, regs.sp(), &mut read) {
+                        Some((caller, sp)) => {
+                            regs.set_sp(sp);
+                            Some(caller)
+                        }
+                        None => break true,
+                    }
+                }
+            };
+            match caller.and_then(FrameAddress::from_return_address) {
+                Some(caller) => next = caller,
+                None => break false,
             }
         };
         let last = frames.last().map(|frame| frame.address());

@@ -2,11 +2,13 @@
 //! by kallsyms.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,7 +16,7 @@ use std::time::Instant;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 
-use super::modules::{CodeFile, FileId, Files, Place};
+use super::modules::{CodeFile, FileId, Files, Place, build_id_of};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
@@ -33,7 +35,14 @@ pub(super) struct Names {
 
 impl Names {
     /// Finds the functions of the places that are not known. Those that are not found before `deadline` stay addresses.
-    pub(super) fn resolve(&mut self, places: &[Place], code: &Files, program: &Path, proc: &Path, deadline: Instant) {
+    pub(super) fn resolve(
+        &mut self,
+        places: &[Place],
+        code: &Files,
+        programs: &HashSet<PathBuf>,
+        proc: &Path,
+        deadline: Instant,
+    ) {
         let new: Vec<Place> = places
             .iter()
             .filter(|place| !self.known.contains_key(place))
@@ -47,7 +56,7 @@ impl Names {
                     if Instant::now() >= deadline {
                         continue;
                     }
-                    self.symbols.in_file(id, code.get(id), program, address)
+                    self.symbols.in_file(id, code.get(id), programs, address)
                 }
                 Place::Address(pid, address) => {
                     let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
@@ -116,9 +125,9 @@ impl Default for Symbols {
 }
 
 impl Symbols {
-    fn in_file(&mut self, id: FileId, file: &CodeFile, program: &Path, address: u64) -> Vec<Frame> {
+    fn in_file(&mut self, id: FileId, file: &CodeFile, programs: &HashSet<PathBuf>, address: u64) -> Vec<Frame> {
         let module = file_name(&file.path);
-        let usual = if file.path == program {
+        let usual = if programs.contains(&file.path) {
             Kind::Program
         } else {
             Kind::Library
@@ -178,20 +187,63 @@ impl Symbols {
     }
 }
 
-/// Opens the separate file with the symbols of a stripped one, by its build id, in the root of the process and in zmtop's.
+/// Opens the separate file with the symbols of a stripped one, in the root of the process and in zmtop's: by its build id, or by
+/// the name that the stripped file states.
 fn debug_file(file: &CodeFile) -> Option<File> {
-    let (first, rest) = file.build_id.as_ref()?.split_first()?;
-    let mut name = format!("usr/lib/debug/.build-id/{first:02x}/");
+    let open = |root: &Path, name: &Path| {
+        let name = name.strip_prefix("/").unwrap_or(name);
+        let opened = files::open(root.join(name).as_os_str().as_encoded_bytes()).ok()?;
+        let opened = File::from(opened);
+        opened.metadata().ok()?.is_file().then_some(opened)
+    };
+    let roots = [file.root.as_path(), Path::new("/")];
+    let mut by_id = file.build_id.iter().filter_map(|id| debug_path(id));
+    if let Some(name) = by_id.next()
+        && let Some(found) = roots.iter().find_map(|root| open(root, &name))
+    {
+        return Some(found);
+    }
+    let (name, crc) = file.debug_link.as_ref()?;
+    let name = Path::new(OsStr::from_bytes(name));
+    // A file name alone.
+    name.file_name().filter(|only| *only == name.as_os_str())?;
+    let folder = file.path.parent()?;
+    let inside = folder.strip_prefix("/").unwrap_or(folder);
+    let folders = [folder.to_owned(), folder.join(".debug"), Path::new(DEBUG).join(inside)];
+    let mut found = roots
+        .iter()
+        .flat_map(|root| folders.iter().filter_map(|folder| open(root, &folder.join(name))));
+    found.find(|found| match (&file.build_id, build_id_of(found)) {
+        (Some(of_file), Some(of_debug)) => *of_file == of_debug,
+        _ => crc_of(found) == Some(*crc),
+    })
+}
+
+/// The folder of separate files with symbols.
+const DEBUG: &str = "/usr/lib/debug";
+/// The largest such file whose checksum is read.
+const MAX_CHECKED: u64 = 1 << 30;
+
+/// Returns the path of the file with the symbols of a build id: `/usr/lib/debug/.build-id/12/3456.debug`.
+fn debug_path(build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let mut name = format!("{DEBUG}/.build-id/{first:02x}/");
     for byte in rest {
         let _ = write!(name, "{byte:02x}");
     }
     name.push_str(".debug");
-    let open = |root: &Path| {
-        let opened = files::open(root.join(&name).as_os_str().as_encoded_bytes()).ok()?;
-        let opened = File::from(opened);
-        opened.metadata().ok()?.is_file().then_some(opened)
-    };
-    open(&file.root).or_else(|| open(Path::new("/")))
+    Some(name.into())
+}
+
+fn crc_of(file: &File) -> Option<u32> {
+    let mut file = file.take(MAX_CHECKED);
+    let (mut hasher, mut piece) = (crc32fast::Hasher::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(hasher.finalize()),
+            len => hasher.update(&piece[..len]),
+        }
+    }
 }
 
 /// The functions of a process that a runtime compiled, by `/tmp/perf-PID.map`.

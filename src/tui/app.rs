@@ -495,6 +495,10 @@ pub struct CallPathData {
     pub name: String,
     pub found: Option<Result<Arc<Measured>, String>>,
     pub view: CallPathView,
+    /// The call paths of processes that grow, which are sampled all along, the newest last.
+    pub armed: Vec<(Identity, Arc<Measured>)>,
+    /// `found` is one of them.
+    pub is_armed: bool,
     /// The lines of the tree of `found`, or the cells of its flame graph.
     pub lines: Vec<Line>,
     pub cells: Vec<Cell>,
@@ -523,11 +527,38 @@ impl CallPathData {
     /// Branches with a smaller share of the kept bytes are summed.
     const LEAST: f64 = 0.01;
 
+    /// The most processes of [`Self::armed`].
+    const MAX_ARMED: usize = 16;
+
+    /// Shows what was sampled of a process since it grows. Returns false if it was not.
+    pub fn show_armed(&mut self, id: Identity, name: String) -> bool {
+        let Some((_, found)) = self.armed.iter().find(|(of, _)| *of == id) else {
+            return false;
+        };
+        self.found = Some(Ok(Arc::clone(found)));
+        (self.id, self.name) = (Some(id), name);
+        self.is_armed = true;
+        self.draw_tree();
+        true
+    }
+
+    pub fn take_in_armed(&mut self, id: Identity, found: Arc<Measured>) {
+        self.armed.retain(|(of, _)| *of != id);
+        if self.armed.len() == Self::MAX_ARMED {
+            self.armed.remove(0);
+        }
+        self.armed.push((id, Arc::clone(&found)));
+        if self.is_armed && self.id == Some(id) {
+            self.found = Some(Ok(found));
+            self.draw_tree();
+        }
+    }
+
     /// Starts a measurement of another process, or goes on with the result of the last one.
     pub fn start(&mut self, id: Identity, name: String) -> Effect {
         self.number += 1;
         self.runs = true;
-        if self.id != Some(id) {
+        if self.id != Some(id) || std::mem::take(&mut self.is_armed) {
             self.found = None;
             (self.lines, self.cells) = (Vec::new(), Vec::new());
         }

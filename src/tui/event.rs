@@ -60,6 +60,8 @@ pub enum Event {
     Answered(Inquiry, Identity, Reading<Found>),
     /// The call paths that the measurement of that number has found so far, or why it failed.
     Measured(u64, Result<Arc<Measured>, String>),
+    /// The call paths of a process that grows, which is sampled all along.
+    Armed(Identity, Arc<Measured>),
     /// An effect succeeded: a message.
     Done(String),
     /// An effect failed: the reason.

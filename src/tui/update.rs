@@ -87,6 +87,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             }
         }
         Event::Measured(number, found) => app.data.call_paths.take_in(number, found),
+        Event::Armed(id, found) => app.data.call_paths.take_in_armed(id, found),
         Event::Fleet(status) => app.fleet = Some(status),
         Event::Config(read) => {
             effects = reload::on_config(app, read);

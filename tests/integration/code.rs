@@ -1,6 +1,8 @@
 //! Call paths of memory: the page faults of real programs, which count themselves what each of their functions keeps.
 
+mod hostile;
 mod paths;
+mod programs;
 mod records;
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use zmtop::call_tree::{Counts, Kind, Source, Stacks};
+use zmtop::proc::page_faults::Options;
 use zmtop::stacks::Measurement;
 
 use crate::support::Owned;
@@ -64,6 +67,8 @@ int main(void) {
 /// A program under test. It is killed at the end.
 struct Program {
     child: Owned,
+    /// Another one's than of `child` if that only starts it.
+    pid: u32,
     lines: BufReader<std::process::ChildStdout>,
     _dir: tempfile::TempDir,
 }
@@ -76,13 +81,14 @@ impl Program {
     }
 
     fn run(program: &Path, dir: tempfile::TempDir) -> Self {
-        let mut child = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::start(&mut Command::new(program), dir)
+    }
+
+    fn start(command: &mut Command, dir: tempfile::TempDir) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self {
+            pid: child.id(),
             child: Owned(child),
             lines,
             _dir: dir,
@@ -90,13 +96,18 @@ impl Program {
     }
 
     fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// Lets it begin, and samples until it prints a line. Returns the numbers of the line.
     fn measure(&mut self) -> (Vec<u64>, Stacks, Counts) {
-        let mut measurement = Measurement::start(Path::new("/proc"), self.pid(), 16 << 10).unwrap();
+        let measurement = Measurement::start(Path::new("/proc"), &[self.pid()], Options::watched(16 << 10)).unwrap();
         self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        self.finish(measurement)
+    }
+
+    /// Samples until it prints a line. Returns the numbers of the line.
+    fn finish(&mut self, mut measurement: Measurement) -> (Vec<u64>, Stacks, Counts) {
         let line = poll_until_line(&mut measurement, &mut self.lines);
         measurement.check();
         let numbers = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -417,7 +428,7 @@ fn a_program_that_is_gone_is_named_so() {
     program.child.kill().unwrap();
     program.child.wait().unwrap();
     assert_eq!(
-        Measurement::start(Path::new("/proc"), pid, 16 << 10).err(),
+        Measurement::start(Path::new("/proc"), &[pid], Options::watched(16 << 10)).err(),
         Some(zmtop::model::Missing::Gone)
     );
 }
@@ -425,7 +436,7 @@ fn a_program_that_is_gone_is_named_so() {
 #[test]
 fn of_a_program_that_ended_the_last_state_is_reported() {
     let mut program = Program::compiled("cc", SERVER, "c", &["-O1"]);
-    let mut measurement = Measurement::start(Path::new("/proc"), program.pid(), 16 << 10).unwrap();
+    let mut measurement = Measurement::start(Path::new("/proc"), &[program.pid()], Options::watched(16 << 10)).unwrap();
     program.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     let line = poll_until_line(&mut measurement, &mut program.lines);
     measurement.check();
@@ -435,4 +446,57 @@ fn of_a_program_that_ended_the_last_state_is_reported() {
     let counted: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let kept = of_function(&measurement.stacks(Duration::from_secs(60)), "remember").0;
     assert_near(kept, counted[0], "a program that ended");
+}
+
+#[test]
+fn several_processes_are_summed() {
+    let source = SERVER.replace("usleep(25000)", "usleep(60000)");
+    let [mut one, mut other] = [0; 2].map(|_| Program::compiled("cc", &source, "c", &["-O1"]));
+    let pids = [one.pid(), other.pid()];
+    let mut measurement = Measurement::start(Path::new("/proc"), &pids, Options::watched(16 << 10)).unwrap();
+    for program in [&mut one, &mut other] {
+        program.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+    poll_until_line(&mut measurement, &mut one.lines);
+    let (counted, stacks, counts) = other.finish(measurement);
+    assert_eq!(counts.threads, 2);
+    assert_near(of_function(&stacks, "remember").0, counted[0] * 2, "two processes");
+}
+
+#[test]
+fn of_many_pages_some_stand_for_all() {
+    let source = SERVER
+        .replace("i < 30", "i < 10")
+        .replace("60000", "60000000")
+        .replace("usleep(25000)", "usleep(100)");
+    let mut program = Program::compiled("cc", &source, "c", &["-O1"]);
+    let (counted, stacks, counts) = program.measure();
+    // Each fault is sampled at first, and then one of seven or more.
+    assert!(counts.faults > counts.samples);
+    assert_near(of_function(&stacks, "remember").0, counted[0], "with a long period");
+}
+
+#[test]
+fn the_command_measures_all_that_match_and_refuses_another_start() {
+    let zmtop = |args: &[&str]| {
+        let done = Command::new(crate::support::pty::ZMTOP)
+            .arg("callers")
+            .args(args)
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let programs = [0; 2].map(|_| Program::compiled("cc", SERVER, "c", &["-O1"]));
+    let pid = programs[0].pid().to_string();
+    let (code, _, error) = zmtop(&[&pid, "--starttime", "1", "--for", "1s"]);
+    assert_eq!(
+        (code, error.as_str()),
+        (Some(3), format!("zmtop: no process {pid}\n").as_str())
+    );
+    // Both have the folder of temporary files in their command line: that of one is part of it alone.
+    let other = programs[1].pid().to_string();
+    let (code, out, error) = zmtop(&[&pid, &other, &pid, "--for", "1s"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(out.starts_with("program (2 processes), "), "{out}");
 }

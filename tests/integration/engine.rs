@@ -106,6 +106,9 @@ fn a_push_updates_everything_that_is_derived() {
         state.leaks().map(|s| s.key.process().unwrap().pid).collect::<Vec<_>>(),
         [7]
     );
+    // Its page faults show who keeps the memory, unless it is of this zmtop.
+    assert_eq!(state.worth_sampling(99), [id]);
+    assert!(state.worth_sampling(7).is_empty() && state.worth_sampling(1).is_empty());
 }
 
 #[test]

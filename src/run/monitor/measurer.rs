@@ -24,7 +24,7 @@ pub(super) struct Measurer {
 }
 
 /// The process that measures. It is killed when dropped.
-struct Running(Arc<Mutex<Child>>);
+pub(super) struct Running(Arc<Mutex<Child>>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -38,7 +38,13 @@ impl Measurer {
     pub(super) fn turn_to(&mut self, of: Option<(u64, Identity)>, send: &SyncSender<Input>) {
         self.current = None;
         let Some((number, id)) = of else { return };
-        match start(number, id, send.clone()) {
+        let forward = send.clone();
+        // Waits while the screen is stuck, and ends with it.
+        let each = move |found: Result<_, _>| {
+            let event = Event::Measured(number, found.map(Arc::new));
+            forward.send(Input::Event(event)).is_ok()
+        };
+        match start(id, &["--for", LONGEST], each) {
             Ok(running) => self.current = Some(running),
             Err(why) => {
                 let _ = send.try_send(Input::Event(Event::Measured(number, Err(why))));
@@ -47,11 +53,18 @@ impl Measurer {
     }
 }
 
-fn start(number: u64, id: Identity, send: SyncSender<Input>) -> Result<Running, String> {
+/// Starts to measure a process. Calls `each` with what was found so far, until it returns false, and at last with the reason for
+/// the end.
+pub(super) fn start(
+    id: Identity,
+    options: &[&str],
+    mut each: impl FnMut(Result<Measured, String>) -> bool + Send + 'static,
+) -> Result<Running, String> {
     let program = std::env::current_exe().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
-    let pid = id.pid.to_string();
+    let (pid, starttime) = (id.pid.to_string(), id.starttime.to_string());
     let mut child = Command::new(program)
-        .args(["callers", &pid, "--for", LONGEST, "--format", "ndjson"])
+        .args(["callers", &pid, "--starttime", &starttime, "--format", "ndjson"])
+        .args(options)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -64,13 +77,13 @@ fn start(number: u64, id: Identity, send: SyncSender<Input>) -> Result<Running, 
         let (Some(out), Some(errors)) = (out, errors) else {
             return;
         };
-        forward(number, out, &send);
+        forward(out, &mut each);
         let mut why = String::new();
         let _ = errors.take(4096).read_to_string(&mut why);
         let _ = child.lock().unwrap_or_else(PoisonError::into_inner).wait();
         let why = why.lines().last().unwrap_or("the measurement ended early");
         let why = why.strip_prefix("zmtop: ").unwrap_or(why).to_owned();
-        let _ = send.send(Input::Event(Event::Measured(number, Err(why))));
+        each(Err(why));
     };
     let started = std::thread::Builder::new().name("zmtop-measure".into()).spawn(read);
     started.map_err(|error| format!("cannot start a thread: {error}"))?;
@@ -78,7 +91,7 @@ fn start(number: u64, id: Identity, send: SyncSender<Input>) -> Result<Running, 
 }
 
 /// Passes the objects on, until the process ends.
-fn forward(number: u64, out: ChildStdout, send: &SyncSender<Input>) {
+fn forward(out: ChildStdout, each: &mut impl FnMut(Result<Measured, String>) -> bool) {
     let mut out = BufReader::new(out);
     loop {
         let mut line = Vec::new();
@@ -89,11 +102,7 @@ fn forward(number: u64, out: ChildStdout, send: &SyncSender<Input>) {
         let Ok(measured) = serde_json::from_slice::<Measured>(&line) else {
             return;
         };
-        // Waits while the screen is stuck, and ends with it.
-        if send
-            .send(Input::Event(Event::Measured(number, Ok(Arc::new(measured)))))
-            .is_err()
-        {
+        if !each(Ok(measured)) {
             return;
         }
     }

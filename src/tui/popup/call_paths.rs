@@ -1,4 +1,4 @@
-//! The code that takes and keeps the memory of a process, measured while the popup is open.
+//! The code that takes and keeps the memory of a process, measured while the popup is open, or since the process grows.
 //!
 //! ```text
 //! ┌ Origin of the memory ─────────────────────────────────────────────────────┐
@@ -26,7 +26,7 @@ use crate::{text, units};
 
 pub struct CallPathTree;
 
-/// Opens the popup, and measures the selected process until it is closed.
+/// Opens the popup, and measures the selected process until it is closed. If the process is sampled since it grows, shows that.
 pub(in crate::tui) fn open(app: &mut App) -> Vec<Effect> {
     if cfg!(not(feature = "code")) {
         app.screen.fail("this zmtop was built without call paths");
@@ -38,9 +38,10 @@ pub(in crate::tui) fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let name = format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15));
-    let effect = app.data.call_paths.start(sample.id, name);
+    let paths = &mut app.data.call_paths;
+    let effect = (!paths.show_armed(sample.id, name.clone())).then(|| paths.start(sample.id, name));
     app.open_popup(CallPathTree);
-    vec![effect]
+    effect.into_iter().collect()
 }
 
 /// Ends the measurement once the popup is closed.
@@ -161,6 +162,9 @@ impl Popup for CallPathTree {
         match &data.found {
             Some(Ok(measured)) => {
                 let mut parts = vec![measured.summary(units)];
+                if data.is_armed {
+                    parts.push("sampled since its growth was seen; Enter measures anew".to_owned());
+                }
                 let selected = match data.view {
                     CallPathView::Flame => data.cells.get(at).and_then(|cell| {
                         let kept = units::bytes(cell.weight.kept, units);
@@ -183,8 +187,17 @@ impl Popup for CallPathTree {
         }
     }
 
-    fn accept(&mut self, _app: &mut App, _at: usize) -> Response {
-        Response::stay()
+    /// Measures anew.
+    fn accept(&mut self, app: &mut App, _at: usize) -> Response {
+        let data = &mut app.data.call_paths;
+        let effect = data
+            .id
+            .filter(|_| data.is_armed)
+            .map(|id| data.start(id, data.name.clone()));
+        Response {
+            effects: effect.into_iter().collect(),
+            ..Response::stay()
+        }
     }
 
     fn on_action(&mut self, app: &mut App, action: Action, at: usize) -> usize {

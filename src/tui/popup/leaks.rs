@@ -116,6 +116,8 @@ impl Popup for LeakList {
             parts.push(format!("mostly {}", mapping_growth(app, growth, 40)));
         }
         parts.extend(untouched(app, snapshot, suspect));
+        let kept_by = suspect.kept_by.iter().map(|found| found.text(app.screen.units, false));
+        parts.splice(0..0, kept_by);
         Some(parts.join(", ").into())
     }
 

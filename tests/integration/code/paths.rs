@@ -1,6 +1,9 @@
 //! Trees of call paths, as tables.
 
-use zmtop::call_tree::{Frame, Kind, Line, Order, Runtime, Stack, Stacks, Weight, What, is_allocator, lines};
+use zmtop::call_tree::{
+    Frame, KeptBy, Kind, Line, Measured, Order, Runtime, Stack, Stacks, Weight, What, is_allocator, lines,
+};
+use zmtop::units::Units;
 
 /// Makes stacks from lines such as `malloc<remember<main 40 30`: functions, innermost first, taken and kept bytes.
 fn stacks(text: &str) -> Stacks {
@@ -131,11 +134,23 @@ fn allocators_are_known_by_name_and_by_library() {
         "je_malloc",
         "__memset_avx2_unaligned_erms",
         "__rust_alloc",
+        "runtime.mallocgc",
+        "char* std::fill_n<char*, unsigned long>(char*, unsigned long, char const&)",
+        "std::vector<a b, c>::resize(int)",
+        "_ZSt9__fill_a1IcEvPT_",
     ] {
         assert!(is_allocator(name, "server"), "{name}");
     }
     assert!(is_allocator("anything", "libjemalloc.so.2") && is_allocator("0x1234", "libc.so.6"));
-    for name in ["my_malloc_wrapper", "zmalloc", "main", "freeze", "mmapper"] {
+    for name in [
+        "Sessions::remember(std::vector<int>)",
+        "int remember<std::vector<int> >(int)",
+        "my_malloc_wrapper",
+        "zmalloc",
+        "main",
+        "freeze",
+        "mmapper",
+    ] {
         assert!(!is_allocator(name, "server"), "{name}");
     }
 }
@@ -147,5 +162,43 @@ fn a_runtime_whose_functions_have_no_names_is_advised() {
     let mut named = python.clone();
     named.frames[3].kind = Kind::Generated;
     assert_eq!(named.runtime(), None);
+    // The collector moves objects, whatever names there are.
+    let mut collected =
+        stacks("madvise<v8::internal::Scavenger::Process<start 10 10\nmalloc<remember<Builtins_JSEntry<main 4 4");
+    collected.frames[4].kind = Kind::Generated;
+    assert_eq!(collected.runtime(), Some(Runtime::Node));
     assert_eq!(stacks(SERVER).runtime(), None);
+}
+
+#[test]
+fn the_code_that_keeps_most_is_named_in_a_line() {
+    let kept_by = |stacks: Stacks, samples| {
+        let mut measured = Measured {
+            stacks,
+            time_s: 7800.0,
+            ..Measured::default()
+        };
+        for stack in &mut measured.stacks.stacks {
+            stack.weight.samples = samples;
+            stack.weight.kept <<= 20;
+        }
+        KeptBy::of(&measured)
+    };
+    let text = |kept_by: Option<KeptBy>| kept_by.unwrap().text(Units::Auto, true);
+    assert_eq!(
+        text(kept_by(stacks(SERVER), 10)),
+        "kept by remember <- handle <- main, 60 % of 100M in 2h10"
+    );
+    // Callers that keep no more than a half of it each are not named.
+    let split = stacks("malloc<copy<one 10 10\nmalloc<copy<two 10 10");
+    assert_eq!(text(kept_by(split, 10)), "kept by copy, 100 % of 20.0M in 2h10");
+    let python = stacks("malloc<_PyObject_Malloc<_PyEval_EvalFrameDefault<main 10 10");
+    assert_eq!(
+        text(kept_by(python, 10)),
+        "kept by _PyObject_Malloc <- _PyEval_EvalFrameDefault <- main of the Python interpreter, 100 % of 10.0M in 2h10"
+    );
+    // Too few samples, and nothing kept.
+    assert_eq!(kept_by(stacks(SERVER), 1), None);
+    assert_eq!(kept_by(stacks("malloc<scratch<main 30 0"), 99), None);
+    assert_eq!(kept_by(Stacks::default(), 10), None);
 }

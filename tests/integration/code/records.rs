@@ -28,7 +28,7 @@ impl Bytes {
 const FORMAT: Format = Format { has_page_size: true };
 
 /// A sample of one caller and 16 bytes of stack, of which 8 are filled.
-fn sample() -> Vec<u8> {
+pub(super) fn sample() -> Vec<u8> {
     let head = Bytes::default()
         .u64(0x1000)
         .u32(7)

@@ -124,6 +124,8 @@ pinned_size = "2G"
 flush = "minute"
 cmdline = "none"
 last_words = true
+[callers]
+armed = 0
 [trend]
 confidence = 0.95
 least_bytes = 4_194_304
@@ -225,7 +227,7 @@ level = "loud"
     );
     let faults = home.faults();
     let expected = [
-        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, record, log",
+        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, record, callers, log",
         "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
         "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`?",
         "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",

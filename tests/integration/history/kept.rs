@@ -1,12 +1,14 @@
 //! A history goes on after a restart: what was kept comes back where it is still true, and no verdict comes of the gap.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::call_tree::{Frame, KeptBy, Kind};
 use zmtop::group::{GroupBy, GroupKey};
 use zmtop::history::kept::{Kept, MAX_BYTES, Unusable};
 use zmtop::history::suspects::{SuspectQuery, stopped, suspects};
 use zmtop::history::{History, RowHistory};
-use zmtop::model::{Missing, ProcessSample, Snapshot};
+use zmtop::model::{Identity, Missing, ProcessSample, Snapshot};
 use zmtop::record::{NoHeader, is_history, pack_history, unpack_history};
 use zmtop::trend::{Metric, Verdict};
 
@@ -54,6 +56,36 @@ fn server() -> GroupKey {
         by: GroupBy::Command,
         name: Some(b"server"[..].into()),
     }
+}
+
+#[test]
+fn the_code_that_keeps_memory_is_saved() {
+    let (mut history, last) = six_minutes();
+    let id = last.rows()[0].id;
+    let found = KeptBy {
+        frames: vec![Frame {
+            function: "remember".into(),
+            module: "server".into(),
+            source: None,
+            inlined: true,
+            kind: Kind::Program,
+        }],
+        runtime: None,
+        bytes: 9,
+        total: 10,
+        time: Duration::from_secs(60),
+    };
+    history.set_kept_by(id, Arc::new(found.clone()));
+    let mut next = restarted(&history, &last);
+    next.push(&at(370, vec![one(7, 470.0)]));
+    assert_eq!(next.kept_by(id).map(|kept| &**kept), Some(&found));
+    assert_eq!(next.kept_by(last.rows()[1].id), None);
+    // The newest are remembered.
+    for pid in 100..200 {
+        history.set_kept_by(Identity { pid, starttime: 1 }, Arc::new(found.clone()));
+    }
+    assert_eq!(history.kept_by(id), None);
+    assert!(history.kept_by(Identity { pid: 199, starttime: 1 }).is_some());
 }
 
 /// Six minutes of two processes, one of which grows, and the last snapshot of them.

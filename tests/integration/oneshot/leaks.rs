@@ -11,6 +11,7 @@ use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, process, snapshot, with_facts};
 
 use zmtop::account::countdown::Forecast;
+use zmtop::call_tree::{Frame, KeptBy, Kind, Source};
 use zmtop::group::{GroupBy, GroupKey, RowKey};
 use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
@@ -86,6 +87,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         ended: None,
         times: 0,
         cause: None,
+        kept_by: None,
     }
 }
 
@@ -100,8 +102,28 @@ fn some() -> Vec<Suspect> {
         name: Some((*b"worker").into()),
     });
     let group = (group, None);
+    let frame = |function: &str, line| Frame {
+        function: function.into(),
+        module: "train".into(),
+        source: Some(Source {
+            file: "/src/train.c".into(),
+            line,
+        }),
+        inlined: false,
+        kind: Kind::Program,
+    };
+    let kept_by = KeptBy {
+        frames: vec![frame("remember\x1b[31m", 41), frame("handle", 88)],
+        runtime: None,
+        bytes: 94 * MIB,
+        total: 100 * MIB,
+        time: Duration::from_secs(3600),
+    };
     vec![
-        leak(one(42, "/usr/bin/python3 train.py"), Verdict::Leaking, 200e3),
+        Suspect {
+            kept_by: Some(Arc::new(kept_by)),
+            ..leak(one(42, "/usr/bin/python3 train.py"), Verdict::Leaking, 200e3)
+        },
         Suspect {
             command: Some((*b"worker").into()),
             count: 12,

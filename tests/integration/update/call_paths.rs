@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zmtop::call_tree::{Counts, Frame, Kind, Measured, SCHEMA, Source, Stack, Stacks, Weight};
+use zmtop::call_tree::{Counts, Frame, KeptBy, Kind, Measured, SCHEMA, Source, Stack, Stacks, Weight};
 use zmtop::tui::{Effect, Event};
 
 use crate::support::session::Session;
@@ -33,6 +33,7 @@ pub(crate) fn measured() -> Measured {
     Measured {
         schema: SCHEMA.into(),
         pid: 900,
+        processes: 1,
         command: "server".into(),
         time_s: 12.0,
         growth: Some((31 * MIB).cast_signed()),
@@ -90,6 +91,39 @@ fn it_measures_while_it_is_open() {
     session.keys("O");
     session.line("remember server.c:41");
     assert_eq!(session.world.measured.map(|(next, _)| next), Some(number + 1));
+}
+
+#[test]
+fn of_a_process_that_grows_the_samples_so_far_are_shown_at_once() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("O");
+    let (_, id) = session.world.measured.unwrap();
+    session.keys("Esc");
+    session.feed(Event::Armed(id, Arc::new(measured())));
+    session.keys("O");
+    session.line("remember server.c:41");
+    session.line("growth was seen; Enter measures anew");
+    assert_eq!(session.world.measured, None);
+    let mut later = measured();
+    later.stacks.frames[1].function = "forget".into();
+    session.feed(Event::Armed(id, Arc::new(later)));
+    session.line("forget server.c:41");
+    session.keys("Enter");
+    session.line("sampling its page faults");
+    assert_eq!(session.world.measured.map(|(_, of)| of), Some(id));
+    session.keys("Esc");
+    assert_eq!(session.world.measured, None);
+}
+
+#[test]
+fn the_panel_names_the_code_that_keeps_the_memory() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("O");
+    let (_, id) = session.world.measured.unwrap();
+    let found = KeptBy::of(&measured()).unwrap();
+    session.app.engine.history.set_kept_by(id, Arc::new(found));
+    session.keys("Esc Enter");
+    session.line("kept by remember server.c:41 ← handle server.c:88 ← main server.c:120, 77 % of 31.0M in 12s");
 }
 
 #[test]

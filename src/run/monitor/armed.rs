@@ -1,0 +1,126 @@
+//! Samples the page faults of processes that grow, so that the code that keeps their memory is known when they are called leaks.
+//!
+//! Each is sampled by `zmtop callers --armed` in a process of its own, as [`measurer`](super::measurer) does for the screen. That
+//! process bounds its own cost. The result goes to the history, which keeps it, and to the screen.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use super::Input;
+use super::measurer::{Running, start};
+use crate::call_tree::{KeptBy, Measured};
+use crate::engine::SharedState;
+use crate::model::Identity;
+use crate::trend::Verdict;
+use crate::tui::Event;
+
+/// Maximum time of one measurement, after which another one begins.
+const LONGEST: &str = "24h";
+/// A measurement that ended earlier is not repeated: it was not allowed, or failed.
+const REPEATED: Duration = Duration::from_secs(3600);
+/// The most processes that are remembered as not to be sampled.
+const MAX_REFUSED: usize = 256;
+
+/// The processes that are sampled.
+pub(super) struct Armed {
+    /// Maximum number at once, by the settings.
+    most: Arc<AtomicU16>,
+    running: Vec<Sampling>,
+    /// Those that could not be sampled.
+    refused: VecDeque<Identity>,
+    send: SyncSender<Input>,
+}
+
+struct Sampling {
+    id: Identity,
+    since: Instant,
+    is_over: Arc<AtomicBool>,
+    _process: Running,
+}
+
+impl Armed {
+    pub(super) const fn new(most: Arc<AtomicU16>, send: SyncSender<Input>) -> Self {
+        Self {
+            most,
+            running: Vec::new(),
+            refused: VecDeque::new(),
+            send,
+        }
+    }
+
+    /// Starts and ends measurements by the suspects of the last snapshot.
+    pub(super) fn follow(&mut self, shared: &SharedState) {
+        let most = usize::from(self.most.load(Ordering::Relaxed));
+        if most == 0 && self.running.is_empty() {
+            return;
+        }
+        for over in self.running.extract_if(.., |one| one.is_over.load(Ordering::Acquire)) {
+            if over.since.elapsed() < REPEATED {
+                self.refused.truncate(MAX_REFUSED - 1);
+                self.refused.push_front(over.id);
+            }
+        }
+        let (mut found, mut leaking) = {
+            let state = shared.lock();
+            let grows = |one: &mut Sampling| {
+                let row = state.history.get(one.id);
+                row.is_some_and(|row| row.trend().verdict.is_growth())
+            };
+            self.running.retain_mut(grows);
+            let verdict = |id: Identity| state.history.get(id).map(|row| row.trend().verdict);
+            let leaking = |id: &Identity| verdict(*id) == Some(Verdict::Leaking);
+            let found = state.worth_sampling(std::process::id()).into_iter();
+            let found = found.filter(|id| !self.refused.contains(id));
+            let found: Vec<_> = found.map(|id| (id, leaking(&id))).collect();
+            let leaking: Vec<_> = self.running.iter().map(|one| leaking(&one.id)).collect();
+            (found, leaking)
+        };
+        found.truncate(most);
+        found.retain(|(id, _)| self.running.iter().all(|one| one.id != *id));
+        for (id, is_leaking) in found {
+            // A leak is sampled instead of what only grows.
+            if self.running.len() >= most
+                && let Some(place) = leaking.iter().position(|leaking| is_leaking && !leaking)
+            {
+                self.running.remove(place);
+                leaking.remove(place);
+            }
+            if self.running.len() < most && self.start(id, shared) {
+                leaking.push(is_leaking);
+            }
+        }
+        self.running.truncate(most);
+    }
+
+    /// Returns true if it started.
+    fn start(&mut self, id: Identity, shared: &SharedState) -> bool {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, shared, send) = (Arc::clone(&is_over), Arc::clone(shared), self.send.clone());
+        let each = move |found: Result<Measured, _>| {
+            let Ok(measured) = found else {
+                over.store(true, Ordering::Release);
+                return false;
+            };
+            if let Some(kept_by) = KeptBy::of(&measured) {
+                shared.lock().history.set_kept_by(id, Arc::new(kept_by));
+            }
+            // Waits while the screen is stuck, and ends with it.
+            send.send(Input::Event(Event::Armed(id, Arc::new(measured)))).is_ok()
+        };
+        let started = start(id, &["--armed", "--for", LONGEST], each);
+        let is_started = started.is_ok();
+        match started {
+            Ok(process) => self.running.push(Sampling {
+                id,
+                since: Instant::now(),
+                is_over,
+                _process: process,
+            }),
+            Err(_) => self.refused.push_front(id),
+        }
+        is_started
+    }
+}

@@ -1,0 +1,262 @@
+//! Programs of other languages and C libraries, with their symbols elsewhere, deleted, and in a container.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use zmtop::call_tree::Stacks;
+
+use super::{Program, SERVER, assert_near, compile, of_function};
+use crate::support::cannot;
+
+/// Checks that both functions of [`SERVER`] keep what they count.
+#[track_caller]
+fn check(program: &mut Program, what: &str) -> Stacks {
+    let (counted, stacks, _) = program.measure();
+    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+    for (function, counted) in ["remember", "receive"].into_iter().zip(&counted) {
+        let found = of_function(&stacks, function).0;
+        assert_near(found, *counted, &format!("{function} of {what}: {names:?}"));
+    }
+    stacks
+}
+
+/// Returns true if a program is installed; says so if not.
+fn has(program: &str) -> bool {
+    let found = Command::new("which").arg(program).output();
+    let is_there = found.is_ok_and(|found| found.status.success());
+    if !is_there {
+        cannot(&format!("{program} is not installed"));
+    }
+    is_there
+}
+
+fn run(program: &str, args: &[&str]) {
+    let status = Command::new(program).args(args).status().unwrap();
+    assert!(status.success(), "{program} {args:?}");
+}
+
+#[test]
+fn jemalloc() {
+    let folders = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+    ];
+    let mut paths = folders.iter().map(|folder| format!("{folder}/libjemalloc.so.2"));
+    let Some(library) = paths.find(|path| Path::new(path).exists()) else {
+        return cannot("libjemalloc2 is not installed");
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "cc", SERVER, "c", &["-O2"]);
+    let mut program = Program::start(Command::new(&path).env("LD_PRELOAD", library), dir);
+    check(&mut program, "jemalloc");
+}
+
+#[test]
+fn containers_and_inlined_functions_of_cpp() {
+    let source = r#"
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+#include <unistd.h>
+struct Session { std::string body; std::vector<char> log; };
+class Sessions {
+    std::map<int, std::unique_ptr<Session>> all;
+public:
+    unsigned long bytes = 0;
+    __attribute__((always_inline)) void remember(int id) {
+        auto session = std::make_unique<Session>();
+        session->body.assign(60000, 'x');
+        session->log.resize(90000);
+        bytes += 150000;
+        all[id] = std::move(session);
+    }
+};
+static Sessions sessions;
+__attribute__((noinline)) void handle(int id) { sessions.remember(id); }
+int main() {
+    getchar();
+    for (int id = 0; id < 60; id++) { handle(id); usleep(20000); }
+    printf("%lu\n", sessions.bytes);
+    fflush(stdout);
+    getchar();
+    getchar();
+}
+"#;
+    for flags in [["-O2", "-g"], ["-O2", "-fomit-frame-pointer"]] {
+        let mut program = Program::compiled("c++", source, "cc", &flags);
+        let (counted, stacks, _) = program.measure();
+        let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+        // Only debug info has the names of inlined functions.
+        let function = if flags.contains(&"-g") {
+            "Sessions::remember"
+        } else {
+            "handle"
+        };
+        let found = of_function(&stacks, function).0;
+        assert_near(found, counted[0], &format!("{function} of {flags:?}: {names:?}"));
+    }
+}
+
+#[test]
+fn go() {
+    if !has("go") {
+        return;
+    }
+    let source = r#"
+package main
+import ("bufio"; "fmt"; "os")
+var all [][]byte
+//go:noinline
+func remember() {
+    block := make([]byte, 60000)
+    for i := range block { block[i] = 1 }
+    all = append(all, block)
+}
+//go:noinline
+func handle() { remember(); remember() }
+func main() {
+    in := bufio.NewReader(os.Stdin)
+    in.ReadByte()
+    for i := 0; i < 50; i++ { handle() }
+    fmt.Println(len(all) * 60000)
+    in.ReadByte()
+    in.ReadByte()
+    fmt.Println(len(all))
+}
+"#;
+    let dir = tempfile::tempdir().unwrap();
+    let (file, path) = (dir.path().join("program.go"), dir.path().join("program"));
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .args([&path, &file])
+        .env("GOCACHE", dir.path().join("cache"))
+        .env("GO111MODULE", "off")
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let mut program = Program::run(&path, dir);
+    let (counted, stacks, _) = program.measure();
+    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+    let found = of_function(&stacks, "main.remember").0;
+    assert_near(found, counted[0], &format!("a slice of Go: {names:?}"));
+}
+
+#[test]
+fn a_static_program_of_musl() {
+    if !has("musl-gcc") {
+        return;
+    }
+    let mut program = Program::compiled("musl-gcc", SERVER, "c", &["-O2", "-static"]);
+    check(&mut program, "musl");
+}
+
+#[test]
+fn a_deleted_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "cc", SERVER, "c", &["-O2"]);
+    let mut program = Program::run(&path, dir);
+    std::fs::remove_file(&path).unwrap();
+    check(&mut program, "a deleted program");
+}
+
+/// Compiles [`SERVER`] without its symbols, which are in `debug`. Returns its build id.
+fn stripped(dir: &Path, flags: &[&str], debug: &Path) -> (PathBuf, String) {
+    let path = compile(
+        dir,
+        "cc",
+        SERVER,
+        "c",
+        &[&["-O2", "-g", "-Wl,--build-id"], flags].concat(),
+    );
+    let [program, symbols] = [&path, debug].map(|path| path.to_str().unwrap());
+    std::fs::create_dir_all(debug.parent().unwrap()).unwrap();
+    run("objcopy", &["--only-keep-debug", program, symbols]);
+    run("strip", &[program]);
+    let notes = Command::new("readelf").args(["-n", program]).output().unwrap();
+    let notes = String::from_utf8(notes.stdout).unwrap();
+    let id = notes
+        .split("Build ID: ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
+    (path, id.to_owned())
+}
+
+#[test]
+fn a_stripped_program_names_its_separate_symbols() {
+    for link in ["program.debug", ".debug/program.debug"] {
+        let dir = tempfile::tempdir().unwrap();
+        let debug = dir.path().join(link);
+        let (path, _) = stripped(dir.path(), &[], &debug);
+        let option = format!("--add-gnu-debuglink={}", debug.to_str().unwrap());
+        run("objcopy", &[&option, path.to_str().unwrap()]);
+        let mut program = Program::run(&path, dir);
+        let stacks = check(&mut program, link);
+        let frame = stacks
+            .frames
+            .iter()
+            .find(|frame| &*frame.function == "remember")
+            .unwrap();
+        assert!(frame.source.is_some());
+    }
+}
+
+#[test]
+fn symbols_of_another_program_are_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let debug = dir.path().join("program.debug");
+    let (path, _) = stripped(dir.path(), &[], &debug);
+    let option = format!("--add-gnu-debuglink={}", debug.to_str().unwrap());
+    run("objcopy", &[&option, path.to_str().unwrap()]);
+    let other = tempfile::tempdir().unwrap();
+    stripped(other.path(), &["-DOTHER", "-O0"], &debug);
+    let mut program = Program::run(&path, dir);
+    let (_, stacks, _) = program.measure();
+    assert!(stacks.frames.iter().all(|frame| &*frame.function != "remember"));
+}
+
+/// A root of its own, on a file system that nobody else sees, as in a container: the program is there, and its symbols are found
+/// by its build id in that root.
+#[test]
+fn a_container_with_its_own_root_and_pids() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, debug) = (dir.path().to_owned(), dir.path().join("symbols"));
+    let (_, id) = stripped(&folder, &["-static"], &debug);
+    let (first, rest) = id.split_at(2);
+    let script = format!(
+        "set -e; cd {}; mkdir root; mount -t tmpfs none root; mkdir -p root/usr/lib/debug/.build-id/{first} root/app
+        mv program root/app; mv symbols root/usr/lib/debug/.build-id/{first}/{rest}.debug; exec chroot root /app/program",
+        folder.to_str().unwrap()
+    );
+    let setup = ["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", &script];
+    let may = Command::new("unshare")
+        .args(["--mount", "--pid", "--fork", "true"])
+        .status();
+    if !may.is_ok_and(|status| status.success()) {
+        return cannot("namespaces need root");
+    }
+    let mut program = Program::start(Command::new("unshare").args(setup), dir);
+    // The child of unshare is the program once it has another root.
+    let children = format!("/proc/{0}/task/{0}/children", program.child.id());
+    let inside = || {
+        let pid: u32 = std::fs::read_to_string(&children).ok()?.trim().parse().ok()?;
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        exe.ends_with("app/program").then_some(pid)
+    };
+    program.pid = loop {
+        match inside() {
+            Some(pid) => break pid,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+        assert_eq!(program.child.try_wait().unwrap(), None, "the program did not start");
+    };
+    check(&mut program, "a container");
+}
