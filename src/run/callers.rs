@@ -17,6 +17,7 @@ use crate::config::Env;
 use crate::config::state::create_recording;
 use crate::model::{Missing, Reading};
 use crate::output::callers::CallersReport;
+use crate::proc::clock::thread_time;
 use crate::proc::page_faults::{self, MAX_STACK};
 use crate::proc::{files, pid, smaps};
 use crate::stacks::Measurement;
@@ -88,7 +89,7 @@ struct Pace {
     /// Time between two checks which pages are kept, and between two objects of `--format ndjson`.
     check: Duration,
     report: Duration,
-    /// As many times as long as a check or a report took, nothing of its kind follows.
+    /// As many times the processor time of a check, nothing of its kind follows; a quarter of that after a report.
     rest: u32,
 }
 
@@ -335,11 +336,13 @@ fn watch(
             if now < next_check {
                 continue;
             }
+            let began = thread_time();
+            let price = || thread_time().saturating_sub(began);
             if !target.check() {
                 break;
             }
             // A large program takes long to check.
-            next_check = Instant::now() + pace.check.max(now.elapsed() * pace.rest);
+            next_check = Instant::now() + pace.check.max(price() * pace.rest);
             let left = span(until.saturating_duration_since(now));
             let faults = target.measurement.counts().faults;
             progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
@@ -353,7 +356,7 @@ fn watch(
                 {
                     return Ok(Err(error));
                 }
-                next_report = Instant::now() + pace.report.max(now.elapsed() * pace.rest / 4);
+                next_report = Instant::now() + pace.report.max(price() * pace.rest / 4);
             }
         }
         Ok::<_, String>(Ok(()))
