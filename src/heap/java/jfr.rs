@@ -151,7 +151,7 @@ impl Chunk {
         chunk.read_metadata(at(24)?)?;
         let mut constants = at(16)?;
         // Each pool states how far before it the previous one is.
-        for _ in 0..bytes.len() / HEADER + 1 {
+        for _ in 0..=bytes.len() / HEADER {
             let start = constants.at;
             let delta = chunk.read_constants(constants)?;
             if delta == 0 {
