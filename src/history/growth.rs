@@ -25,6 +25,8 @@ pub(super) struct Kinds {
     pub(super) shmem: u64,
     /// The part that the allocator or the runtime keeps free.
     pub(super) free: u64,
+    /// The part that is neither file pages nor lazily freed, free memory included.
+    pub(super) held: u64,
 }
 
 /// The figures of a row before it grew.
@@ -116,6 +118,7 @@ impl GrowthStart {
             huge: now.huge.saturating_sub(then.huge),
             shmem: now.shmem.saturating_sub(then.shmem),
             free: now.free.saturating_sub(then.free),
+            held: now.held.saturating_sub(then.held),
             faults: self.faults,
         }
     }
@@ -129,6 +132,7 @@ pub(super) struct Growth {
     huge: u64,
     shmem: u64,
     free: u64,
+    held: u64,
     faults: f32,
 }
 
@@ -142,6 +146,11 @@ impl Growth {
     pub(super) fn is_kept_free(&self) -> bool {
         // Memory that was free before, and was read for the first time meanwhile, is no growth.
         self.is_part(self.free) && self.free as f64 <= MAX_PART * self.footprint as f64
+    }
+
+    /// Returns true if most of it is neither file pages nor lazily freed.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_part(self.held)
     }
 
     /// Returns true if most of it is in transparent huge pages.

@@ -288,6 +288,9 @@ impl LiveSet {
 /// the series: less than the least growth that is reported.
 const MAX_FREE_SHARE: u64 = 40;
 
+/// Minimum growth of the held memory from read to read that shows how much of it is in use.
+const MIN_GROWTH: u64 = 256 << 10;
+
 /// The memory in use of a process whose `malloc` was read. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(super) struct InUse {
@@ -295,21 +298,30 @@ pub(super) struct InUse {
     pub(super) at: Duration,
     free: u64,
     kept: u64,
-    /// The held memory without the free memory, when both were last known together; `None` until then.
-    known: Option<u64>,
+    /// The held memory that was known at the last two reads, the last one first, and the part of it in use.
+    reads: [Option<(u64, u64)>; 2],
 }
 
 impl InUse {
     fn update(&mut self, heap: &MallocHeap) {
         (self.at, self.free, self.kept) = (heap.at, heap.free, heap.kept);
-        self.known = None;
+        if self.reads[0].is_some() {
+            self.reads = [None, self.reads[0]];
+        }
     }
 
-    /// Returns the part of `held` that is in use. Between two reads it does not rise: how much of a growth is free shows at
-    /// the next read.
+    /// Returns the part of `held` that is in use. Of the growth since the last read, the same share counts as between the last
+    /// two: all of it in a leak, nothing in a hoard.
     fn held(&mut self, held: u64) -> u64 {
-        let known = *self.known.get_or_insert(held.saturating_sub(self.kept));
-        known.min(held)
+        let (then, in_use) = *self.reads[0].get_or_insert((held, held.saturating_sub(self.kept)));
+        let share = match self.reads[1] {
+            Some((before, was_in_use)) if then >= before.saturating_add(MIN_GROWTH) => {
+                in_use.saturating_sub(was_in_use) as f64 / (then - before) as f64
+            }
+            _ => in_use as f64 / then.max(1) as f64,
+        };
+        let growth = held.saturating_sub(then) as f64 * share.min(1.0);
+        in_use.saturating_add(growth as u64).min(held)
     }
 }
 

@@ -133,6 +133,7 @@ impl MemorySample {
             huge: self.huge.bytes(),
             shmem: self.shmem.bytes(),
             free: self.free.bytes(),
+            held: self.held.saturating_add(self.free.bytes()),
         }
     }
 
@@ -722,6 +723,8 @@ impl RowHistory {
                 Judged::LiveSet => Metric::Heap,
                 _ if is_mostly(Growth::is_kept_free) => Metric::Free,
                 _ if is_mostly(Growth::is_lazily_freed) => Metric::Lazy,
+                // How much of the growth is in use shows at the next read of its heap.
+                Judged::InUse if is_mostly(Growth::is_held) => Metric::InUse,
                 _ => Metric::File,
             };
             if !judgement.verdict.is_growth() && !footprint.is_constant() {
