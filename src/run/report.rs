@@ -72,6 +72,7 @@ pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &
 }
 
 /// Returns the pids of these processes, each once. A name stands for all that match it.
+#[cfg(feature = "code")]
 pub(super) fn resolve_all(processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
     let mut pids = find(processes, options, |_, found| {
         Ok(found.iter().map(|sample| sample.id.pid).collect())

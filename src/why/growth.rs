@@ -88,17 +88,22 @@ impl Moment<'_> {
         self.history.get(id).or_else(ended)
     }
 
+    /// Returns true if a process that started so long before the moment started in the recording, or hardly before it.
+    fn is_recorded(&self, age: Duration) -> bool {
+        let recorded = self.history.since().map(|since| self.at().saturating_sub(since));
+        recorded.is_some_and(|recorded| age <= recorded + self.snapshot.interval * 2)
+    }
+
     /// Returns the growth of a row in a window before the moment. It started `age` before, if that is known.
     fn rise_of(&self, view: SeriesView<'_>, age: Option<Duration>, window: Duration) -> Option<Rise> {
         let bands = view.bands(self.at(), window, COLUMNS);
         let known = bands.iter().flatten();
         let last = known.clone().next_back()?;
-        // The start of the row, if it is no older than the recording.
         let recorded = self.at().saturating_sub(self.history.since()?);
         let seen = self.at().saturating_sub(view.start()?);
         let slack = self.snapshot.interval * 2;
         let is_new = match age {
-            Some(age) => age <= window && age <= recorded + slack,
+            Some(age) => age <= window && self.is_recorded(age),
             None => seen + slack < recorded && seen < window,
         };
         let from = if is_new { 0 } else { known.map(|band| band.min).min()? };
@@ -150,8 +155,9 @@ impl Moment<'_> {
         let age = self.age(sample.id);
         let row = self.row(sample.id);
         let unseen = || {
-            // It ended too soon to be remembered.
-            let (age, to) = (age.filter(|age| *age < WINDOWS[0].0)?, bytes_of(sample)?);
+            // It ended too soon to be remembered. What it had before the recording is no growth.
+            let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
+            let (age, to) = (age.filter(is_short)?, bytes_of(sample)?);
             let rise = Rise {
                 from: 0,
                 to,

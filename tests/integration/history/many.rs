@@ -148,7 +148,7 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
 /// processes and groups that move, the numbers of those without a past, and the longest wait for a judgement.
 fn watch_many(config: HistoryConfig, short: u32) -> ((usize, usize), (usize, usize), Duration) {
     let (processes, moving, seconds) = if long() {
-        (40_000, 5000, 150)
+        (40_000, 5000, 300)
     } else {
         (short, short as usize - 1000, 120)
     };

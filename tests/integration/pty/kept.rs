@@ -32,7 +32,7 @@ fn started(home: &Path, args: &[&str]) -> Pty {
 fn quit(mut pty: Pty) -> String {
     pty.send("q");
     assert_eq!(pty.exit_code(), 0, "{}", pty.text());
-    pty.wait("the main screen", |screen| !screen.contains("COMMAND"));
+    pty.wait_for_end();
     pty.text()
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Pty {
     raw: Arc<Mutex<Vec<u8>>>,
     /// The reader stops reading while this is held.
     stall: Arc<Mutex<()>>,
+    reader: std::thread::JoinHandle<()>,
     home: tempfile::TempDir,
 }
 
@@ -66,7 +67,7 @@ impl Pty {
         let stall = Arc::new(Mutex::new(()));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (shown, log, held) = (screen.clone(), raw.clone(), stall.clone());
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             let mut pending = Vec::new();
             loop {
@@ -93,6 +94,7 @@ impl Pty {
             screen,
             raw,
             stall,
+            reader,
             home,
         }
     }
@@ -145,6 +147,16 @@ impl Pty {
                 "waited in vain for {what}:\n{}",
                 self.text()
             );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until all that an ended program wrote is on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for_end(&self) {
+        let start = Instant::now();
+        while !self.reader.is_finished() {
+            assert!(start.elapsed() < PATIENCE, "the terminal stays open:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
