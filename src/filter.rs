@@ -12,8 +12,8 @@
 //! A word is quoted as in a shell: `'…'` is literal, in `"…"` a backslash escapes a quote or a backslash, and adjacent pieces
 //! are one word. The unquoted words `or`, `and` and `not` between terms are errors that name the operator.
 //!
-//! Words match parts of a text in any case; `user:` needs the whole name or a uid. A regular expression ignores case unless it
-//! contains an upper-case letter.
+//! Words match parts of a text in any case, and a number also the process with that pid; `user:` needs the whole name or a uid. A
+//! regular expression ignores case unless it contains an upper-case letter.
 //!
 //! Unknown is neither yes nor no: a row whose swap could not be read passes neither `swap>0` nor `!swap>0`. A bare word
 //! matches only known texts.

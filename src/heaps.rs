@@ -23,10 +23,14 @@ use crate::heap::{Memory, Placed, Region, RegionKind, Regions, State, Unknown, g
 use crate::model::{Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::parse::{self, LineBuffer};
-use crate::proc::{files, pid as pid_files};
+use crate::proc::{clock, files, pid as pid_files};
 
+/// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
+pub const MIN_ANON: u64 = 64 << 20;
 /// The longest line of `maps` whose name is kept whole.
 const MAX_LINE: usize = 4096 + 128;
+/// The time that a read may take on a busy machine, as a multiple of its processor time.
+const MAX_SLOWDOWN: u32 = 8;
 /// The most regions of a process.
 const MAX_REGIONS: usize = 128 << 10;
 /// The most bytes of a program that are searched for text.
@@ -40,6 +44,8 @@ struct Files {
     pagemap: File,
     maps: File,
     until: Instant,
+    /// The end by the processor time of the thread, if that is limited.
+    cpu_until: Option<Duration>,
     /// Filled when the mappings are read.
     others: Vec<Kind>,
     has_mappings: bool,
@@ -60,6 +66,7 @@ impl Files {
             pagemap: open("pagemap")?,
             maps: open("maps")?,
             until,
+            cpu_until: None,
             others: Vec::new(),
             has_mappings: false,
             entries: Vec::new(),
@@ -139,7 +146,7 @@ impl Memory for Files {
     }
 
     fn is_over(&mut self) -> bool {
-        Instant::now() >= self.until
+        Instant::now() >= self.until || self.cpu_until.is_some_and(|until| clock::thread_time() >= until)
     }
 }
 
@@ -200,14 +207,15 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
 }
 
 /// Reads how much of the heap of glibc is free in a process, and how much of that is in RAM or in swap, in bytes, for at most about
-/// `limit`.
+/// `limit` of processor time: a busy machine does not make it miss a read.
 ///
 /// # Errors
 /// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
 /// the reason why its memory cannot be read.
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
-    let until = Instant::now() + limit;
+    let until = Instant::now() + limit * MAX_SLOWDOWN;
     let mut files = Files::open(&proc.join(pid.to_string()), until)?;
+    files.cpu_until = Some(clock::thread_time() + limit);
     match glibc::read(&mut files) {
         Ok(heap) if !heap.is_partial => {
             let total = heap.total();

@@ -223,17 +223,17 @@ pub static COLUMNS: &[Entry] = &[
         let heap = r.sample.map(|sample| r.snapshot.heaps.get(&sample.id));
         match heap.filter(|_| r.group.is_none()) {
             Some(Some(heap)) => Value::Bytes(heap.kept),
-            Some(None) => memory(r, |_| Err(Missing::NotAsked)),
+            Some(None) => memory(r, |_| Err(Missing::Pending)),
             None => Value::Blank,
         }
     })
     .help(
         "Memory that the program freed and that malloc of glibc keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
-         every 30 s or less often, of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
+         every 30 s or less often, and of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
          lists in /proc/PID/mem, with pagemap.",
     )
     .applies_to(AppliesTo::Processes)
-    .needs(OVER_TIME),
+    .needs(Needs::MEMORY.and(Needs::HEAPS)),
     // Memory held through descriptors.
     Entry::bytes("held", "HELD", |r| held(r, None, HeldFigures::total))
         .help(

@@ -20,7 +20,7 @@ pub(super) enum Expr {
 /// A leaf of the tree. Texts are [folded](fold).
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
-    /// A part of the command line, the short name or the user.
+    /// A part of the command line, the short name or the user, or a whole pid.
     Anywhere(String),
     /// A regular expression on the command line or the short name.
     Pattern(Regex),
@@ -247,7 +247,11 @@ impl Condition {
         match self {
             Self::Anywhere(part) => {
                 let has_part = |field: &TextField| inputs.folded(*field).is_some_and(|text| text.contains(part));
-                Some(self.text_fields().iter().any(has_part))
+                let is_pid = || {
+                    part.parse()
+                        .is_ok_and(|pid: u32| inputs.texts.and_then(Filterable::pid) == Some(pid))
+                };
+                Some(self.text_fields().iter().any(has_part) || is_pid())
             }
             Self::Pattern(pattern) => {
                 let fits = |field: &TextField| inputs.lossy(*field).is_some_and(|text| pattern.is_match(&text));

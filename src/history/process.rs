@@ -123,21 +123,17 @@ impl ProcessHistory {
         }
     }
 
-    /// Adds a read of the heap of `malloc`. From the first one on, the memory in use is judged.
+    /// Adds a read of the heap of `malloc`. Once it keeps a good part of the memory free, the memory in use is judged.
     pub(super) fn push_malloc(&mut self, heap: &MallocHeap) {
         match &mut self.malloc {
             Some(in_use) if in_use.at == heap.at => {}
             Some(in_use) => in_use.update(heap),
             None => {
-                // The memory in use is less than what was judged before. If it is hardly less, the series goes on: growth
-                // appears a little smaller.
                 let held = self.row.known.map_or(0, |known| known.held);
-                if self.live_set.is_none() && heap.kept > held / MAX_FREE_SHARE {
+                if self.live_set.is_none() && held > 0 && heap.kept >= held / MIN_FREE_SHARE {
                     self.row.judge(Judged::InUse);
-                } else if self.live_set.is_none() {
-                    self.row.judged = Judged::InUse;
+                    self.malloc.get_or_insert_default().update(heap);
                 }
-                self.malloc.get_or_insert_default().update(heap);
             }
         }
     }
@@ -158,7 +154,7 @@ impl ProcessHistory {
         } else if let Some(malloc) = &mut self.malloc {
             figures.held = malloc.held(held);
             figures.requested = figures.requested.saturating_sub(malloc.free);
-            figures.free = Kibibytes::new(malloc.kept.min(held));
+            figures.free = Kibibytes::new(held - figures.held);
         }
         Some(figures)
     }
@@ -284,9 +280,9 @@ impl LiveSet {
     }
 }
 
-/// The inverse of the largest share of the held memory that `malloc` may keep free at its first read without a restart of
-/// the series: less than the least growth that is reported.
-const MAX_FREE_SHARE: u64 = 40;
+/// The inverse of the share of its memory that `malloc` must keep free for the memory in use to be judged. Below it, the memory
+/// as a whole shows a leak as well, and does not depend on reads of the heap, which a busy machine delays.
+const MIN_FREE_SHARE: u64 = 4;
 
 /// Minimum growth of the held memory from read to read that shows how much of it is in use.
 const MIN_GROWTH: u64 = 256 << 10;

@@ -1,6 +1,7 @@
 //! `zmtop ps`: prints a table once or repeatedly.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,8 +26,9 @@ use crate::columns::{
 use crate::config::{Env, Settings};
 use crate::filter::Filter;
 use crate::group::GroupBy;
+use crate::heaps::MIN_ANON;
 use crate::history::{History, HistoryConfig, kills};
-use crate::model::{Missing, ProcessSample, Snapshot};
+use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document, Object};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
@@ -192,6 +194,9 @@ fn print_once(plan: &Plan<'_>, snapshot: Arc<Snapshot>, history: Option<&History
     if plan.args.source.from.is_none() && plan.args.format != Format::Table {
         complete_commands(Arc::make_mut(&mut snapshot), &plan.sampling);
     }
+    if plan.is_live() && plan.sampling.heaps && plan.needs.contains(Needs::HEAPS) {
+        read_heaps(Arc::make_mut(&mut snapshot), &plan.sampling);
+    }
     plan.check_named(&snapshot)?;
     if let Some(what) = unread_mappings(&plan.filter, &snapshot) {
         complain(&what.text());
@@ -218,6 +223,21 @@ fn complete_commands(snapshot: &mut Snapshot, options: &Options) {
             Arc::make_mut(&mut rows[at].facts).cmdline = Ok(whole.into());
         }
     });
+}
+
+/// Reads how much `malloc` keeps free in large processes.
+fn read_heaps(snapshot: &mut Snapshot, options: &Options) {
+    let anon = |row: &&ProcessSample| {
+        row.memory()
+            .is_ok_and(|memory| memory.pss_anon.is_ok_and(|anon| anon >= MIN_ANON))
+    };
+    let ids: Vec<Identity> = snapshot.rows().iter().filter(anon).map(|row| row.id).collect();
+    let pids: Vec<u32> = ids.iter().map(|id| id.pid).collect();
+    let mut found = BTreeMap::new();
+    inquiry::free_memory(options, &pids, |at, heap| {
+        found.insert(ids[at], heap);
+    });
+    snapshot.heaps = Arc::new(found);
 }
 
 /// A column that a single snapshot does not have, and the option that asked for it.

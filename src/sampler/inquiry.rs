@@ -1,4 +1,5 @@
-//! Reads what a user asks about one process: its environment, its open files, or its heap; and whole command lines.
+//! Reads what a user asks about one process: its environment, its open files, or its heap; and whole command lines and
+//! free memory of many.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -11,8 +12,9 @@ use rustix::io::Errno;
 use super::Options;
 use super::reading::pool::{Job, Pool, Priority};
 use crate::heaps;
+use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, Reading};
-use crate::proc::{environ, files, pid};
+use crate::proc::{clock, environ, files, pid};
 use crate::units::Units;
 
 /// A question about a process.
@@ -97,21 +99,47 @@ fn open_files(dir: &OwnedFd) -> Result<Found, Errno> {
 
 /// The longest command line that is read. The kernel's own limit is 6 MiB.
 const MAX_COMMAND_LINE: usize = 8 << 20;
+/// Processor time after which a read of a heap gives up.
+const MAX_FREE_TIME: Duration = Duration::from_millis(500);
 /// The usual time of such a read.
 const EXPECTED: Duration = Duration::from_millis(1);
 
-/// Reads whole command lines, and passes each to `each` with its index. Those that cannot be read are left out. A read of the
-/// memory of another process may never return: it is abandoned after [`Options::deadline`].
-pub fn command_lines(options: &Options, pids: &[u32], mut each: impl FnMut(usize, Vec<u8>)) {
+/// Reads whole command lines, and passes each to `each` with its index. Those that cannot be read are left out.
+pub fn command_lines(options: &Options, pids: &[u32], each: impl FnMut(usize, Vec<u8>)) {
+    let read = |proc: &Path, pid: u32| {
+        let path = proc.join(pid.to_string()).join("cmdline");
+        let read = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_COMMAND_LINE);
+        read.ok().filter(|whole| whole.len() < MAX_COMMAND_LINE)
+    };
+    read_each(options, pids, read, each);
+}
+
+/// Reads how much `malloc` keeps free, and passes it to `each` with the index of the process. Heaps that cannot be read are left
+/// out.
+pub fn free_memory(options: &Options, pids: &[u32], each: impl FnMut(usize, MallocHeap)) {
+    let read = |proc: &Path, pid: u32| {
+        let [free, kept] = heaps::free(proc, pid, MAX_FREE_TIME).ok()?;
+        let at = clock::monotonic();
+        Some(MallocHeap { at, free, kept })
+    };
+    read_each(options, pids, read, each);
+}
+
+/// Reads something of each process in a pool. A read of the memory of another process may never return: it is abandoned after
+/// [`Options::deadline`].
+fn read_each<T: Send + 'static>(
+    options: &Options,
+    pids: &[u32],
+    read: impl Fn(&Path, u32) -> Option<T> + Send + Sync + 'static,
+    mut each: impl FnMut(usize, T),
+) {
     if pids.is_empty() {
         return;
     }
     let proc = options.proc_root.clone();
     let threads = options.reader_threads().min(pids.len());
     let pool = Pool::new(options, threads, move |(place, pid): (usize, u32), _| {
-        let path = proc.join(pid.to_string()).join("cmdline");
-        let read = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_COMMAND_LINE);
-        (place, read.ok().filter(|whole| whole.len() < MAX_COMMAND_LINE))
+        (place, read(&proc, pid))
     });
     let jobs = pids.iter().enumerate();
     pool.submit(jobs.map(|(place, pid)| Job::new(place, Priority::Urgent, EXPECTED, (place, *pid))));
@@ -119,8 +147,8 @@ pub fn command_lines(options: &Options, pids: &[u32], mut each: impl FnMut(usize
         options.deadline,
         |place, _| (place, None),
         |(place, read)| {
-            if let Some(whole) = read {
-                each(place, whole);
+            if let Some(found) = read {
+                each(place, found);
             }
             ControlFlow::Continue(())
         },

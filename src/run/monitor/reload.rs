@@ -57,7 +57,7 @@ pub(super) fn watch(
                 // A line has little room: the place of the files is known.
                 let folder = folder.as_deref().unwrap_or_default();
                 let config = config.map(Box::new);
-                let config = config.map_err(|error| error.to_string().replace(folder, "").replace('\n', "; "));
+                let config = config.map_err(|error| first_fault(&error.to_string().replace(folder, "")));
                 if send.send(Input::Event(Event::Config(config))).is_err() {
                     return;
                 }
@@ -67,4 +67,14 @@ pub(super) fn watch(
         }
     })?;
     Ok(())
+}
+
+/// Returns the first of these lines, with the number of the others.
+fn first_fault(faults: &str) -> String {
+    let mut lines = faults.lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => first.to_owned(),
+        more => format!("{first}; zmtop config check has {more} more"),
+    }
 }

@@ -9,14 +9,12 @@ use std::time::Duration;
 
 use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
-use crate::heaps;
+use crate::heaps::{self, MIN_ANON};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
 use crate::sampler::reading::Context;
 
-/// Minimum anonymous memory of a process whose heap is read, in bytes.
-const MIN_ANON: u64 = 64 << 20;
 /// The inverse of the largest share of it that may be in swap.
 const MAX_SWAP_SHARE: u64 = 64;
 /// Minimum time between two reads of a heap.
@@ -25,8 +23,8 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const MAX_SHARE: u32 = 500;
 /// Failed reads of a heap after which it is read no more: another allocator, or no permission.
 const MAX_FAILED: u32 = 3;
-/// Time after which a read gives up.
-const DEADLINE: Duration = Duration::from_millis(500);
+/// Processor time after which a read gives up.
+const DEADLINE: Duration = Duration::from_millis(250);
 /// Expected time of the first read, in µs.
 const READ_MICROS: u64 = 2_000;
 

@@ -64,6 +64,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Pause => app.requests.paused = !app.requests.paused,
 
         Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::First | Action::Last => {
+            if std::mem::take(&mut app.tables.follow) {
+                app.screen.say("the selection moved: it is no longer followed");
+            }
             app.on_movement(action);
         }
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),

@@ -201,6 +201,7 @@ fn pids_and_states() {
     check(
         &train(),
         &[
+            "1234",
             "pid:1234",
             "pid:1,1234,",
             "pid>1000",
@@ -211,7 +212,7 @@ fn pids_and_states() {
             "state:DS",
             "state:R,S",
         ],
-        &["pid:123", "pid:1,2", "state:R", "!state:S", "pid!=1234"],
+        &["123", "pid:123", "pid:1,2", "state:R", "!state:S", "pid!=1234"],
     );
     let mut traced = train();
     traced.stat.state = b't';

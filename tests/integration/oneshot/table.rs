@@ -203,14 +203,13 @@ fn one_snapshot_offers_no_changes() {
         "orphans",
         "count_pace",
         "eta",
-        "kept_free",
         "hot",
         "cold",
         "cold_for",
     ] {
         assert!(!offered.contains(&absent), "{absent}");
     }
-    assert_eq!(offered.len() + 25, COLUMNS.len());
+    assert_eq!(offered.len() + 24, COLUMNS.len());
     // Asked for all the same, they say that they are not known.
     let text = table(machine(), "pid:1", |_, o| o.columns = ids(&["pid", "dpss", "cpu"]));
     assert_eq!(text, "PID ΔPSS CPU%\n  1    -    -\n       -    - 1 process\n");

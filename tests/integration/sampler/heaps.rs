@@ -7,6 +7,7 @@ use std::time::Duration;
 use zmtop::model::snapshot::MallocHeap;
 use zmtop::sampler::{Options, Scanner};
 
+use crate::support::pty::ZMTOP;
 use crate::support::{Owned, block_on};
 
 /// Takes 100 MB in blocks of 4,000 bytes, and frees all but the last, which keeps the heap as large.
@@ -21,8 +22,8 @@ print('ready', flush=True)
 sys.stdin.read()
 ";
 
-/// Returns the heap of a hoarding program as the snapshots of a scanner have it, after at most a minute.
-fn read(options: &Options) -> Option<MallocHeap> {
+/// Starts a program that hoards.
+fn hoarder() -> Owned {
     let mut program = Owned(
         Command::new("python3")
             .args(["-c", HOARD])
@@ -35,6 +36,12 @@ fn read(options: &Options) -> Option<MallocHeap> {
     let out = program.0.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
+    program
+}
+
+/// Returns the heap of a hoarding program as the snapshots of a scanner have it, after at most a minute.
+fn read(options: &Options) -> Option<MallocHeap> {
+    let program = hoarder();
     let pid = program.0.id();
     let mut scanner = Scanner::new(options);
     block_on(async {
@@ -68,4 +75,24 @@ fn no_heap_is_read_if_the_settings_say_so() {
         ..Options::new(None)
     };
     assert_eq!(read(&options), None);
+}
+
+#[test]
+fn ps_reads_it_if_it_is_asked_for() {
+    let program = hoarder();
+    let args = ["ps", "--columns", "kept_free", "--format", "csv", "--units", "bytes"];
+    let pid = program.0.id().to_string();
+    let out = Command::new(ZMTOP)
+        .args(args)
+        .arg(pid)
+        .arg("kept_free>50M")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let kept: Vec<u64> = text
+        .lines()
+        .filter_map(|line| line.rsplit(',').next()?.parse().ok())
+        .collect();
+    assert_eq!(kept.len(), 1, "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert!((95_000_000..110_000_000).contains(&kept[0]), "{text}");
 }
