@@ -37,7 +37,7 @@ fn rows_are_groups_of_hosts_to_filter_and_to_sum() {
     });
     pty.send("\r");
     pty.wait("the groups of a host", |text| text.contains("Σ 2 of 4 groups"));
-    for key in ["k", "m", "2", "c"] {
+    for key in ["k", "m", "2"] {
         pty.send(if key == "k" { "\x1b[20~" } else { key });
         pty.wait_for("run zmtop there");
     }

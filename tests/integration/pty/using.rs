@@ -185,7 +185,7 @@ fn it_follows_the_terminals_size() {
     pty.wait_for_table();
     pty.resize(132, 43);
     pty.wait("the wide footer", |s| {
-        s.lines().last().is_some_and(|l| l.contains("T by trend")) && s.lines().count() == 43
+        s.lines().last().is_some_and(|l| l.contains("M by PSS")) && s.lines().count() == 43
     });
     // A storm, through sizes where nothing fits and where everything does.
     for step in 0..100_u16 {
