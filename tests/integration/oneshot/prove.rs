@@ -100,9 +100,10 @@ fn conclusion(sentence: &str) -> (u32, &str) {
     (share.parse().unwrap(), rest.split_once(": ").unwrap().0)
 }
 
-/// Waits until the bits of the process were cleared.
+/// Waits until the bits of the process were cleared: few are set, and their number no longer falls.
 fn wait_until_cleared(pid: u32) {
     let began = Instant::now();
+    let mut before = None;
     loop {
         let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
         let sum = |name: &str| {
@@ -110,9 +111,11 @@ fn wait_until_cleared(pid: u32) {
             let numbers = lines.map(|line| line.split_whitespace().next().unwrap().parse::<u64>().unwrap());
             numbers.sum::<u64>()
         };
-        if sum("Referenced:") < 16 << 10 && sum("Rss:") > 32 << 10 {
+        let referenced = sum("Referenced:");
+        if referenced < 16 << 10 && sum("Rss:") > 32 << 10 && before == Some(referenced) {
             return;
         }
+        before = Some(referenced);
         assert!(began.elapsed() < PATIENCE, "nothing is cleared");
         std::thread::sleep(Duration::from_millis(20));
     }
