@@ -336,6 +336,10 @@ impl Writer {
                 continue;
             };
             let to = recording.span().1;
+            if to == SystemTime::UNIX_EPOCH {
+                // The machine was cut off before its first snapshot was on the disk.
+                continue;
+            }
             if end.is_some_and(|end| end.duration_since(to).is_ok_and(|before| before > AROUND)) {
                 return;
             }

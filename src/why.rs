@@ -10,9 +10,9 @@
 //! only of a cgroup, that is the *end*.
 //!
 //! # The event that is explained
-//! The last one of the most serious kind: kills, reboots and ends while memory was short come before stalls and dangers that
-//! passed, and those before reboots for other reasons. If a time was chosen, the nearest event within ten minutes, or else
-//! that moment.
+//! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
+//! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within seconds of
+//! a kill is a part of the kill. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
 //! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
@@ -56,7 +56,7 @@ const TOGETHER: Duration = Duration::from_secs(10);
 /// A danger or a stall is over after so much calm.
 const CALM: Duration = Duration::from_secs(30);
 /// Share of the memory that is available below which memory was short at a reboot.
-const SHORT: f64 = 0.05;
+pub const SHORT: f64 = 0.05;
 /// An event is near the chosen time within this.
 const NEAR: Duration = Duration::from_secs(600);
 /// The lowest peak of a process that is listed as one that came and went, in bytes: a fiftieth of the RAM, within these bounds.
@@ -90,6 +90,10 @@ struct Episode {
     danger: Option<Danger>,
     /// When it began, and as it was at its worst.
     stall: Option<(Duration, Stall)>,
+    /// See [`Event::is_sudden`].
+    is_sudden: Option<bool>,
+    /// A kill seconds before is what happened.
+    is_aftermath: bool,
 }
 
 impl Episode {
@@ -102,6 +106,8 @@ impl Episode {
             kills: Vec::new(),
             danger: None,
             stall: None,
+            is_sudden: None,
+            is_aftermath: false,
         }
     }
 
@@ -161,7 +167,8 @@ pub struct Why {
     snapshots: u64,
     events: VecDeque<Event>,
     more: usize,
-    best: Option<Explanation>,
+    /// The explanation of the event that matters most, and how much it does.
+    best: Option<(u8, Explanation)>,
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
@@ -169,6 +176,10 @@ pub struct Why {
     brief: Vec<Exit>,
     /// Why such processes could not be seen.
     unseen: Option<Missing>,
+    /// The last snapshots of what was written without an end; `None` if that is not known.
+    cuts: Option<Vec<SystemTime>>,
+    /// The host and the boot id of this machine, if it wrote the recording.
+    here: Option<(Arc<[u8]>, Arc<str>)>,
 }
 
 impl Why {
@@ -191,7 +202,27 @@ impl Why {
             worst: Worst::default(),
             brief: Vec::new(),
             unseen: None,
+            cuts: None,
+            here: None,
         }
+    }
+
+    /// Says where what wrote the recording stopped without an end: the times of the last snapshots before.
+    pub fn set_cuts(&mut self, cuts: Vec<SystemTime>) {
+        self.cuts = Some(cuts);
+    }
+
+    /// Says which host and boot this machine is now, so that a boot which ended since the last snapshot is an event, too.
+    pub fn set_here(&mut self, host: Arc<[u8]>, boot_id: Arc<str>) {
+        self.here = Some((host, boot_id));
+    }
+
+    /// Returns true if this machine was started again since its last snapshot.
+    fn has_rebooted(&self, last: &Snapshot) -> bool {
+        let is_earlier = |(host, boot): &(Arc<[u8]>, Arc<str>)| {
+            *host == last.host && last.boot_id.as_ref().is_ok_and(|last| last != boot)
+        };
+        self.here.as_ref().is_some_and(is_earlier)
     }
 
     /// Adds the next snapshot of the recording.
@@ -348,22 +379,31 @@ impl Why {
     fn end_boot(&mut self, last: &Arc<Snapshot>, next: &Snapshot) {
         let is_reboot = matches!((&last.boot_id, &next.boot_id), (Ok(one), Ok(other)) if one != other);
         if is_reboot && last.host == next.host {
-            let is_short = self.is_short(last);
-            let mut episode = Episode::new(EventKind::Reboot, last);
-            // A kill that freed enough is what happened; the reboot is another event.
-            let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
-            if let Some(kill) = kill {
-                self.finish_episode(&kill, true, Some(next.time));
-            } else if let Some(open) = self.open.take().filter(|_| is_short) {
-                (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
-            }
-            self.finish_episode(&episode, is_short, Some(next.time));
+            self.explain_reboot(last, Some(next.time));
         } else {
             self.close();
         }
         self.history = History::with_config(self.config);
         self.trail = Trail::default();
         self.last_kill = None;
+    }
+
+    /// Explains the end of a boot. `resumed` is the time of the first snapshot after it.
+    fn explain_reboot(&mut self, last: &Arc<Snapshot>, resumed: Option<SystemTime>) {
+        let is_short = self.is_short(last);
+        let mut episode = Episode {
+            is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
+            ..Episode::new(EventKind::Reboot, last)
+        };
+        // A kill that freed enough is what happened; the reboot is another event.
+        let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
+        if let Some(kill) = kill {
+            episode.is_aftermath = true;
+            self.finish_episode(&kill, true, resumed);
+        } else if let Some(open) = self.open.take().filter(|_| is_short) {
+            (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+        }
+        self.finish_episode(&episode, is_short, resumed);
     }
 
     /// Returns true if the machine's memory was short in the last snapshot of a boot. A cgroup at its limit ends neither a boot nor a
@@ -386,18 +426,21 @@ impl Why {
 
     /// Adds an event, and explains it if it matters more than those before.
     fn finish_episode(&mut self, episode: &Episode, is_short: bool, resumed: Option<SystemTime>) {
+        let first = self.recorded.map_or(episode.time, |[first, _]| first);
+        // Of one before the recording, little is known.
+        let rank = if episode.time < first {
+            0
+        } else {
+            rank(episode, is_short)
+        };
         let is_better = match (&self.best, self.at) {
             (None, _) => true,
-            (Some(best), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
-            (Some(best), None) => {
-                let first = self.recorded.map_or(episode.time, |[first, _]| first);
-                rank(episode.kind, is_short, episode.time >= first)
-                    >= rank(best.event.kind, best.event.is_short, best.event.time >= first)
-            }
+            (Some((_, best)), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
+            (Some((best, _)), None) => rank >= *best,
         };
         if is_better {
             let explained = self.explain(episode, is_short);
-            self.best = Some(Explanation { resumed, ..explained });
+            self.best = Some((rank, Explanation { resumed, ..explained }));
         }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
@@ -433,6 +476,7 @@ impl Why {
             kind: episode.kind,
             time: episode.time,
             is_short,
+            is_sudden: episode.is_sudden,
             who: victim.or(path).unwrap_or_default(),
         }
     }
@@ -528,6 +572,10 @@ impl Why {
     pub fn finish(mut self) -> Option<Explanation> {
         let last = self.last()?.clone();
         self.pass_chosen(&last, None);
+        let is_cut = self.cuts.as_ref().is_some_and(|cuts| cuts.contains(&last.time));
+        if is_cut && self.has_rebooted(&last) {
+            self.explain_reboot(&last, None);
+        }
         if self.open.as_ref().is_some_and(|open| open.kind != EventKind::Kill) || self.open.is_none() {
             let is_ending = self.is_short(&last);
             if let Some(open) = self.open.take_if(|_| is_ending) {
@@ -541,7 +589,7 @@ impl Why {
             }
         }
         self.close();
-        let best = self.best.take();
+        let best = self.best.take().map(|(_, best)| best);
         let mut found = match self.at {
             Some(at) => best
                 .filter(|best| distance(best.event.time, at) <= NEAR)
@@ -603,12 +651,11 @@ fn distance(one: SystemTime, other: SystemTime) -> Duration {
     later.unwrap_or_else(|error| error.duration())
 }
 
-/// Returns how much an event matters. Of one before the recording, little is known.
-const fn rank(kind: EventKind, is_short: bool, is_recorded: bool) -> u8 {
-    match kind {
-        _ if !is_recorded => 0,
+/// Returns how much an event matters.
+fn rank(episode: &Episode, is_short: bool) -> u8 {
+    match episode.kind {
         EventKind::Kill | EventKind::End => 3,
-        EventKind::Reboot if is_short => 3,
+        EventKind::Reboot if is_short || (episode.is_sudden == Some(true) && !episode.is_aftermath) => 3,
         EventKind::Stall | EventKind::Danger => 2,
         EventKind::Reboot => 1,
         EventKind::Nothing | EventKind::Chosen => 0,

@@ -147,9 +147,14 @@ pub enum NoHeader {
     Newer(u16),
 }
 
+/// Returns the digest of a boot id that headers have.
+pub fn boot_digest(id: &str) -> u32 {
+    crc32fast::hash(id.as_bytes())
+}
+
 impl Header {
     fn open(snapshot: &Snapshot) -> Self {
-        let boot = snapshot.boot_id.as_ref().map_or(0, |id| crc32fast::hash(id.as_bytes()));
+        let boot = snapshot.boot_id.as_ref().map_or(0, |id| boot_digest(id));
         Self::empty(boot)
     }
 

@@ -1,11 +1,13 @@
 //! `zmtop why`: the event that is explained, what is said to have grown, and the text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
+use zmtop::config::Settings;
 use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
@@ -13,7 +15,8 @@ use zmtop::model::kill::OomKill;
 use zmtop::model::{CgroupFigures, Exit, Exits, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
 use zmtop::output::{Format, OutputStyle, Report, write};
-use zmtop::record::Record;
+use zmtop::record::{Incident, IncidentKind, Record};
+use zmtop::recorder::{Folder, Options, Place, Writer};
 use zmtop::why::explanation::Role;
 use zmtop::why::{EventKind, Explanation, Why};
 
@@ -318,6 +321,132 @@ fn a_kill_before_a_reboot_is_what_happened_and_the_reboot_is_another_event() {
         (found.event.kind, found.event.is_short, found.victims.len()),
         (EventKind::Reboot, true, 1)
     );
+}
+
+/// These snapshots, as if the machine had booted so many seconds later with that id.
+fn booted(id: &str, later: u64, snapshots: impl IntoIterator<Item = Snapshot>) -> Vec<Snapshot> {
+    let moved = snapshots.into_iter().map(|mut snap| {
+        snap.boot_id = Ok(Arc::from(id));
+        snap.time += Duration::from_secs(later);
+        for kill in Arc::make_mut(&mut snap.oom_kills) {
+            kill.time += Duration::from_secs(later);
+        }
+        snap
+    });
+    moved.collect()
+}
+
+/// A black box of boots, each of which the recorder's end closed or, without warning, did not.
+fn black_box(home: &Path, boots: &[(Vec<Snapshot>, bool)]) {
+    let folder = home.join(".local/state/zmtop/blackbox");
+    std::fs::create_dir_all(&folder).unwrap();
+    let host = std::fs::read("/proc/sys/kernel/hostname").unwrap();
+    for (boot, is_sudden) in boots {
+        let place = Place::Folder(Folder::open(&folder).unwrap(), Settings::default().record.retention());
+        let mut writer = Writer::new(Options::plain(place)).unwrap();
+        for (at, snap) in boot.iter().enumerate() {
+            let snap = Snapshot {
+                host: Arc::from(host.trim_ascii()),
+                ..snap.clone()
+            };
+            let kills = snap
+                .oom_kills
+                .iter()
+                .skip(at.checked_sub(1).map_or(0, |at| boot[at].oom_kills.len()));
+            let kills =
+                kills.map(|kill| Incident::new(kill.time, IncidentKind::Kill, "7 importer by the kernel".into()));
+            writer.record(&Arc::new(snap.clone()), &kills.collect::<Vec<_>>());
+        }
+        if !is_sudden {
+            writer.close();
+        }
+    }
+}
+
+#[test]
+fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
+    let hours = |n: u64| n * 3600;
+    let calm = |id: &str, later| booted(id, later, calm(id, 0));
+    let kill = || booted("one", 0, limit());
+    let full = || booted("two", hours(3), filling("two"));
+    let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let this = || calm(this.trim(), hours(9));
+    // The boots, whether each ended without warning, and how the explanation begins.
+    for (case, boots, title, part) in [
+        (
+            "a kill before a reboot",
+            vec![(kill(), false), (this(), false)],
+            "OOM kill",
+            "Other events: reboot at",
+        ),
+        (
+            "the same, days of reboots before",
+            vec![
+                (kill(), false),
+                (calm("two", hours(4)), false),
+                (calm("three", hours(6)), false),
+                (this(), true),
+            ],
+            "OOM kill",
+            "Other events: reboot",
+        ),
+        (
+            "a kill before a power cut",
+            vec![(kill(), false), (calm("two", hours(4)), true), (this(), true)],
+            "reboot without warning",
+            "zmtop was not asked to end before",
+        ),
+        (
+            "a power cut, and no zmtop since",
+            vec![(kill(), false), (calm("two", hours(4)), true)],
+            "reboot without warning",
+            "The machine rebooted after the snapshot of",
+        ),
+        (
+            "an orderly end, and no zmtop since",
+            vec![(kill(), false), (calm("two", hours(4)), false)],
+            "OOM kill",
+            "importer",
+        ),
+        (
+            "an orderly reboot of a full machine",
+            vec![(kill(), false), (full(), false), (this(), true)],
+            "reboot while memory was short",
+            "What had grown was importer (pid 5)",
+        ),
+        (
+            "a power cut seconds after a kill",
+            vec![(kill()[..124].to_vec(), true), (this(), true)],
+            "OOM kill",
+            "Within seconds, the machine rebooted",
+        ),
+        ("only this boot", vec![(this(), true)], "nothing happened", ""),
+        (
+            "an orderly reboot",
+            vec![(calm("two", hours(4)), false), (this(), true)],
+            "reboot",
+            "Memory was not short",
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        black_box(home.path(), &boots);
+        let done = Command::new(ZMTOP)
+            .arg("why")
+            .env_clear()
+            .env("HOME", home.path())
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let told = String::from_utf8(done.stdout).unwrap();
+        let first = told.lines().next().unwrap_or_default();
+        assert!(
+            first.ends_with(&format!(": {title}")),
+            "{case}: {told}{:?}",
+            done.stderr
+        );
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(part), "{case}: {told}");
+    }
 }
 
 #[test]

@@ -219,6 +219,32 @@ fn a_group_ends_where_the_clock_is_set_back_and_its_header_has_the_highest_peak(
 }
 
 #[test]
+fn a_group_is_cut_if_its_writer_was() {
+    let all = series(100, 3);
+    let mut writer = GroupWriter::default();
+    let open: Vec<u8> = all.iter().flat_map(|made| writer.push(made, &[]).unwrap()).collect();
+    let end = writer.end().unwrap().unwrap();
+    let of_stream = [&open[..], &end.bytes].concat();
+    let mut whole = of_stream.clone();
+    whole[..HEADER].copy_from_slice(&end.header);
+    let in_line = &open[..open.len() - 5];
+    let preallocated = [&open[..], &[0; 4096]].concat();
+    for (bytes, is_cut) in [
+        (&whole[..], false),
+        // Its header is never overwritten.
+        (&of_stream, false),
+        (&open, true),
+        (in_line, true),
+        (&preallocated, true),
+    ] {
+        let (_folder, path) = file(bytes);
+        let recording = Recording::open(&path).unwrap();
+        let cut: Vec<_> = recording.groups().iter().map(|group| group.is_cut).collect();
+        assert_eq!(cut, [is_cut], "{} bytes", bytes.len());
+    }
+}
+
+#[test]
 fn hostile_names_and_every_field_are_read_back() {
     let at = |mut made: Snapshot, second| {
         made.monotonic = Duration::from_secs(second);
