@@ -116,16 +116,6 @@ impl Episode {
         now.saturating_sub(self.last_sign) > calm
     }
 
-    /// Returns true for a danger or a stall of the machine. A kill has freed memory, so that what was before it is over.
-    fn is_of_machine(&self) -> bool {
-        let is_danger = self
-            .danger
-            .as_ref()
-            .is_some_and(|danger| danger.limit == Limit::Machine);
-        let is_stall = self.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
-        self.kind != EventKind::Kill && (is_danger || is_stall)
-    }
-
     /// Adds what a snapshot shows of dangers and stalls. The worst of them is the moment.
     fn worsen(&mut self, snapshot: &Arc<Snapshot>, danger: Option<&Danger>, stall: Option<&Stall>) {
         self.last_sign = snapshot.monotonic;
@@ -264,9 +254,9 @@ impl Why {
             .map_or(low, |total| total / 50)
             .clamp(low, high);
         let all = snapshot.exits.list.iter();
-        let high = all.filter(|exit| exit.peak >= least && exit.is_brief());
+        let high = all.filter(|exit| exit.own() >= least && exit.is_brief());
         self.brief.extend(high.cloned());
-        self.brief.sort_by_key(|exit| Reverse(exit.peak));
+        self.brief.sort_by_key(|exit| Reverse(exit.own()));
         self.brief.truncate(MAX_EVENTS);
     }
 
@@ -407,12 +397,19 @@ impl Why {
     }
 
     /// Returns true if the machine's memory was short in the last snapshot of a boot. A cgroup at its limit ends neither a boot nor a
-    /// recording.
+    /// recording. A forecast that reaches further ahead than the recording reaches back does not show it: when a machine has just
+    /// started, its programs take memory fast.
     fn is_short(&self, last: &Snapshot) -> bool {
+        let seen = last.monotonic.saturating_sub(self.begun.0);
+        let is_near = |danger: &Danger| danger.limit == Limit::Machine && danger.forecast.time() <= seen;
         let mut soon = self.history.dangers().iter();
-        let is_full = soon.any(|danger| danger.limit == Limit::Machine && danger.forecast.time() < URGENT_AT_END);
+        let is_full = soon.any(|danger| is_near(danger) && danger.forecast.time() < URGENT_AT_END);
         let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
-        let is_recent = open.is_some_and(Episode::is_of_machine);
+        // A kill has freed memory, so that what was before it is over.
+        let is_recent = open.is_some_and(|open| {
+            let is_stalled = open.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
+            open.kind != EventKind::Kill && (is_stalled || open.danger.as_ref().is_some_and(is_near))
+        });
         let available = last.system.available().ok().zip(last.system.mem_total.ok());
         let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);
         is_full || is_recent || is_low

@@ -531,15 +531,20 @@ impl WhyReport<'_> {
             let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
+            let own = if exit.is_fork {
+                " beside what its parent had"
+            } else {
+                ""
+            };
             let end = match exit.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
                 None => "ended".into(),
             };
             format!(
-                "{} (pid {}{parent}) rose to {} and {end} at {}, {} after its start.",
+                "{} (pid {}{parent}) rose to {}{own} and {end} at {}, {} after its start.",
                 text::cut(&exit.comm, NAME),
                 exit.pid,
-                self.bytes(exit.peak),
+                self.bytes(exit.own()),
                 self.time(exit.time),
                 units::span(exit.lifetime)
             )
@@ -875,6 +880,8 @@ described_object! {
         "lifetime_s": seconds() => exit.lifetime.as_secs_f64(),
         /// Its highest RSS, with shared pages.
         "peak": bytes() => exit.peak,
+        /// The part of it that a fork did not share with its parent.
+        "own": bytes() => exit.own(),
         /// The signal that ended it.
         "signal": count().null("none") => exit.signal.map(u64::from),
     }

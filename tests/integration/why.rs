@@ -509,6 +509,63 @@ fn a_machine_that_is_only_slow_has_no_victim() {
 }
 
 #[test]
+fn an_end_within_seconds_of_the_start_shows_no_short_memory() {
+    // A program takes 40 MiB a second, and the recording ends after so many. A forecast must not reach further than that.
+    let snapshots = |seconds: u64| {
+        let rows = |second| vec![holding(5, "importer", "/", 20 + 40 * second)];
+        (0..seconds).map(move |second| machine(second, rows(second)))
+    };
+    for (seconds, kind) in [(6, EventKind::Danger), (16, EventKind::End)] {
+        let found = explain(snapshots(seconds), None).unwrap();
+        assert_eq!(found.event.kind, kind, "{seconds} s");
+        let found = explain(
+            booted("one", 0, snapshots(seconds))
+                .into_iter()
+                .chain(booted("two", 60, calm("two", 0))),
+            None,
+        );
+        let found = found.unwrap();
+        let is_reboot = found.event.kind == EventKind::Reboot && found.event.is_short;
+        assert_eq!(is_reboot, kind == EventKind::End, "{seconds} s: {:?}", found.event);
+    }
+}
+
+#[test]
+fn a_fork_without_a_program_of_its_own_is_named() {
+    // It lives for half a minute and takes 20 MiB a second beside the 300 MiB of its parent.
+    let rows = |second: u64| {
+        let child = started(90, holding(31, "server", "/", 20 * second.saturating_sub(90)));
+        vec![holding(7, "database", "/", 50), holding(30, "server", "/", 300), child]
+    };
+    let rows = move |second| {
+        let mut rows = rows(second);
+        rows.retain(|row| row.id.pid != 31 || second > 90);
+        rows
+    };
+    let found = explain(with_kill(rows, &killed(120, 1, 7, "database", 50, None)), None).unwrap();
+    assert_eq!(found.growers[0].key.process().map(|id| id.pid), Some(31));
+    assert_eq!(found.growers.len(), 1);
+    // It lives between two snapshots. Its peak has its parent's pages, too.
+    for (parent, told) in [
+        (Some(300), Some("rose to 600M beside what its parent had")),
+        (Some(890), None),
+        (None, None),
+    ] {
+        let mut all = spike();
+        let mut exits = (*all[20].exits).clone();
+        exits.list.truncate(1);
+        let exit = &mut exits.list[0];
+        (exit.peak, exit.is_fork) = (900 * MIB, true);
+        exit.parent_rss = parent.map(|mib| mib * MIB);
+        all[20].exits = Arc::new(exits);
+        let found = explain(all, None).unwrap();
+        assert_eq!(found.brief.len(), usize::from(told.is_some()), "{parent:?}");
+        let text = text(&found);
+        assert!(told.is_none_or(|told| text.contains(told)), "{parent:?}: {text}");
+    }
+}
+
+#[test]
 fn a_process_that_ended_before_is_named() {
     let rows = |second: u64| {
         let mut rows = vec![holding(6, "calm", "/", 30)];
@@ -755,6 +812,7 @@ fn spike() -> Vec<Snapshot> {
         lifetime,
         peak: mib * MIB,
         is_fork: false,
+        parent_rss: None,
         code: Some(0),
         signal: None,
     };

@@ -173,8 +173,8 @@ fn a_group_ends_where_the_clock_is_set_back_and_its_header_has_the_highest_peak(
         .for_each(|made| made.time -= Duration::from_secs(3600));
     let mut exits = (*small().exits).clone();
     exits.list[0].peak = 300 * MIB;
-    // It is a fork, which shares its pages.
-    exits.list[1].peak = 900 * MIB;
+    // It is a fork, which shares its pages with its parent.
+    (exits.list[1].peak, exits.list[1].parent_rss) = (900 * MIB, Some(650 * MIB));
     all[1].exits = Arc::new(exits);
     let all: Vec<_> = all.into_iter().map(Arc::new).collect();
     let mut writer = GroupWriter::default();
