@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::iter;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -91,6 +92,8 @@ pub struct Options {
     pub command_lines: CommandLines,
     /// A program that is started with the path of each finished file.
     pub on_rotate: Option<PathBuf>,
+    /// Forces written bytes to the disk: [`File::sync_data`], but for tests.
+    pub sync: fn(&File) -> io::Result<()>,
 }
 
 impl Options {
@@ -101,12 +104,12 @@ impl Options {
             flush: Flush::Never,
             command_lines: CommandLines::Full,
             on_rotate: None,
+            sync: File::sync_data,
         }
     }
 
     pub fn new(place: Place, settings: &RecordSettings) -> Self {
         Self {
-            place,
             flush: match settings.flush.as_str() {
                 "minute" => Flush::Minute,
                 "never" => Flush::Never,
@@ -117,7 +120,7 @@ impl Options {
                 "none" => CommandLines::None,
                 _ => CommandLines::Full,
             },
-            on_rotate: None,
+            ..Self::plain(place)
         }
     }
 }
@@ -177,8 +180,8 @@ impl Recorder {
         let (queue, snapshots) = sync_channel::<(Arc<Snapshot>, Vec<Incident>)>(QUEUE);
         let (end, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("zmtop-record".into()).spawn(move || {
-            while let Ok((snapshot, incidents)) = snapshots.recv() {
-                writer.record(&snapshot, &incidents);
+            while let Ok(next) = snapshots.recv() {
+                writer.record_all(iter::once(next).chain(snapshots.try_iter()));
             }
             writer.close();
             let _ = end.send(());
@@ -358,6 +361,23 @@ impl Writer {
 
     /// Writes a snapshot. A failure is kept in the status.
     pub fn record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) {
+        self.record_all(iter::once((Arc::clone(snapshot), incidents.to_vec())));
+    }
+
+    /// Writes snapshots and forces them to the disk together. So, if a flush takes longer than an interval, the snapshots that
+    /// have come meanwhile do not wait for one each.
+    fn record_all(&mut self, snapshots: impl Iterator<Item = (Arc<Snapshot>, Vec<Incident>)>) {
+        for (snapshot, incidents) in snapshots {
+            self.write(&snapshot, &incidents);
+        }
+        if self.retry.is_none()
+            && let Err(error) = self.flush()
+        {
+            self.fail(&error);
+        }
+    }
+
+    fn write(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) {
         if self.retry.is_some_and(|at| Instant::now() < at) {
             self.status.lock().lost += 1;
             let (snapshot, incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
@@ -374,21 +394,26 @@ impl Writer {
                 status.fault = None;
             }
             Err(error) => {
-                self.groups = GroupWriter::default();
-                let is_usable = self.output.as_mut().is_some_and(Output::forget_line);
-                if !is_usable && matches!(self.options.place, Place::Folder(..)) {
-                    self.output = None;
-                }
-                self.retry = Some(Instant::now() + RETRY);
                 self.unwritten.keep(&snapshot, incidents);
-                let reason = error.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default();
-                let mut status = self.status.lock();
-                status.lost += 1;
-                status.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
-                status.fault = Some(text::safe(reason.as_bytes()).into_owned());
+                self.status.lock().lost += 1;
+                self.fail(&error);
             }
         }
+    }
+
+    /// Ends the group, and reports why.
+    fn fail(&mut self, error: &io::Error) {
+        self.groups = GroupWriter::default();
+        let is_usable = self.output.as_mut().is_some_and(Output::forget_line);
+        if !is_usable && matches!(self.options.place, Place::Folder(..)) {
+            self.output = None;
+        }
+        self.retry = Some(Instant::now() + RETRY);
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let mut status = self.status.lock();
+        status.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        status.fault = Some(text::safe(reason.as_bytes()).into_owned());
     }
 
     fn try_record(&mut self, snapshot: &Arc<Snapshot>, incidents: &[Incident]) -> io::Result<u64> {
@@ -430,7 +455,6 @@ impl Writer {
             }
             output.append(&bytes, snapshot.time)?;
         }
-        self.flush()?;
         if incidents.iter().any(pins) {
             self.pin(snapshot.time, is_new_boot);
         }
@@ -444,7 +468,7 @@ impl Writer {
             Flush::Never => false,
         };
         if is_due && let Some(file) = self.output.as_ref().and_then(|output| output.file.as_ref()) {
-            file.sync_data()?;
+            (self.options.sync)(file)?;
             self.flushed = Instant::now();
         }
         Ok(())

@@ -34,7 +34,7 @@ pub use explanation::{Event, EventKind, Explanation};
 use growth::{Moment, bytes_of};
 use trail::Trail;
 
-use crate::account::headroom::is_within;
+use crate::account::headroom::{is_within, machine_headroom};
 use crate::group::RowKey;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::kills::Kill;
@@ -405,10 +405,17 @@ impl Why {
         let mut soon = self.history.dangers().iter();
         let is_full = soon.any(|danger| is_near(danger) && danger.forecast.time() < URGENT_AT_END);
         let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
+        let slack = last.system.mem_total.unwrap_or(0) as f64 * SHORT;
+        let is_relieved = |danger: &Danger| {
+            let left = machine_headroom(last);
+            left.is_some_and(|left| left as f64 > danger.forecast.left as f64 + slack)
+        };
         // A kill has freed memory, so that what was before it is over.
         let is_recent = open.is_some_and(|open| {
             let is_stalled = open.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
-            open.kind != EventKind::Kill && (is_stalled || open.danger.as_ref().is_some_and(is_near))
+            let danger = open.danger.as_ref().filter(|danger| is_near(danger));
+            let is_left = danger.is_some_and(|danger| !is_relieved(danger));
+            open.kind != EventKind::Kill && (is_stalled || is_left)
         });
         let available = last.system.available().ok().zip(last.system.mem_total.ok());
         let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);

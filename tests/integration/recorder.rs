@@ -5,16 +5,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tempfile::TempDir;
 use zmtop::config::settings::{RecordSettings, Retention};
 use zmtop::config::{Settings, state};
 use zmtop::model::{Missing, Snapshot};
 use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
-use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
+use zmtop::recorder::{Entry, Flush, Folder, Options, Place, Recorder, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
 use crate::support::rows::{process, snapshot};
@@ -47,9 +47,9 @@ fn folder() -> (TempDir, Writer) {
 
 fn open(path: &Path) -> Writer {
     // A process that another test has just started may still have the lock of the former writer, until it executes its program.
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut folder = Folder::open(path);
-    while folder.is_err() && std::time::Instant::now() < deadline {
+    while folder.is_err() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(20));
         folder = Folder::open(path);
     }
@@ -80,6 +80,44 @@ fn names(dir: &TempDir) -> Vec<String> {
 fn read(path: &Path) -> Vec<Arc<Snapshot>> {
     let read: Result<Vec<_>, _> = Source::open(path).unwrap().collect();
     read.unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+#[test]
+fn snapshots_that_come_during_a_flush_share_the_next_one() {
+    // How often the disk was flushed; it takes that lock for each.
+    static DISK: Mutex<usize> = Mutex::new(0);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rec.zmrec");
+    let recorder = Recorder::start(Options {
+        flush: Flush::Snapshot,
+        sync: |_| {
+            *DISK.lock().unwrap() += 1;
+            Ok(())
+        },
+        ..Options::plain(Place::File(file.clone()))
+    })
+    .unwrap();
+    let until = |snapshots| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while recorder.status().snapshots < snapshots {
+            assert!(Instant::now() < deadline, "{:?}", recorder.status());
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut disk = DISK.lock().unwrap();
+    recorder.record(&Arc::new(at(0)), Vec::new());
+    // It is written, and waits for the disk.
+    until(1);
+    for second in 1..=6 {
+        recorder.record(&Arc::new(at(second)), Vec::new());
+    }
+    *disk = 0;
+    drop(disk);
+    until(7);
+    assert_eq!(recorder.end().lost, 0);
+    // The one under way, and one for all six.
+    assert_eq!(*DISK.lock().unwrap(), 2);
+    assert_eq!(read(&file).len(), 7);
 }
 
 #[test]
@@ -396,7 +434,7 @@ fn a_full_disk_loses_snapshots_and_no_more() {
         .spawn()
         .unwrap();
     let text = || fs::read_to_string(&said).unwrap();
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     // It grows up to the limit. How long that takes is the machine's affair.
     while !text().contains("not recorded: ") && begun.elapsed() < crate::support::PATIENCE {
         thread::sleep(Duration::from_millis(100));
@@ -480,7 +518,7 @@ fn kill(rounds: impl Iterator<Item = u32>) {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(60);
         let mut child = Owned(child);
         // The file of this round. An incident may rename it.
         let own = || names(&dir).into_iter().find(|name| !known.contains(&stem(name)));
@@ -490,10 +528,7 @@ fn kill(rounds: impl Iterator<Item = u32>) {
         };
         let mut least = 0;
         while least < 3 {
-            assert!(
-                std::time::Instant::now() < deadline,
-                "round {round}: nothing is recorded"
-            );
+            assert!(Instant::now() < deadline, "round {round}: nothing is recorded");
             thread::sleep(Duration::from_millis(20 + u64::from(round) * 7 % 50));
             least = count();
         }

@@ -528,6 +528,10 @@ fn an_end_within_seconds_of_the_start_shows_no_short_memory() {
         let is_reboot = found.event.kind == EventKind::Reboot && found.event.is_short;
         assert_eq!(is_reboot, kind == EventKind::End, "{seconds} s: {:?}", found.event);
     }
+    // Nor does a forecast from before the program ended.
+    let after = (16..20).map(|second| machine(second, vec![holding(6, "calm", "/", 30)]));
+    let found = explain(snapshots(16).chain(after), None).unwrap();
+    assert_eq!(found.event.kind, EventKind::Danger);
 }
 
 #[test]

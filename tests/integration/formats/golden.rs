@@ -11,6 +11,7 @@
 //! | `boots` | several boots of such a machine, by `zmtop record cut` of their folder: a group each |
 //! | `damaged` | the same, with bytes overwritten in the second group |
 //! | `unfinished` | a kernel panic ended its writer |
+//! | `headers` | `zmtop record` on an emulated machine (Linux 6.1): a cgroup runs out of memory, and forks come and go. Its header has the highest peak and the monotonic clock, its snapshots have the slab caches |
 //! | `every-field` | snapshots made for tests: every field, and names that harm terminals and parsers |
 
 use std::fs::{self, File};
@@ -21,11 +22,12 @@ use zmtop::record::Record;
 use zmtop::source::{Recording, Source};
 
 /// The recordings, with a part of each fault that is reported.
-const ALL: [(&str, &[&str]); 6] = [
+const ALL: [(&str, &[&str]); 7] = [
     ("v1/anonymized", &[]),
     ("v1/boots", &[]),
     ("v1/damaged", &["line 40 is damaged"]),
     ("v1/every-field", &[]),
+    ("v1/headers", &[]),
     ("v1/kill", &[]),
     ("v1/unfinished", &[]),
 ];
@@ -91,6 +93,35 @@ fn recordings_of_every_version_stay_readable() {
         assert_eq!(lost(&documents.into(), &wanted.into()), None, "{name}");
     }
     assert!(missing.is_empty(), "read what was written, and commit it: {missing:?}");
+}
+
+#[test]
+fn headers_of_every_version_stay_readable() {
+    // The digest of the boot, the snapshots, and what older versions have no field for: the highest peak in KiB and the monotonic clock
+    // in milliseconds.
+    for (name, headers) in [
+        ("v1/kill", &[(2_094_094_453, 27, 0, 0, false)][..]),
+        ("v1/unfinished", &[(1_743_046_589, 48, 17_844, 5747, true)]),
+        (
+            "v1/headers",
+            &[(0, 1, 0, 37_465, false), (1_914_856_118, 24, 81_676, 40_034, false)],
+        ),
+    ] {
+        let recording = Recording::open(&folder().join(format!("{name}.zmrec"))).unwrap();
+        let groups = recording.groups().iter();
+        let found: Vec<_> = groups
+            .map(|group| {
+                (
+                    group.boot,
+                    group.snapshots,
+                    group.peak >> 10,
+                    group.monotonic.as_millis(),
+                    group.is_cut,
+                )
+            })
+            .collect();
+        assert_eq!(found, headers, "{name}");
+    }
 }
 
 #[test]
