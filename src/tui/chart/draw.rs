@@ -422,18 +422,21 @@ fn spread(free: &[bool], columns: &mut [usize]) {
     };
     let wanted = columns.to_vec();
     let mut after = 0;
-    for (column, at) in columns.iter_mut().zip(&wanted) {
-        let Some(found) = near(after..free.len(), *at) else {
-            // No room is left at the end, so start from there.
+    for last in 0..columns.len() {
+        if let Some(found) = near(after..free.len(), wanted[last]) {
+            columns[last] = found;
+        } else {
+            // No room is left at the end, so move those before it.
             let mut before = free.len();
-            for (column, at) in columns.iter_mut().zip(wanted).rev() {
-                *column = near(0..before, at).unwrap_or(at);
-                before = *column;
+            for at in (0..=last).rev() {
+                if at < last && columns[at] < before {
+                    break;
+                }
+                columns[at] = near(0..before, wanted[at]).unwrap_or(wanted[at]);
+                before = columns[at];
             }
-            return;
-        };
-        *column = found;
-        after = found + 1;
+        }
+        after = columns[last] + 1;
     }
 }
 

@@ -25,6 +25,14 @@ const JUDGED_WITHIN: u64 = 10 + 60;
 /// Seconds after which everything was judged once.
 const BEGUN: u64 = 80;
 
+/// The processes of a large machine, the number of those that move, and the seconds it is watched: each row is judged twice.
+const LARGE: (u32, usize, u64) = (40_000, 5000, 170);
+
+/// The same of a small machine, of which all processes but a thousand move.
+const fn small(processes: u32) -> (u32, usize, u64) {
+    (processes, processes as usize - 1000, 120)
+}
+
 /// A machine of kernel threads and processes, the last of which move: they were judged last.
 struct Machine {
     all: Vec<ProcessSample>,
@@ -113,7 +121,8 @@ fn without_past(history: &History) -> (usize, usize) {
 
 #[test]
 fn every_row_is_judged_in_turn_within_the_memory_bound() {
-    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), 2000);
+    let machine = if long() { LARGE } else { small(2000) };
+    let (_, without, _) = watch_many(HistoryConfig::with_window(WINDOW), machine);
     assert_eq!(without, (0, 0), "all of them have a past");
 }
 
@@ -124,7 +133,7 @@ fn where_memory_is_short_it_keeps_the_bound_and_says_what_it_leaves_out() {
             max_memory: if long() { 27 << 20 } else { 13 << 20 },
             ..HistoryConfig::with_window(WINDOW)
         },
-        4000,
+        if long() { LARGE } else { small(4000) },
     );
     // 40 000 processes leave room for the past of some hundreds.
     let most = if long() { rows } else { (rows.0 / 2, rows.1 / 4) };
@@ -138,20 +147,18 @@ fn where_all_that_moves_has_a_past_it_waits_for_its_turn() {
             max_memory: 256 << 20,
             ..HistoryConfig::with_window(WINDOW)
         },
-        8_000,
+        small(8_000),
     );
     assert_eq!(without, (0, 0));
     assert!(longest > Duration::ZERO, "there was time for all: this shows nothing");
 }
 
-/// Watches a machine; in the short form it has so many processes, and all but a thousand of them move. Returns the numbers of
-/// processes and groups that move, the numbers of those without a past, and the longest wait for a judgement.
-fn watch_many(config: HistoryConfig, short: u32) -> ((usize, usize), (usize, usize), Duration) {
-    let (processes, moving, seconds) = if long() {
-        (40_000, 5000, 300)
-    } else {
-        (short, short as usize - 1000, 120)
-    };
+/// Pushes two or three minutes of a machine to a history. Returns the numbers of processes and groups that move, the numbers of
+/// those without a past, and the longest wait for a judgement.
+fn watch_many(
+    config: HistoryConfig,
+    (processes, moving, seconds): (u32, usize, u64),
+) -> ((usize, usize), (usize, usize), Duration) {
     let mut machine = Machine::new(processes, moving);
     let groups = machine.groups();
     let mut history = History::with_config(config);
