@@ -40,8 +40,8 @@ use std::time::{Duration, SystemTime};
 
 pub use changes::{CHANGES, ChangeReader, ChangeWriter, schema as schema_of_changes};
 pub use group::{
-    End, GroupWriter, HEADER, Header, MAX_INCIDENTS, MAX_SNAPSHOTS, NoHeader, START, is_history, pack_history,
-    parse_incidents, unpack_history,
+    End, GroupWriter, HEADER, Header, MAX_INCIDENTS, MAX_SNAPSHOTS, NoHeader, START, boot_digest, is_history,
+    pack_history, parse_incidents, unpack_history,
 };
 pub use line::{Brief, Incident, IncidentKind, damage};
 pub use read::{RecordError, Recorded, read, time_of};

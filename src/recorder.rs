@@ -33,7 +33,7 @@ use rustix::fs::FallocateFlags;
 use crate::config::settings::{RecordSettings, Retention};
 use crate::config::state;
 use crate::model::{Exits, Facts, Identity, Missing, Snapshot};
-use crate::record::{GroupWriter, Incident, IncidentKind};
+use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest};
 use crate::source::Recording;
 use crate::text;
 
@@ -269,8 +269,8 @@ pub struct Writer {
     recent: Vec<(OsString, SystemTime)>,
     /// Files that begin before this time are pinned.
     pin_until: Option<SystemTime>,
-    /// The boot of the last recorded snapshot.
-    boot: Option<Arc<str>>,
+    /// The digest of the boot of the last recorded snapshot; 0 if unknown.
+    boot: u32,
     /// The folder was searched for the end of an earlier run.
     knows_past: bool,
     unwritten: Lost,
@@ -305,7 +305,7 @@ impl Writer {
             names: ShortNames::default(),
             recent: Vec::new(),
             pin_until: None,
-            boot: None,
+            boot: 0,
             knows_past: false,
             unwritten: Lost::default(),
         };
@@ -336,12 +336,16 @@ impl Writer {
                 continue;
             };
             let to = recording.span().1;
+            if to == SystemTime::UNIX_EPOCH {
+                // The machine was cut off before its first snapshot was on the disk.
+                continue;
+            }
             if end.is_some_and(|end| end.duration_since(to).is_ok_and(|before| before > AROUND)) {
                 return;
             }
             if end.is_none() {
-                let last = recording.read_from(to).flatten().last();
-                self.boot = last.and_then(|snapshot| snapshot.boot_id.clone().ok());
+                let mut boots = recording.groups().iter().rev().map(|group| group.boot);
+                self.boot = boots.find(|boot| *boot != 0).unwrap_or(0);
                 end = Some(to);
             }
             let mut name = entry.name;
@@ -392,8 +396,8 @@ impl Writer {
             self.find_end_of_boot();
         }
         let mut incidents = incidents.to_vec();
-        let boot = snapshot.boot_id.as_ref().ok().cloned();
-        let is_new_boot = self.boot.is_some() && boot.is_some() && self.boot != boot;
+        let boot = snapshot.boot_id.as_ref().map_or(0, |id| boot_digest(id));
+        let is_new_boot = self.boot != 0 && boot != 0 && self.boot != boot;
         let is_known = incidents.iter().any(|incident| incident.kind == IncidentKind::Boot);
         if is_new_boot && !is_known {
             incidents.insert(

@@ -10,9 +10,9 @@
 //! only of a cgroup, that is the *end*.
 //!
 //! # The event that is explained
-//! The last one of the most serious kind: kills, reboots and ends while memory was short come before stalls and dangers that
-//! passed, and those before reboots for other reasons. If a time was chosen, the nearest event within ten minutes, or else
-//! that moment.
+//! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
+//! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within seconds of
+//! a kill is a part of the kill. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
 //! An event is explained as of one snapshot: the last one that has the victim, the worst one of a danger or a stall, the last one
@@ -56,7 +56,7 @@ const TOGETHER: Duration = Duration::from_secs(10);
 /// A danger or a stall is over after so much calm.
 const CALM: Duration = Duration::from_secs(30);
 /// Share of the memory that is available below which memory was short at a reboot.
-const SHORT: f64 = 0.05;
+pub const SHORT: f64 = 0.05;
 /// Maximum distance of an event from the chosen time to count as near it.
 const NEAR: Duration = Duration::from_secs(600);
 /// The lowest peak of a process that is listed as one that came and went, in bytes: a fiftieth of the RAM, within these bounds.
@@ -90,6 +90,10 @@ struct Episode {
     danger: Option<Danger>,
     /// When it began, and as it was at its worst.
     stall: Option<(Duration, Stall)>,
+    /// See [`Event::is_sudden`].
+    is_sudden: Option<bool>,
+    /// A kill seconds before is what happened.
+    is_aftermath: bool,
 }
 
 impl Episode {
@@ -102,22 +106,14 @@ impl Episode {
             kills: Vec::new(),
             danger: None,
             stall: None,
+            is_sudden: None,
+            is_aftermath: false,
         }
     }
 
     fn is_over(&self, now: Duration) -> bool {
         let calm = if self.kind == EventKind::Kill { TOGETHER } else { CALM };
         now.saturating_sub(self.last_sign) > calm
-    }
-
-    /// Returns true for a danger or a stall of the machine. A kill freed memory, so it ends earlier ones.
-    fn is_of_machine(&self) -> bool {
-        let is_danger = self
-            .danger
-            .as_ref()
-            .is_some_and(|danger| danger.limit == Limit::Machine);
-        let is_stall = self.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
-        self.kind != EventKind::Kill && (is_danger || is_stall)
     }
 
     /// Adds the dangers and stalls of a snapshot. The worst one determines the moment.
@@ -161,7 +157,8 @@ pub struct Why {
     snapshots: u64,
     events: VecDeque<Event>,
     more: usize,
-    best: Option<Explanation>,
+    /// The explanation of the event that matters most, and how much it does.
+    best: Option<(u8, Explanation)>,
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
@@ -169,6 +166,10 @@ pub struct Why {
     brief: Vec<Exit>,
     /// Why such processes could not be seen.
     unseen: Option<Missing>,
+    /// The last snapshots of what was written without an end; `None` if that is not known.
+    cuts: Option<Vec<SystemTime>>,
+    /// The host and the boot id of this machine, if it wrote the recording.
+    here: Option<(Arc<[u8]>, Arc<str>)>,
 }
 
 impl Why {
@@ -191,7 +192,27 @@ impl Why {
             worst: Worst::default(),
             brief: Vec::new(),
             unseen: None,
+            cuts: None,
+            here: None,
         }
+    }
+
+    /// Says where what wrote the recording stopped without an end: the times of the last snapshots before.
+    pub fn set_cuts(&mut self, cuts: Vec<SystemTime>) {
+        self.cuts = Some(cuts);
+    }
+
+    /// Says which host and boot this machine is now, so that a boot which ended since the last snapshot is an event, too.
+    pub fn set_here(&mut self, host: Arc<[u8]>, boot_id: Arc<str>) {
+        self.here = Some((host, boot_id));
+    }
+
+    /// Returns true if this machine was started again since its last snapshot.
+    fn has_rebooted(&self, last: &Snapshot) -> bool {
+        let is_earlier = |(host, boot): &(Arc<[u8]>, Arc<str>)| {
+            *host == last.host && last.boot_id.as_ref().is_ok_and(|last| last != boot)
+        };
+        self.here.as_ref().is_some_and(is_earlier)
     }
 
     /// Adds the next snapshot of the recording.
@@ -233,9 +254,9 @@ impl Why {
             .map_or(low, |total| total / 50)
             .clamp(low, high);
         let all = snapshot.exits.list.iter();
-        let high = all.filter(|exit| exit.peak >= least && exit.is_brief());
+        let high = all.filter(|exit| exit.own() >= least && exit.is_brief());
         self.brief.extend(high.cloned());
-        self.brief.sort_by_key(|exit| Reverse(exit.peak));
+        self.brief.sort_by_key(|exit| Reverse(exit.own()));
         self.brief.truncate(MAX_EVENTS);
     }
 
@@ -348,16 +369,7 @@ impl Why {
     fn end_boot(&mut self, last: &Arc<Snapshot>, next: &Snapshot) {
         let is_reboot = matches!((&last.boot_id, &next.boot_id), (Ok(one), Ok(other)) if one != other);
         if is_reboot && last.host == next.host {
-            let is_short = self.is_short(last);
-            let mut episode = Episode::new(EventKind::Reboot, last);
-            // If a kill freed enough memory, the kill is the event to explain; the reboot is another one.
-            let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
-            if let Some(kill) = kill {
-                self.finish_episode(&kill, true, Some(next.time));
-            } else if let Some(open) = self.open.take().filter(|_| is_short) {
-                (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
-            }
-            self.finish_episode(&episode, is_short, Some(next.time));
+            self.explain_reboot(last, Some(next.time));
         } else {
             self.close();
         }
@@ -366,13 +378,38 @@ impl Why {
         self.last_kill = None;
     }
 
+    /// Explains the end of a boot. `resumed` is the time of the first snapshot after it.
+    fn explain_reboot(&mut self, last: &Arc<Snapshot>, resumed: Option<SystemTime>) {
+        let is_short = self.is_short(last);
+        let mut episode = Episode {
+            is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
+            ..Episode::new(EventKind::Reboot, last)
+        };
+        // If a kill freed enough memory, the kill is the event to explain; the reboot is another one.
+        let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
+        if let Some(kill) = kill {
+            episode.is_aftermath = true;
+            self.finish_episode(&kill, true, resumed);
+        } else if let Some(open) = self.open.take().filter(|_| is_short) {
+            (episode.kills, episode.danger, episode.stall) = (open.kills, open.danger, open.stall);
+        }
+        self.finish_episode(&episode, is_short, resumed);
+    }
+
     /// Returns true if the machine's memory was short in the last snapshot of a boot. A cgroup at its limit ends neither a boot nor a
-    /// recording.
+    /// recording. A forecast that reaches further ahead than the recording reaches back does not show it: when a machine has just
+    /// started, its programs take memory fast.
     fn is_short(&self, last: &Snapshot) -> bool {
+        let seen = last.monotonic.saturating_sub(self.begun.0);
+        let is_near = |danger: &Danger| danger.limit == Limit::Machine && danger.forecast.time() <= seen;
         let mut soon = self.history.dangers().iter();
-        let is_full = soon.any(|danger| danger.limit == Limit::Machine && danger.forecast.time() < URGENT_AT_END);
+        let is_full = soon.any(|danger| is_near(danger) && danger.forecast.time() < URGENT_AT_END);
         let open = self.open.as_ref().filter(|open| !open.is_over(last.monotonic));
-        let is_recent = open.is_some_and(Episode::is_of_machine);
+        // A kill has freed memory, so that what was before it is over.
+        let is_recent = open.is_some_and(|open| {
+            let is_stalled = open.stall.as_ref().is_some_and(|(_, stall)| stall.cgroup.is_none());
+            open.kind != EventKind::Kill && (is_stalled || open.danger.as_ref().is_some_and(is_near))
+        });
         let available = last.system.available().ok().zip(last.system.mem_total.ok());
         let is_low = available.is_some_and(|(available, total)| (available as f64) < total as f64 * SHORT);
         is_full || is_recent || is_low
@@ -386,18 +423,21 @@ impl Why {
 
     /// Adds an event, and explains it if it is more serious than the earlier ones.
     fn finish_episode(&mut self, episode: &Episode, is_short: bool, resumed: Option<SystemTime>) {
+        let first = self.recorded.map_or(episode.time, |[first, _]| first);
+        // Little is known of an event before the recording.
+        let rank = if episode.time < first {
+            0
+        } else {
+            rank(episode, is_short)
+        };
         let is_better = match (&self.best, self.at) {
             (None, _) => true,
-            (Some(best), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
-            (Some(best), None) => {
-                let first = self.recorded.map_or(episode.time, |[first, _]| first);
-                rank(episode.kind, is_short, episode.time >= first)
-                    >= rank(best.event.kind, best.event.is_short, best.event.time >= first)
-            }
+            (Some((_, best)), Some(at)) => distance(episode.time, at) < distance(best.event.time, at),
+            (Some((best, _)), None) => rank >= *best,
         };
         if is_better {
             let explained = self.explain(episode, is_short);
-            self.best = Some(Explanation { resumed, ..explained });
+            self.best = Some((rank, Explanation { resumed, ..explained }));
         }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
@@ -433,6 +473,7 @@ impl Why {
             kind: episode.kind,
             time: episode.time,
             is_short,
+            is_sudden: episode.is_sudden,
             who: victim.or(path).unwrap_or_default(),
         }
     }
@@ -528,6 +569,10 @@ impl Why {
     pub fn finish(mut self) -> Option<Explanation> {
         let last = self.last()?.clone();
         self.pass_chosen(&last, None);
+        let is_cut = self.cuts.as_ref().is_some_and(|cuts| cuts.contains(&last.time));
+        if is_cut && self.has_rebooted(&last) {
+            self.explain_reboot(&last, None);
+        }
         if self.open.as_ref().is_some_and(|open| open.kind != EventKind::Kill) || self.open.is_none() {
             let is_ending = self.is_short(&last);
             if let Some(open) = self.open.take_if(|_| is_ending) {
@@ -541,7 +586,7 @@ impl Why {
             }
         }
         self.close();
-        let best = self.best.take();
+        let best = self.best.take().map(|(_, best)| best);
         let mut found = match self.at {
             Some(at) => best
                 .filter(|best| distance(best.event.time, at) <= NEAR)
@@ -603,12 +648,11 @@ fn distance(one: SystemTime, other: SystemTime) -> Duration {
     later.unwrap_or_else(|error| error.duration())
 }
 
-/// Returns the seriousness of an event. An event before the recording counts less, because little is known of it.
-const fn rank(kind: EventKind, is_short: bool, is_recorded: bool) -> u8 {
-    match kind {
-        _ if !is_recorded => 0,
+/// Returns the seriousness of an event.
+fn rank(episode: &Episode, is_short: bool) -> u8 {
+    match episode.kind {
         EventKind::Kill | EventKind::End => 3,
-        EventKind::Reboot if is_short => 3,
+        EventKind::Reboot if is_short || (episode.is_sudden == Some(true) && !episode.is_aftermath) => 3,
         EventKind::Stall | EventKind::Danger => 2,
         EventKind::Reboot => 1,
         EventKind::Nothing | EventKind::Chosen => 0,

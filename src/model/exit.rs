@@ -76,6 +76,8 @@ pub struct Exit {
     pub peak: u64,
     /// It never ran a program of its own (`fork` without `exec`), so `peak` includes pages that it shared with its parent.
     pub is_fork: bool,
+    /// Of a fork: the RSS of its parent in bytes, in the last snapshot that has it.
+    pub parent_rss: Option<u64>,
     /// Its exit code; `None` if a signal ended it, or if unknown.
     pub code: Option<u32>,
     /// The signal that ended it.
@@ -92,6 +94,15 @@ impl Exit {
 
     /// Returns true for a process that came and went with memory of its own.
     pub fn is_brief(&self) -> bool {
-        self.lifetime <= Self::BRIEF && !self.is_fork
+        self.lifetime <= Self::BRIEF && self.own() > 0
+    }
+
+    /// Returns the peak in bytes without the pages that a fork may have shared with its parent; 0 if they are not known.
+    pub fn own(&self) -> u64 {
+        match (self.is_fork, self.parent_rss) {
+            (false, _) => self.peak,
+            (true, Some(shared)) => self.peak.saturating_sub(shared),
+            (true, None) => 0,
+        }
     }
 }

@@ -114,6 +114,7 @@ impl WhyReport<'_> {
             EventKind::Kill if is_by_daemon => "killed because memory was short",
             EventKind::Kill => "OOM kill",
             EventKind::Reboot if e.event.is_short => "reboot while memory was short",
+            EventKind::Reboot if e.event.is_sudden == Some(true) => "reboot without warning",
             EventKind::Reboot => "reboot",
             EventKind::End => "the recording ends while memory is short",
             EventKind::Stall => "stall: tasks waited for memory",
@@ -130,9 +131,18 @@ impl WhyReport<'_> {
         match e.event.kind {
             EventKind::Kill | EventKind::Stall => {}
             EventKind::Reboot => {
-                let (last, next) = (self.time(e.event.time), e.resumed.map(|time| self.time(time)));
-                let next = next.map_or_else(String::new, |next| format!(" and {next}"));
-                told.push(format!("The machine rebooted between the snapshots of {last}{next}."));
+                let last = self.time(e.event.time);
+                told.push(match e.resumed.map(|time| self.time(time)) {
+                    Some(next) => format!("The machine rebooted between the snapshots of {last} and {next}."),
+                    None => format!("The machine rebooted after the snapshot of {last}."),
+                });
+                if e.event.is_sudden == Some(true) {
+                    told.push(
+                        "zmtop was not asked to end before: the power failed, or the machine panicked or was reset, unless \
+                         zmtop alone had been killed."
+                            .into(),
+                    );
+                }
                 if !e.event.is_short {
                     told.push("Memory was not short then, so it does not explain the reboot.".into());
                 }
@@ -521,15 +531,20 @@ impl WhyReport<'_> {
             let parent = exit.parent.as_ref().map_or_else(String::new, |parent| {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
+            let own = if exit.is_fork {
+                " beside what its parent had"
+            } else {
+                ""
+            };
             let end = match exit.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
                 None => "ended".into(),
             };
             format!(
-                "{} (pid {}{parent}) rose to {} and {end} at {}, {} after its start.",
+                "{} (pid {}{parent}) rose to {}{own} and {end} at {}, {} after its start.",
                 text::cut(&exit.comm, NAME),
                 exit.pid,
-                self.bytes(exit.peak),
+                self.bytes(exit.own()),
                 self.time(exit.time),
                 units::span(exit.lifetime)
             )
@@ -865,6 +880,8 @@ described_object! {
         "lifetime_s": seconds() => exit.lifetime.as_secs_f64(),
         /// Its highest RSS, with shared pages.
         "peak": bytes() => exit.peak,
+        /// The part of it that a fork did not share with its parent.
+        "own": bytes() => exit.own(),
         /// The signal that ended it.
         "signal": count().null("none") => exit.signal.map(u64::from),
     }
@@ -897,6 +914,8 @@ described_object! {
         "time": time() => time_text(event.time),
         /// Memory was short. False for a reboot for another reason, and if nothing happened.
         "short": switch() => event.is_short,
+        /// Of a reboot: what recorded was not asked to end before, as by a power cut, a panic, a reset, or a kill of it alone.
+        "sudden": switch().null("no reboot, or not known") => event.is_sudden,
         /// The name of the killed process, or the path of the cgroup.
         "who": foreign().null("the machine") => Some(Node::bytes(&event.who)).filter(|_| !event.who.is_empty()),
     }

@@ -401,6 +401,7 @@ impl Anonymizer {
             lifetime: _,
             peak: _,
             is_fork: _,
+            parent_rss: _,
             code: _,
             signal: _,
         } = exit;

@@ -60,6 +60,9 @@ described! {
         /// It ran no program of its own, so that `peak` has pages that it shared with its parent.
         #[serde(default)]
         fork: bool = switch(),
+        /// The RSS of its parent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_rss: Option<u64> = bytes().absent("if it is no fork, or if no snapshot has its parent"),
         /// Its exit code.
         code: Option<u32> = id().null("a signal ended it, or unknown"),
         /// The number of the signal that ended it.
@@ -111,6 +114,7 @@ impl From<&Exit> for ExitRecord {
             lifetime_s: Some(exit.lifetime.as_secs_f64()),
             peak: exit.peak,
             fork: exit.is_fork,
+            parent_rss: exit.parent_rss,
             code: exit.code,
             signal: exit.signal,
         }
@@ -131,6 +135,7 @@ impl From<ExitRecord> for Exit {
             lifetime: seconds(record.lifetime_s).unwrap_or(Duration::ZERO),
             peak: record.peak,
             is_fork: record.fork,
+            parent_rss: record.parent_rss,
             code: record.code,
             signal: record.signal,
         }

@@ -21,7 +21,7 @@
 //! | 64–67 | the length of the list of incidents in bytes, without its frame; 0 if there is none |
 //! | 68–71 | a CRC-32 of the boot id; 0 if unknown |
 //! | 72–75 | the highest `some avg10` of memory pressure, in hundredths of a percent |
-//! | 76–83 | the highest peak in bytes of a process that [came and went](Exit::is_brief); 0 if there was none, or of an older version |
+//! | 76–83 | the highest [peak](Exit::own) in bytes of a process that [came and went](Exit::is_brief); 0 if there was none, or of an older version |
 //! | 84–91 | the time of the first snapshot on the monotonic clock in nanoseconds; 0 if it is of an older version |
 //! | 92–99 | 0 |
 //! | 100–103 | the CRC-32 of the bytes 8 to 99 |
@@ -147,9 +147,14 @@ pub enum NoHeader {
     Newer(u16),
 }
 
+/// Returns the digest of a boot id that headers have.
+pub fn boot_digest(id: &str) -> u32 {
+    crc32fast::hash(id.as_bytes())
+}
+
 impl Header {
     fn open(snapshot: &Snapshot) -> Self {
-        let boot = snapshot.boot_id.as_ref().map_or(0, |id| crc32fast::hash(id.as_bytes()));
+        let boot = snapshot.boot_id.as_ref().map_or(0, |id| boot_digest(id));
         Self::empty(boot)
     }
 

@@ -82,7 +82,7 @@ impl From<&Snapshot> for Brief {
             total: memory.mem_total.ok(),
             available: memory.mem_available.ok(),
             pressure: memory.psi.map_or(0, |psi| hundredths(psi.some[0])),
-            peak: brief.map(|exit| exit.peak).max().unwrap_or(0),
+            peak: brief.map(Exit::own).max().unwrap_or(0),
             incidents: Vec::new(),
         }
     }
@@ -133,7 +133,7 @@ impl Brief {
             total: memory.and_then(|memory| memory.mem_total),
             available: memory.and_then(|memory| memory.mem_available),
             pressure: pressure.map_or(0, hundredths),
-            peak: exits.filter(Exit::is_brief).map(|exit| exit.peak).max().unwrap_or(0),
+            peak: exits.filter(Exit::is_brief).map(|exit| exit.own()).max().unwrap_or(0),
             incidents: found.incidents,
         })
     }

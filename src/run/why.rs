@@ -1,6 +1,6 @@
 //! `zmtop why`: explains what happened to memory in a recording.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,15 +13,16 @@ use crate::cli::{Exit, Format, OutputArgs};
 use crate::config::Env;
 use crate::model::Snapshot;
 use crate::output::why::WhyReport;
-use crate::record::{Incident, IncidentKind, PRECISION};
+use crate::record::{Incident, IncidentKind, PRECISION, boot_digest};
 use crate::source::{Group, Recording, Source};
-use crate::why::Why;
-use crate::why::explanation::{Event, EventKind};
+use crate::why::explanation::{Event, EventKind, Explanation};
+use crate::why::{SHORT, Why};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
     after_help = "An event is a kill because memory was short, a reboot, a stall, or a limit less than a minute ahead. \
-                        Without --at, the last kill or reboot is explained, or else the last of the others."
+                        Without --at, the last kill, or reboot while memory was short or without warning, is explained, or else \
+                        the last stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {
     /// The recording, as ps --format ndjson writes it, plain or zstd; - is standard input. Without it: the black box of the monitor
@@ -42,15 +43,71 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
     let at = at.map(|at| snapshot::resolve(&path, &at)).transpose()?;
     let index = (path.as_os_str() != "-").then(|| Recording::open(&path));
     let index = index.transpose().map_err(|error| error.to_string())?;
-    // The incidents lead to the part to read, which may be a small one of a month.
-    let part = index.filter(Recording::has_incidents).map(|index| Part::new(index, at));
-    let source = match &part {
-        Some(part) => part.index.read_from(part.from),
-        None => Source::open(&path).map_err(|error| error.to_string())?,
+    let here = args.file.is_none().then(this_boot).flatten();
+    let new = || {
+        let mut why = Why::new(settings.history_config(settings.ui.delta), at);
+        if let Some((host, boot_id)) = here.clone() {
+            why.set_here(host, boot_id);
+        }
+        why
     };
-    let until = part.as_ref().map(|part| part.until);
+    let explanation = match index.filter(Recording::has_incidents) {
+        Some(index) => explain_part(&index, at, here.as_ref().map(|(_, boot)| &**boot), new),
+        None => explain_all(&path, new()),
+    }?;
+    let report = WhyReport {
+        explanation: &explanation,
+        zone: TimeZone::system(),
+        style: output_style(settings.ui.units, args.output.color.no_color, env),
+    };
+    Ok(print(&report, args.output.format))
+}
+
+/// Returns the host and the boot id of this machine.
+fn this_boot() -> Option<(Arc<[u8]>, Arc<str>)> {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let host = rustix::system::uname().nodename().to_bytes().into();
+    Some((host, boot_id.trim().into()))
+}
+
+/// Explains a recording without an index.
+fn explain_all(path: &Path, mut why: Why) -> Result<Explanation, Failure> {
+    let source = Source::open(path).map_err(|error| error.to_string())?;
     let name = source.name().to_owned();
-    let mut why = Why::new(settings.history_config(settings.ui.delta), at);
+    let first = push_until(&mut why, source, None)?;
+    why.finish().ok_or_else(|| nothing(&name, first))
+}
+
+/// Explains a recording whose incidents lead to the part to read, which may be a small one of a month.
+fn explain_part(
+    index: &Recording,
+    at: Option<SystemTime>,
+    boot: Option<&str>,
+    new: impl Fn() -> Why,
+) -> Result<Explanation, Failure> {
+    let moments = at.map_or_else(|| harms(index, boot), |at| vec![at]);
+    let mut moments = moments.into_iter();
+    loop {
+        let moment = moments.next();
+        let part = Part::new(index, moment);
+        let mut why = new();
+        let cuts = index.groups().iter().filter(|group| group.is_cut);
+        why.set_cuts(cuts.map(|group| group.to).collect());
+        let first = push_until(&mut why, index.read_from(part.from), Some(part.until))?;
+        for snapshot in part.peaks() {
+            why.add_brief(&snapshot);
+        }
+        why.add_index(index.span(), part.others());
+        let explanation = why.finish().ok_or_else(|| nothing(index.name(), first))?;
+        // Otherwise memory was not short after all.
+        if moment.is_none() || at.is_some() || explanation.is_of_harm() {
+            return Ok(explanation);
+        }
+    }
+}
+
+/// Adds the snapshots up to a time. Returns the time of the first one.
+fn push_until(why: &mut Why, source: Source, until: Option<SystemTime>) -> Result<Option<SystemTime>, Failure> {
     let mut first = None;
     for found in source {
         match found {
@@ -64,22 +121,15 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
             Err(error) => return Err(error.to_string().into()),
         }
     }
-    if let Some(part) = &part {
-        for snapshot in part.peaks() {
-            why.add_brief(&snapshot);
-        }
-        why.add_index(part.index.span(), part.others());
-    }
-    let explanation = why.finish().ok_or_else(|| match first {
+    Ok(first)
+}
+
+fn nothing(name: &str, first: Option<SystemTime>) -> Failure {
+    let why = match first {
         Some(first) => format!("{name} begins later, at {}", local_time(first)),
         None => format!("{name} holds no snapshot"),
-    })?;
-    let report = WhyReport {
-        explanation: &explanation,
-        zone: TimeZone::system(),
-        style: output_style(settings.ui.units, args.output.color.no_color, env),
     };
-    Ok(print(&report, args.output.format))
+    why.into()
 }
 
 /// Time before an event that is read, for what had grown.
@@ -90,28 +140,74 @@ const AFTER: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of other groups that are read for the processes that came and went.
 const PEAKS: usize = 3;
 
+/// Maximum number of reboots that are read to find if memory was short.
+const DOUBTFUL: usize = 4;
+
+/// Returns the times of the kills, and of the reboots and the end that may have done harm, the last first. This machine is now in
+/// that `boot`, if it wrote the recording.
+fn harms(index: &Recording, boot: Option<&str>) -> Vec<SystemTime> {
+    let (begin, end) = index.span();
+    let mut doubtful = 0;
+    let mut may_be_short = |group: &Group| {
+        let is_doubtful = may_be_short(index, group) && doubtful < DOUBTFUL;
+        doubtful += usize::from(is_doubtful);
+        is_doubtful
+    };
+    let is_over = |group: &Group| boot.is_some_and(|boot| group.boot != boot_digest(boot));
+    let is_at_end = last_before(index, end + PRECISION)
+        .is_some_and(|group| (group.is_cut && is_over(group)) || may_be_short(group));
+    let mut is_harm = |incident: &&Incident| match incident.kind {
+        // A kill that the first snapshot has was before the recording.
+        IncidentKind::Kill => incident.at() > begin + PRECISION,
+        IncidentKind::Boot => {
+            last_before(index, incident.at()).is_some_and(|group| group.is_cut || may_be_short(group))
+        }
+        _ => false,
+    };
+    let mut found: Vec<_> = is_at_end.then_some(end).into_iter().collect();
+    let incidents = index.incidents().iter().rev().filter(|incident| is_harm(incident));
+    found.extend(incidents.map(Incident::at));
+    found
+}
+
+/// Returns the last group before a time.
+fn last_before(index: &Recording, at: SystemTime) -> Option<&Group> {
+    let groups = index.groups().iter();
+    let before = groups.filter(|group| group.snapshots > 0 && group.to < at);
+    before.max_by_key(|group| group.to)
+}
+
+/// Returns true if memory may have been short at the end of a group.
+fn may_be_short(index: &Recording, group: &Group) -> bool {
+    let is_low = (group.available as f64) < group.total as f64 * SHORT;
+    let is_sign = |incident: &Incident| matches!(incident.kind, IncidentKind::Danger | IncidentKind::Stall);
+    let is_near = |incident: &Incident| {
+        let ago = (group.to + PRECISION).duration_since(incident.at());
+        ago.is_ok_and(|ago| ago <= BEFORE)
+    };
+    let mut incidents = index.incidents().iter();
+    is_low || incidents.any(|incident| is_sign(incident) && is_near(incident))
+}
+
 /// The part of a recording that is read.
-struct Part {
-    index: Recording,
+struct Part<'a> {
+    index: &'a Recording,
     from: SystemTime,
     until: SystemTime,
     /// Nothing is known to have happened.
     is_quiet: bool,
 }
 
-impl Part {
-    /// Chooses the part around `at`, or else around the event that is explained.
-    fn new(index: Recording, at: Option<SystemTime>) -> Self {
-        // A kill that the first snapshot has was before the recording.
-        let begin = index.span().0 + PRECISION;
-        let is_seen = |incident: &&Incident| incident.kind != IncidentKind::Kill || incident.at() > begin;
+impl<'a> Part<'a> {
+    /// Chooses the part around `at`, or else around the last event that did no harm.
+    fn new(index: &'a Recording, at: Option<SystemTime>) -> Self {
         let last = |kinds: &[IncidentKind]| {
-            let mut all = index.incidents().iter().rev().filter(is_seen);
+            let mut all = index.incidents().iter().rev();
             all.find(|incident| kinds.contains(&incident.kind)).map(Incident::at)
         };
         let event = at
-            .or_else(|| last(&[IncidentKind::Kill, IncidentKind::Boot]))
-            .or_else(|| last(&[IncidentKind::Danger, IncidentKind::Stall]));
+            .or_else(|| last(&[IncidentKind::Danger, IncidentKind::Stall]))
+            .or_else(|| last(&[IncidentKind::Boot]));
         // Else the moment with the least memory, and at the end, which may be a sudden one.
         let groups = index.groups();
         let least = groups.iter().filter(|group| group.total > 0);
@@ -120,9 +216,9 @@ impl Part {
         let moment = event.or(least.map(|group| group.to)).unwrap_or(end);
         let from = moment.checked_sub(BEFORE).unwrap_or(SystemTime::UNIX_EPOCH);
         // The snapshots before a boot may be hours before it.
-        let before = groups.iter().map(|group| group.to).filter(|to| *to < moment).max();
+        let before = last_before(index, moment);
         let from = before
-            .and_then(|to| to.checked_sub(BEFORE))
+            .and_then(|group| group.to.checked_sub(BEFORE))
             .map_or(from, |earlier| earlier.min(from));
         let until = moment.checked_add(AFTER).unwrap_or(moment);
         Self {
@@ -177,6 +273,8 @@ impl Part {
                 kind,
                 time: incident.at(),
                 is_short: incident.kind != IncidentKind::Boot,
+                is_sudden: (incident.kind == IncidentKind::Boot)
+                    .then(|| last_before(self.index, incident.at()).is_some_and(|group| group.is_cut)),
                 who: who.as_bytes().into(),
             })
         })

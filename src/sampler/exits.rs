@@ -198,6 +198,7 @@ fn exit(
         lifetime: end.lifetime,
         peak: end.peak,
         is_fork: end.is_fork,
+        parent_rss: parent.filter(|_| end.is_fork).map(|parent| parent.stat.rss),
         code: (has_status && signal == 0).then_some(end.status >> 8 & 0xff),
         signal: (has_status && signal != 0).then_some(signal),
     }

@@ -42,6 +42,8 @@ pub struct Group {
     file: usize,
     /// Its bytes in the file, without its header.
     body: Range<u64>,
+    /// Its end was not written: its writer was killed, the machine was cut off, or it is still written.
+    pub is_cut: bool,
 }
 
 impl Deref for Group {
@@ -155,12 +157,12 @@ impl Recording {
     /// Sorts the files by time. Those of one boot by its clock, since the other one may have been set back.
     fn sort_files(&mut self) {
         let mut boots: HashMap<u32, SystemTime> = HashMap::new();
-        for group in self.files.iter().filter_map(|file| file.groups.first()) {
+        for group in self.files.iter().filter_map(Indexed::first) {
             let first = boots.entry(group.boot).or_insert(group.from);
             *first = group.from.min(*first);
         }
         self.files.sort_by_cached_key(|file| {
-            let group = file.groups.first();
+            let group = file.first();
             let begins = group.map(|group| group.from);
             let known = group.filter(|group| group.boot != 0 && !group.monotonic.is_zero());
             let of_boot = known.map(|group| (boots[&group.boot], group.boot, group.monotonic));
@@ -201,13 +203,15 @@ impl Recording {
 
     /// Returns true if the incidents of all snapshots are known, since `zmtop record` wrote them.
     pub fn has_incidents(&self) -> bool {
-        self.files.iter().all(|file| file.kind == Kind::Groups)
+        let mut files = self.files.iter().filter(|file| !file.groups.is_empty());
+        files.all(|file| file.kind == Kind::Groups)
     }
 
     /// Returns the wall-clock times of the first and the last snapshot.
     pub fn span(&self) -> (SystemTime, SystemTime) {
-        let first = self.groups.first().map_or(SystemTime::UNIX_EPOCH, |group| group.from);
-        let last = self.groups.iter().map(|group| group.to).max();
+        let mut known = self.groups.iter().filter(|group| group.snapshots > 0);
+        let last = known.clone().map(|group| group.to).max();
+        let first = known.next().map_or(SystemTime::UNIX_EPOCH, |group| group.from);
         (first, last.unwrap_or(first))
     }
 
@@ -327,6 +331,12 @@ impl Indexed {
         Ok(())
     }
 
+    /// Returns the first group of which the time is known.
+    fn first(&self) -> Option<&Group> {
+        let mut known = self.groups.iter().filter(|group| group.snapshots > 0);
+        known.next().or(self.groups.first())
+    }
+
     /// Returns true if a frame of zstd begins there: the header before it is damaged, but not the group.
     fn has_body(&self, start: u64) -> io::Result<bool> {
         let mut magic = [0; 4];
@@ -395,8 +405,8 @@ impl Indexed {
         Ok(())
     }
 
-    /// Reads the lines of a group as far as they are not damaged.
-    fn each_line(&self, body: Range<u64>, mut read: impl FnMut(Brief)) -> io::Result<()> {
+    /// Reads the lines of a group as far as they are not damaged. Returns true if they have no end.
+    fn each_line(&self, body: Range<u64>, mut read: impl FnMut(Brief)) -> io::Result<bool> {
         let place = Place {
             file: Arc::clone(&self.file),
             body,
@@ -406,17 +416,20 @@ impl Indexed {
         let mut lines = BufReader::with_capacity(BUFFER, place.open()?);
         let mut line = Vec::new();
         // The end of the bytes that were written is no error here; reading the snapshots reports damage.
-        while next_line(&mut lines, &mut line) && line.ends_with(b"\n") {
-            Brief::of(&line).into_iter().for_each(&mut read);
+        loop {
+            match next_line(&mut lines, &mut line) {
+                Ok(_) if line.ends_with(b"\n") => Brief::of(&line).into_iter().for_each(&mut read),
+                Ok(_) => return Ok(false),
+                Err(error) => return Ok(error.kind() == io::ErrorKind::UnexpectedEof),
+            }
         }
-        Ok(())
     }
 
     /// Adds a group without a summary: reads its lines.
     fn add_open(&mut self, boot: u32, body: Range<u64>) -> io::Result<()> {
         let mut header = Header::empty(boot);
         let mut incidents = Vec::new();
-        self.each_line(body.clone(), |brief| {
+        let is_cut = self.each_line(body.clone(), |brief| {
             header.add(&brief);
             incidents.extend(brief.incidents);
         })?;
@@ -425,7 +438,10 @@ impl Indexed {
         if let Some(last) = self.groups.last().filter(|_| header.snapshots == 0) {
             (header.from, header.to) = (last.to, last.to);
         }
-        self.groups.push(Group::new(header, body));
+        self.groups.push(Group {
+            is_cut,
+            ..Group::new(header, body)
+        });
         Ok(())
     }
 
@@ -445,7 +461,7 @@ impl Indexed {
         let mut lines = BufReader::with_capacity(BUFFER, place.open()?);
         let mut open: Option<Group> = None;
         let mut line = Vec::new();
-        while next_line(&mut lines, &mut line) {
+        while next_line(&mut lines, &mut line).is_ok_and(|n| n > 0) {
             let start = at;
             at += line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
@@ -476,7 +492,12 @@ impl Indexed {
 
 impl Group {
     const fn new(header: Header, body: Range<u64>) -> Self {
-        Self { header, file: 0, body }
+        Self {
+            header,
+            file: 0,
+            body,
+            is_cut: false,
+        }
     }
 }
 
@@ -496,11 +517,10 @@ pub fn group_of(groups: &[Group], at: SystemTime, is_strict: bool) -> Option<usi
     has_it.or_else(before)
 }
 
-/// Reads a line, at most [`LONGEST`] bytes of it. Returns false at the end, and if it cannot be read.
-fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
+/// Reads a line, at most [`LONGEST`] bytes of it, and returns their number: 0 at the end.
+fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     line.clear();
-    let read = lines.take(LONGEST as u64).read_until(b'\n', line);
-    read.is_ok_and(|n| n > 0)
+    lines.take(LONGEST as u64).read_until(b'\n', line)
 }
 
 /// The bytes of a group.

@@ -41,6 +41,8 @@ pub struct Event {
     pub time: SystemTime,
     /// Memory was short: always, except at a reboot for another reason.
     pub is_short: bool,
+    /// Of a reboot: what recorded was not asked to end before. `None` if that is not known, and of other events.
+    pub is_sudden: Option<bool>,
     /// The victim's name, or the path of the cgroup, raw. Empty for the machine.
     pub who: Box<[u8]>,
 }
@@ -235,6 +237,15 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// Returns true for an event that did harm: a kill, a reboot or an end while memory was short, or a reboot without warning.
+    pub fn is_of_harm(&self) -> bool {
+        match self.event.kind {
+            EventKind::Kill | EventKind::End => !self.is_before_recording(),
+            EventKind::Reboot => self.event.is_short || self.event.is_sudden == Some(true),
+            _ => false,
+        }
+    }
+
     /// Returns true if the kill was before the first snapshot, so that nothing was recorded before it.
     pub fn is_before_recording(&self) -> bool {
         self.event.time < self.recorded[0]

@@ -30,6 +30,7 @@ fn ended(at: u64, mib: u64) -> Exit {
         lifetime: Duration::from_millis(300),
         peak: mib * MIB,
         is_fork: false,
+        parent_rss: None,
         code: Some(0),
         signal: None,
     }

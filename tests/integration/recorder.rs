@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use zmtop::config::settings::{RecordSettings, Retention};
 use zmtop::config::{Settings, state};
 use zmtop::model::{Missing, Snapshot};
-use zmtop::record::{Incident, IncidentKind};
+use zmtop::record::{GroupWriter, HEADER, Incident, IncidentKind};
 use zmtop::recorder::{Entry, Folder, Options, Place, Writer, to_delete};
 use zmtop::source::{Recording, Source};
 
@@ -185,6 +185,43 @@ fn a_boot_pins_the_end_of_the_last_one() {
     };
     assert_eq!((boot.kind, boot.at()), (IncidentKind::Boot, at(40_000).time));
     assert_eq!(read(dir.path()).len(), 3);
+}
+
+#[test]
+fn a_file_without_a_snapshot_hides_no_boot() {
+    // What a power cut leaves of a file whose first snapshot had not reached the disk.
+    let first = |length: usize| {
+        let mut bytes = GroupWriter::default().push(&Arc::new(at(70)), &[]).unwrap();
+        bytes.truncate(length);
+        bytes
+    };
+    for left in [Vec::new(), vec![0; 5000], first(50), first(HEADER), first(HEADER + 40)] {
+        let case = format!("{} bytes", left.len());
+        let (dir, mut writer) = folder();
+        record(&mut writer, at(0), &[]);
+        record(&mut writer, at(60), &[]);
+        drop(writer);
+        let path = dir.path().join("20261124T120110Z.zmrec");
+        fs::write(&path, left).unwrap();
+        // It is the last that was written.
+        let later = fs::metadata(&path).unwrap().modified().unwrap() + Duration::from_secs(5);
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
+        let mut writer = open(dir.path());
+        let mut after = at(400);
+        (after.boot_id, after.monotonic) = (Ok("another".into()), Duration::from_secs(5));
+        record(&mut writer, after, &[]);
+        let recording = Recording::open(dir.path()).unwrap();
+        let kinds: Vec<_> = recording.incidents().iter().map(|incident| incident.kind).collect();
+        assert_eq!(kinds, [IncidentKind::Boot], "{case}");
+        assert_eq!(recording.span(), (at(0).time, at(400).time), "{case}");
+        assert!(recording.has_incidents(), "{case}");
+        assert!(names(&dir)[0].ends_with(".pinned.zmrec"), "{case}: {:?}", names(&dir));
+    }
 }
 
 #[test]

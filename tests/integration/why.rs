@@ -1,11 +1,13 @@
 //! `zmtop why`: the event that is explained, what is said to have grown, and the text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
+use zmtop::config::Settings;
 use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
@@ -13,7 +15,8 @@ use zmtop::model::kill::OomKill;
 use zmtop::model::{CgroupFigures, Exit, Exits, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
 use zmtop::output::{Format, OutputStyle, Report, write};
-use zmtop::record::Record;
+use zmtop::record::{Incident, IncidentKind, Record};
+use zmtop::recorder::{Folder, Options, Place, Writer};
 use zmtop::why::explanation::Role;
 use zmtop::why::{EventKind, Explanation, Why};
 
@@ -320,6 +323,132 @@ fn a_kill_before_a_reboot_is_what_happened_and_the_reboot_is_another_event() {
     );
 }
 
+/// These snapshots, as if the machine had booted so many seconds later with that id.
+fn booted(id: &str, later: u64, snapshots: impl IntoIterator<Item = Snapshot>) -> Vec<Snapshot> {
+    let moved = snapshots.into_iter().map(|mut snap| {
+        snap.boot_id = Ok(Arc::from(id));
+        snap.time += Duration::from_secs(later);
+        for kill in Arc::make_mut(&mut snap.oom_kills) {
+            kill.time += Duration::from_secs(later);
+        }
+        snap
+    });
+    moved.collect()
+}
+
+/// A black box of boots, each of which the recorder's end closed or, without warning, did not.
+fn black_box(home: &Path, boots: &[(Vec<Snapshot>, bool)]) {
+    let folder = home.join(".local/state/zmtop/blackbox");
+    std::fs::create_dir_all(&folder).unwrap();
+    let host = std::fs::read("/proc/sys/kernel/hostname").unwrap();
+    for (boot, is_sudden) in boots {
+        let place = Place::Folder(Folder::open(&folder).unwrap(), Settings::default().record.retention());
+        let mut writer = Writer::new(Options::plain(place)).unwrap();
+        for (at, snap) in boot.iter().enumerate() {
+            let snap = Snapshot {
+                host: Arc::from(host.trim_ascii()),
+                ..snap.clone()
+            };
+            let kills = snap
+                .oom_kills
+                .iter()
+                .skip(at.checked_sub(1).map_or(0, |at| boot[at].oom_kills.len()));
+            let kills =
+                kills.map(|kill| Incident::new(kill.time, IncidentKind::Kill, "7 importer by the kernel".into()));
+            writer.record(&Arc::new(snap.clone()), &kills.collect::<Vec<_>>());
+        }
+        if !is_sudden {
+            writer.close();
+        }
+    }
+}
+
+#[test]
+fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
+    let hours = |n: u64| n * 3600;
+    let calm = |id: &str, later| booted(id, later, calm(id, 0));
+    let kill = || booted("one", 0, limit());
+    let full = || booted("two", hours(3), filling("two"));
+    let this = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let this = || calm(this.trim(), hours(9));
+    // The boots, whether each ended without warning, and how the explanation begins.
+    for (case, boots, title, part) in [
+        (
+            "a kill before a reboot",
+            vec![(kill(), false), (this(), false)],
+            "OOM kill",
+            "Other events: reboot at",
+        ),
+        (
+            "the same, days of reboots before",
+            vec![
+                (kill(), false),
+                (calm("two", hours(4)), false),
+                (calm("three", hours(6)), false),
+                (this(), true),
+            ],
+            "OOM kill",
+            "Other events: reboot",
+        ),
+        (
+            "a kill before a power cut",
+            vec![(kill(), false), (calm("two", hours(4)), true), (this(), true)],
+            "reboot without warning",
+            "zmtop was not asked to end before",
+        ),
+        (
+            "a power cut, and no zmtop since",
+            vec![(kill(), false), (calm("two", hours(4)), true)],
+            "reboot without warning",
+            "The machine rebooted after the snapshot of",
+        ),
+        (
+            "an orderly end, and no zmtop since",
+            vec![(kill(), false), (calm("two", hours(4)), false)],
+            "OOM kill",
+            "importer",
+        ),
+        (
+            "an orderly reboot of a full machine",
+            vec![(kill(), false), (full(), false), (this(), true)],
+            "reboot while memory was short",
+            "What had grown was importer (pid 5)",
+        ),
+        (
+            "a power cut seconds after a kill",
+            vec![(kill()[..124].to_vec(), true), (this(), true)],
+            "OOM kill",
+            "Within seconds, the machine rebooted",
+        ),
+        ("only this boot", vec![(this(), true)], "nothing happened", ""),
+        (
+            "an orderly reboot",
+            vec![(calm("two", hours(4)), false), (this(), true)],
+            "reboot",
+            "Memory was not short",
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        black_box(home.path(), &boots);
+        let done = Command::new(ZMTOP)
+            .arg("why")
+            .env_clear()
+            .env("HOME", home.path())
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let told = String::from_utf8(done.stdout).unwrap();
+        let first = told.lines().next().unwrap_or_default();
+        assert!(
+            first.ends_with(&format!(": {title}")),
+            "{case}: {told}{:?}",
+            done.stderr
+        );
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(part), "{case}: {told}");
+    }
+}
+
 #[test]
 fn a_recording_that_ends_in_a_danger_says_so() {
     let found = explain(filling("one"), None).unwrap();
@@ -376,6 +505,63 @@ fn a_machine_that_is_only_slow_has_no_victim() {
         "Nothing that was recorded had grown much.",
     ] {
         assert!(told.contains(part), "{part}\n{told}");
+    }
+}
+
+#[test]
+fn an_end_within_seconds_of_the_start_shows_no_short_memory() {
+    // A program takes 40 MiB a second, and the recording ends after so many. A forecast must not reach further than that.
+    let snapshots = |seconds: u64| {
+        let rows = |second| vec![holding(5, "importer", "/", 20 + 40 * second)];
+        (0..seconds).map(move |second| machine(second, rows(second)))
+    };
+    for (seconds, kind) in [(6, EventKind::Danger), (16, EventKind::End)] {
+        let found = explain(snapshots(seconds), None).unwrap();
+        assert_eq!(found.event.kind, kind, "{seconds} s");
+        let found = explain(
+            booted("one", 0, snapshots(seconds))
+                .into_iter()
+                .chain(booted("two", 60, calm("two", 0))),
+            None,
+        );
+        let found = found.unwrap();
+        let is_reboot = found.event.kind == EventKind::Reboot && found.event.is_short;
+        assert_eq!(is_reboot, kind == EventKind::End, "{seconds} s: {:?}", found.event);
+    }
+}
+
+#[test]
+fn a_fork_without_a_program_of_its_own_is_named() {
+    // It lives for half a minute and takes 20 MiB a second beside the 300 MiB of its parent.
+    let rows = |second: u64| {
+        let child = started(90, holding(31, "server", "/", 20 * second.saturating_sub(90)));
+        vec![holding(7, "database", "/", 50), holding(30, "server", "/", 300), child]
+    };
+    let rows = move |second| {
+        let mut rows = rows(second);
+        rows.retain(|row| row.id.pid != 31 || second > 90);
+        rows
+    };
+    let found = explain(with_kill(rows, &killed(120, 1, 7, "database", 50, None)), None).unwrap();
+    assert_eq!(found.growers[0].key.process().map(|id| id.pid), Some(31));
+    assert_eq!(found.growers.len(), 1);
+    // It lives between two snapshots. Its peak has its parent's pages, too.
+    for (parent, told) in [
+        (Some(300), Some("rose to 600M beside what its parent had")),
+        (Some(890), None),
+        (None, None),
+    ] {
+        let mut all = spike();
+        let mut exits = (*all[20].exits).clone();
+        exits.list.truncate(1);
+        let exit = &mut exits.list[0];
+        (exit.peak, exit.is_fork) = (900 * MIB, true);
+        exit.parent_rss = parent.map(|mib| mib * MIB);
+        all[20].exits = Arc::new(exits);
+        let found = explain(all, None).unwrap();
+        assert_eq!(found.brief.len(), usize::from(told.is_some()), "{parent:?}");
+        let text = text(&found);
+        assert!(told.is_none_or(|told| text.contains(told)), "{parent:?}: {text}");
     }
 }
 
@@ -626,6 +812,7 @@ fn spike() -> Vec<Snapshot> {
         lifetime,
         peak: mib * MIB,
         is_fork: false,
+        parent_rss: None,
         code: Some(0),
         signal: None,
     };

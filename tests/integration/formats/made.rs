@@ -106,6 +106,7 @@ fn exits(time: SystemTime) -> Exits {
         lifetime: Duration::from_millis(300),
         peak: 1 << 30,
         is_fork: false,
+        parent_rss: None,
         code: Some(7),
         signal: None,
     };
@@ -116,6 +117,7 @@ fn exits(time: SystemTime) -> Exits {
         parent: None,
         cgroup: Some((*b"/init.scope").into()),
         is_fork: true,
+        parent_rss: Some(3 << 20),
         code: None,
         signal: Some(9),
         peak: 20 << 20,
@@ -470,9 +472,9 @@ fn system() -> BoxedStrategy<SystemSample> {
 fn any_exits() -> BoxedStrategy<Exits> {
     let names = (bytes(), proptest::option::of(bytes()), proptest::option::of(bytes()));
     let ids = any::<(u32, Option<u64>, u32, u32)>();
-    let end = any::<(bool, Option<u32>, Option<u32>)>();
+    let end = any::<(bool, Option<u64>, Option<u32>, Option<u32>)>();
     let one = (ids, names, 0..99_999_u64, any::<u64>(), end).prop_map(
-        |((pid, starttime, ppid, uid), (comm, parent, cgroup), time, peak, (is_fork, code, signal))| Exit {
+        |((pid, starttime, ppid, uid), (comm, parent, cgroup), time, peak, (is_fork, parent_rss, code, signal))| Exit {
             pid,
             starttime,
             ppid,
@@ -484,6 +486,7 @@ fn any_exits() -> BoxedStrategy<Exits> {
             lifetime: Duration::from_micros(time * 7),
             peak,
             is_fork,
+            parent_rss,
             code,
             signal,
         },

@@ -173,8 +173,8 @@ fn a_group_ends_where_the_clock_is_set_back_and_its_header_has_the_highest_peak(
         .for_each(|made| made.time -= Duration::from_secs(3600));
     let mut exits = (*small().exits).clone();
     exits.list[0].peak = 300 * MIB;
-    // It is a fork, which shares its pages.
-    exits.list[1].peak = 900 * MIB;
+    // It is a fork, which shares its pages with its parent.
+    (exits.list[1].peak, exits.list[1].parent_rss) = (900 * MIB, Some(650 * MIB));
     all[1].exits = Arc::new(exits);
     let all: Vec<_> = all.into_iter().map(Arc::new).collect();
     let mut writer = GroupWriter::default();
@@ -216,6 +216,32 @@ fn a_group_ends_where_the_clock_is_set_back_and_its_header_has_the_highest_peak(
         .map(|group| (group.snapshots, group.peak >> 20, group.monotonic.as_secs()))
         .collect();
     assert_eq!(of_lines, found);
+}
+
+#[test]
+fn a_group_is_cut_if_its_writer_was() {
+    let all = series(100, 3);
+    let mut writer = GroupWriter::default();
+    let open: Vec<u8> = all.iter().flat_map(|made| writer.push(made, &[]).unwrap()).collect();
+    let end = writer.end().unwrap().unwrap();
+    let of_stream = [&open[..], &end.bytes].concat();
+    let mut whole = of_stream.clone();
+    whole[..HEADER].copy_from_slice(&end.header);
+    let in_line = &open[..open.len() - 5];
+    let preallocated = [&open[..], &[0; 4096]].concat();
+    for (bytes, is_cut) in [
+        (&whole[..], false),
+        // Its header is never overwritten.
+        (&of_stream, false),
+        (&open, true),
+        (in_line, true),
+        (&preallocated, true),
+    ] {
+        let (_folder, path) = file(bytes);
+        let recording = Recording::open(&path).unwrap();
+        let cut: Vec<_> = recording.groups().iter().map(|group| group.is_cut).collect();
+        assert_eq!(cut, [is_cut], "{} bytes", bytes.len());
+    }
 }
 
 #[test]

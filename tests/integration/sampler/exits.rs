@@ -66,6 +66,7 @@ fn an_end_that_no_snapshot_saw_has_its_peak_its_parent_and_its_parents_cgroup() 
         lifetime: Duration::from_millis(900),
         peak: 1 << 30,
         is_fork: false,
+        parent_rss: None,
         code: Some(3),
         signal: None,
     };
@@ -110,6 +111,32 @@ fn services_have_no_cgroup_from_the_first_process() {
         (exits.list[0].parent.as_deref(), &exits.list[0].cgroup),
         (Some(&b"init"[..]), &None)
     );
+}
+
+#[test]
+fn a_fork_has_the_memory_of_its_parent() {
+    let parent = |rss| {
+        let mut row = parent();
+        row.stat.rss = rss;
+        row
+    };
+    let rss = |is_fork, before: &[ProcessSample], now: &[ProcessSample]| {
+        let mut tally = Tally::default();
+        for mut end in ends(&NEW.datagram()) {
+            end.is_fork = is_fork;
+            tally.add(end, END);
+        }
+        let exits = take(&mut tally, Some(&self::before(before.to_vec())), now);
+        (exits.list[0].parent_rss, exits.list[0].own())
+    };
+    assert_eq!(
+        rss(true, &[parent(7 * MIB)], &[parent(24 * MIB)]),
+        (Some(24 * MIB), 1000 * MIB)
+    );
+    // The parent ended, too, or was never seen.
+    assert_eq!(rss(true, &[parent(24 * MIB)], &[]), (Some(24 * MIB), 1000 * MIB));
+    assert_eq!(rss(true, &[], &[]), (None, 0));
+    assert_eq!(rss(false, &[], &[parent(24 * MIB)]), (None, 1 << 30));
 }
 
 #[test]
