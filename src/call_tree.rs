@@ -49,7 +49,7 @@ pub struct Frame {
 pub struct Weight {
     /// Pages touched for the first time.
     pub taken: u64,
-    /// Those of them that are still resident or in swap.
+    /// The part of `taken` that is still resident or in swap.
     pub kept: u64,
     /// The samples behind `taken`, a measure of its error.
     pub samples: u64,

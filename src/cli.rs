@@ -12,8 +12,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
-    CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, PathArgs, ProcessArg, ReportArgs, SourceArgs,
-    TableArgs, UnitsArgs, UsageError,
+    CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, OutputArgs, PathArgs, ProcessArg, ReportArgs,
+    SourceArgs, TableArgs, UnitsArgs, UsageError,
 };
 pub(crate) use shared::{GROUPS, by, check_filter, of_each_process, one_of, set, watching_time, wrong};
 

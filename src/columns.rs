@@ -340,7 +340,7 @@ impl Needs {
     pub const EXITS: Self = Self(1 << 18);
     /// The highest RSS of each process: `status`.
     pub const PEAK: Self = Self(1 << 19);
-    /// What `malloc` keeps free.
+    /// The memory that `malloc` keeps free.
     pub const HEAPS: Self = Self(1 << 20);
 
     /// The data that a scanner reads only, or more often, while it is needed.

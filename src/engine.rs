@@ -10,6 +10,7 @@
 mod incidents;
 mod last_words;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -112,6 +113,16 @@ impl State {
     pub fn leaks(&self) -> impl Iterator<Item = &Suspect> {
         self.living_suspects()
             .filter(|s| s.judgement.verdict == Verdict::Leaking)
+    }
+
+    /// Returns the verdicts of the suspects that have not ended, and of each process that grows: also of those that a suspect
+    /// reports together.
+    pub fn growth_verdicts(&self) -> HashSet<(RowKey, Verdict)> {
+        let suspects = self.living_suspects().map(|s| (s.key.clone(), s.judgement.verdict));
+        let processes = self.history.growing();
+        suspects
+            .chain(processes.map(|(id, row)| (RowKey::Process(id), row.trend().verdict)))
+            .collect()
     }
 
     /// Returns the processes whose page faults show the code that keeps their memory, the worst first: those that grow or leak

@@ -1,9 +1,9 @@
-//! What the allocator of a process holds: memory in use, and memory that the program freed and the allocator kept.
+//! The heap of a process: memory in use, and memory that the program freed and the allocator kept.
 //!
-//! From outside, memory that a program leaks and memory that it freed and its allocator kept look the same. The structures of
-//! the allocator tell them apart.
+//! From outside, leaked memory looks the same as memory that the program freed and the allocator kept. The allocator's own
+//! structures distinguish them.
 //!
-//! The memory of a process is its own choice: every pointer is checked, and the work is bounded. Nothing is written to it.
+//! The process controls its memory, so every pointer is checked and the work is bounded. Nothing is written to it.
 
 mod cache;
 pub mod glibc;
@@ -22,21 +22,21 @@ use runtimes::Runtime;
 use crate::model::Reading;
 use crate::units::{self, Units};
 
-/// A look at the memory of a process, with limits.
+/// Reads the memory of a process, within limits.
 pub trait Memory {
-    /// Fills `into` from the address on. Returns false if a part of it cannot be read.
+    /// Fills `into`, beginning at the address. Returns false if a part of it cannot be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
-    /// Fills `into` with the entries of `/proc/PID/pagemap` from the page number on. Returns false if they cannot be read.
+    /// Fills `into` with entries of `/proc/PID/pagemap`, beginning at the page number. Returns false if they cannot be read.
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool;
 
     /// Returns the kernel's page size.
     fn page_size(&self) -> u64;
 
-    /// Reads the mappings that the process may read and write now.
+    /// Reads the mappings that are currently readable and writable.
     fn regions(&mut self) -> Option<Regions>;
 
-    /// Returns true once the time for the look is over. It is asked often.
+    /// Returns true once the time limit of the read has passed. Called often, so it must be cheap.
     fn is_over(&mut self) -> bool;
 }
 
@@ -111,7 +111,7 @@ impl std::ops::AddAssign for Chunks {
     }
 }
 
-/// Memory by where it is.
+/// Memory by its location, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placed {
     pub resident: u64,
@@ -136,7 +136,7 @@ impl std::ops::AddAssign for Placed {
 pub struct Arena {
     /// Bytes from the kernel.
     pub system: u64,
-    /// The most that it ever had.
+    /// The highest number of bytes that it ever had.
     pub system_most: u64,
     /// Bytes in use, with those in the caches of threads.
     pub in_use: u64,
@@ -152,7 +152,7 @@ pub struct Arena {
     pub large: Chunks,
     /// The free end.
     pub top: u64,
-    /// What `malloc_trim(0)` would give back.
+    /// The memory that `malloc_trim(0)` would return to the kernel.
     pub trim: Placed,
     /// Whole pages of the end that `malloc_trim` leaves: it only cuts the end of the first arena.
     pub top_kept: Placed,
@@ -196,13 +196,13 @@ impl std::ops::AddAssign for Arena {
 pub enum Unknown {
     /// No arena of glibc is in the program's data: another allocator, or it was never used.
     NotFound,
-    /// There is one, and what it holds contradicts itself.
+    /// There is one, but its contents are inconsistent.
     Strange(&'static str),
-    /// It changed while it was read, more often than it was tried.
+    /// It changed during each read, up to the maximum number of attempts.
     Moving,
     /// There is more data than may be searched.
     TooLarge,
-    /// The program is one of 32 bits.
+    /// It is a 32-bit program.
     Narrow,
     /// The process ended, or executed another program.
     Gone,
@@ -221,7 +221,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// What the allocators and runtimes of a process hold.
+/// The state of the allocators and runtimes of a process.
 #[derive(Clone, Debug)]
 pub struct State {
     pub pid: u32,
@@ -231,23 +231,23 @@ pub struct State {
     pub memory: Reading<Placed>,
     /// Other allocators and runtimes.
     pub others: Vec<Kind>,
-    /// What those of them hold that can be asked or read.
+    /// The heaps of the runtimes that can be queried or read.
     pub runtimes: Vec<Runtime>,
     pub heap: Result<Heap, Unknown>,
 }
 
-/// Free memory of less than this is not worth a word.
+/// Minimum free memory to report.
 const MIN_HOARD: u64 = 32 << 20;
 
 impl State {
-    /// Returns true if a quarter of its memory and more is free inside glibc: it hoards.
+    /// Returns true if at least a quarter of its memory is free inside glibc: it hoards.
     pub fn is_hoard(&self) -> bool {
         let Ok(heap) = &self.heap else { return false };
         let kept = heap.total().kept();
         kept >= MIN_HOARD && self.memory.is_ok_and(|memory| kept >= memory.total() / 4)
     }
 
-    /// Returns what that means for a person, in sentences.
+    /// Returns the conclusions for a user, as sentences.
     pub fn verdict(&self, units: Units) -> Vec<String> {
         let bytes = |n| units::bytes(n, units);
         let mut lines = Vec::new();
@@ -307,7 +307,7 @@ impl State {
     }
 }
 
-/// Arenas that are listed one by one.
+/// Maximum number of arenas that are listed individually.
 const LISTED: usize = 64;
 
 impl State {
@@ -359,7 +359,7 @@ impl Heap {
         sum
     }
 
-    /// Returns what would give its free memory back.
+    /// Returns the ways to return its free memory to the kernel.
     fn remedy(&self, units: Units) -> String {
         let bytes = |n| units::bytes(n, units);
         let sum = self.total();

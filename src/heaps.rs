@@ -1,8 +1,8 @@
 //! The heaps of the processes of this machine, read from outside.
 //!
-//! A look reads `/proc/PID/mem`, `maps` and `pagemap`. It stops nothing and writes nothing; pages in swap that hold the head of
-//! a free chunk come back into RAM. All files are opened at once: they keep to the program that ran then. Reads may block, so
-//! that only a process or thread of its own may look.
+//! Reads `/proc/PID/mem`, `maps` and `pagemap`. Stops nothing and writes nothing. Pages in swap that hold the header of a free
+//! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then. A read may block, so
+//! it needs a process or thread of its own.
 
 #[cfg(feature = "code")]
 mod go;
@@ -27,13 +27,13 @@ use crate::proc::{clock, files, pid as pid_files};
 
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
 pub const MIN_ANON: u64 = 64 << 20;
-/// The longest line of `maps` whose name is kept whole.
+/// Maximum length of a line of `maps` whose name is stored whole.
 const MAX_LINE: usize = 4096 + 128;
 /// The time that a read may take on a busy machine, as a multiple of its processor time.
 const MAX_SLOWDOWN: u32 = 8;
-/// The most regions of a process.
+/// Maximum number of regions of a process.
 const MAX_REGIONS: usize = 128 << 10;
-/// The most bytes of a program that are searched for text.
+/// Maximum number of bytes of a program that are searched for text.
 const MAX_PROGRAM: u64 = 256 << 20;
 /// `ELFCLASS32` of `elf.h`, the fifth byte of a program.
 const NARROW: u8 = 1;
@@ -44,7 +44,7 @@ struct Files {
     pagemap: File,
     maps: File,
     until: Instant,
-    /// The end by the processor time of the thread, if that is limited.
+    /// The processor time of the thread at which to stop, if it is limited.
     cpu_until: Option<Duration>,
     /// Filled when the mappings are read.
     others: Vec<Kind>,
@@ -150,7 +150,7 @@ impl Memory for Files {
     }
 }
 
-/// Looks at the heap of a process for at most about `limit`.
+/// Reads the heap of a process in at most about `limit`.
 ///
 /// # Errors
 /// The reason why its memory cannot be read.
@@ -164,7 +164,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })?;
     let comm = std::fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().into());
     let program = std::fs::read_link(dir.join("exe"));
-    // What has no memory: a zombie keeps its name and lacks its program, as a kernel thread does.
+    // Neither has memory: a zombie has a name but no program, like a kernel thread.
     if files.read_regions().is_ok() && !files.has_mappings {
         return Err(without_memory(&dir));
     }
@@ -206,8 +206,8 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Reads how much of the heap of glibc is free in a process, and how much of that is in RAM or in swap, in bytes, for at most about
-/// `limit` of processor time: a busy machine does not make it miss a read.
+/// Returns the free bytes in the glibc heap of a process, and the part of these in RAM or in swap. Stops after about `limit` of
+/// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
 /// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
@@ -238,7 +238,7 @@ fn without_memory(dir: &Path) -> Missing {
     }
 }
 
-/// Returns the resident memory of a process and what of it is in swap: two lines of `status`, which is cheaper than a walk.
+/// Returns the resident and the swapped-out memory of a process, from two lines of `status`, which is cheaper than a walk.
 fn memory(dir: &Path) -> Reading<Placed> {
     let path = dir.join("status");
     let mut buf = [0; 4096];

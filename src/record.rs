@@ -113,9 +113,9 @@ described! {
     /// [`SelfCost`].
     #[derive(Debug, Deserialize, Serialize)]
     struct Cost {
-        /// CPU time since zmtop started.
+        /// CPU time of zmtop and its children since it started.
         cpu_s: Option<f64> = seconds(),
-        /// Resident memory of zmtop itself.
+        /// Resident memory of zmtop and its children.
         rss: Option<u64> = bytes(),
     }
 }

@@ -1,7 +1,7 @@
 //! Writes recordings: a thread that appends snapshots to a file, to the files of a folder, or to a stream.
 //!
-//! `run` calls it with each snapshot of the engine. A full queue or a failing disk never delays the caller: snapshots are
-//! then lost, [`Status`] says so, and the thread tries again.
+//! `run` passes it each snapshot of the engine. A full queue or a failing disk never delays the caller: snapshots are lost,
+//! [`Status`] reports that, and the thread tries again.
 //!
 //! A **folder** has a file for each hour or so, named after its first snapshot. The oldest are deleted; see [`Retention`].
 //! A file with an [incident](crate::record::Incident), and the files of the ten minutes before and after, are
@@ -38,7 +38,7 @@ use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest};
 use crate::source::Recording;
 use crate::text;
 
-/// Snapshots that wait while the disk is slow.
+/// Maximum number of snapshots that wait for a slow disk.
 const QUEUE: usize = 8;
 /// Maximum number of incidents of lost snapshots that are recorded later.
 const MOST_LOST: usize = 100;
@@ -55,7 +55,7 @@ const AHEAD: u64 = 1 << 20;
 /// Time between the writes of [`Flush::Minute`].
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// When written bytes are forced to the disk.
+/// The times at which written bytes are forced to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// After each snapshot: a power cut loses one at most.
@@ -72,7 +72,7 @@ pub enum CommandLines {
     Full,
     /// The program, without arguments.
     Name,
-    /// The short name of the kernel only.
+    /// Only the short name that the kernel keeps.
     None,
 }
 
@@ -90,14 +90,14 @@ pub struct Options {
     pub place: Place,
     pub flush: Flush,
     pub command_lines: CommandLines,
-    /// A program that is started with the path of each finished file.
+    /// A program to start with the path of each finished file.
     pub on_rotate: Option<PathBuf>,
     /// Forces written bytes to the disk: [`File::sync_data`], but for tests.
     pub sync: fn(&File) -> io::Result<()>,
 }
 
 impl Options {
-    /// Creates options to write everything without haste.
+    /// Creates options to record everything, and to leave the time of flushing to the kernel.
     pub const fn plain(place: Place) -> Self {
         Self {
             place,
@@ -195,7 +195,7 @@ impl Recorder {
         })
     }
 
-    /// Records a snapshot. Never blocks. If it is lost, the next one takes over its incidents and the processes that ended.
+    /// Records a snapshot. Never blocks. If it is lost, its incidents and exits are recorded with the next one.
     pub fn record(&self, snapshot: &Arc<Snapshot>, incidents: Vec<Incident>) {
         let Some(queue) = &self.queue else { return };
         let mut unsent = self.unsent.lock();
@@ -231,12 +231,12 @@ impl Recorder {
     }
 }
 
-/// What only snapshots that were lost had: the processes that ended before them, and their incidents.
+/// The exits and incidents of snapshots that were not recorded. The next recorded snapshot gets them.
 #[derive(Debug, Default)]
 struct Lost(Option<(Arc<Exits>, Vec<Incident>)>);
 
 impl Lost {
-    /// Returns the next snapshot and its incidents with those before.
+    /// Returns the next snapshot, with the exits and incidents of the lost ones.
     fn complete(&mut self, snapshot: &Arc<Snapshot>, mut incidents: Vec<Incident>) -> (Arc<Snapshot>, Vec<Incident>) {
         let snapshot = Arc::clone(snapshot);
         let Some((exits, mut earlier)) = self.0.take() else {
@@ -258,19 +258,19 @@ impl Drop for Recorder {
     }
 }
 
-/// Writes snapshots. It is separate from its thread for tests.
+/// Writes snapshots. Separate from its thread so that tests can call it.
 pub struct Writer {
     options: Options,
     status: Arc<Mutex<Status>>,
     groups: GroupWriter,
     output: Option<Output>,
-    /// No attempt is made before.
+    /// The time before which no attempt is made.
     retry: Option<Instant>,
     flushed: Instant,
     names: ShortNames,
     /// Files that were closed within the last minutes, with the times of their last snapshots.
     recent: Vec<(OsString, SystemTime)>,
-    /// Files that begin before are pinned.
+    /// Files that begin before this time are pinned.
     pin_until: Option<SystemTime>,
     /// The digest of the boot of the last recorded snapshot; 0 if unknown.
     boot: u32,
@@ -320,13 +320,13 @@ impl Writer {
                 writer.status.lock().file = Some(path.clone());
             }
             Place::Stream => writer.output = Some(Output::new(None, OsString::new(), SystemTime::UNIX_EPOCH)),
-            // What is in the folder is read with the first snapshot: the screen need not wait for it.
+            // The folder is read with the first snapshot, so that the screen need not wait for it.
             Place::Folder(..) => {}
         }
         Ok(writer)
     }
 
-    /// Finds the last files of an earlier run: a boot pins them. Pins those with an incident, which a killed run left.
+    /// Finds the last files of an earlier run, which a boot pins. Pins files with an incident that a killed run left unpinned.
     fn find_end_of_boot(&mut self) {
         let Place::Folder(folder, _) = &self.options.place else {
             return;
@@ -581,7 +581,7 @@ impl Output {
         let end = self.length + bytes.len() as u64;
         if end > self.allocated {
             let ahead = end + AHEAD;
-            // Not all file systems can; a full one fails at the write.
+            // Not all file systems support it; a full one fails at the write.
             let _ = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, self.length, ahead - self.length);
             self.allocated = ahead;
         }
@@ -591,14 +591,14 @@ impl Output {
         Ok(())
     }
 
-    /// Removes what a failed write left of a line. Returns false if the file cannot be continued.
+    /// Removes the partial line of a failed write. Returns false if the file cannot be continued.
     fn forget_line(&mut self) -> bool {
         self.allocated = 0;
         self.file.as_ref().is_none_or(|file| file.set_len(self.length).is_ok())
     }
 }
 
-/// Starts a program and forgets it.
+/// Starts a program without waiting for its end.
 fn start(program: &Path, file: &Path) {
     let child = Command::new(program)
         .arg(file)
@@ -607,7 +607,7 @@ fn start(program: &Path, file: &Path) {
         .spawn();
     match child {
         Ok(mut child) => {
-            // Only to reap it.
+            // Wait only to reap it.
             let _ = std::thread::Builder::new().spawn(move || child.wait());
         }
         Err(error) => tracing::warn!(%error, "the program after a rotation cannot be started"),

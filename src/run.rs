@@ -39,7 +39,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cli::{self, Cli, Command, Exit, PathArgs, UnitsArgs, UsageError, check_filter};
+use crate::cli::{self, Cli, Command, Exit, UnitsArgs, UsageError, check_filter};
 use crate::columns::COLUMNS;
 use crate::config::settings::SamplerSettings;
 use crate::config::{Config, Env, Settings};
@@ -191,15 +191,15 @@ fn parse_filter(settings: &Settings) -> Result<Filter, UsageError> {
     Ok(filter)
 }
 
-fn settings(paths: &PathArgs, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = load_settings(paths, env)?;
+fn settings(config: Option<&Path>, units: &UnitsArgs, env: &Env) -> Result<Settings, UsageError> {
+    let mut settings = load_settings(config, env)?;
     units.apply(&mut settings)?;
     Ok(settings)
 }
 
 /// Returns the settings of the config. Reports on stderr which of its files this user may not read.
-fn load_settings(paths: &PathArgs, env: &Env) -> Result<Settings, UsageError> {
-    let config = Config::load(paths.config.as_deref(), env)?;
+fn load_settings(config: Option<&Path>, env: &Env) -> Result<Settings, UsageError> {
+    let config = Config::load(config, env)?;
     if let Some(what) = &config.unread {
         complain(what);
     }

@@ -88,7 +88,7 @@ pub struct Options {
     pub policy: Policy,
     /// Time between two checks whether the executable file of a process was replaced.
     pub exe_check_interval: Duration,
-    /// Read how much memory `malloc` keeps free in large processes.
+    /// Read the memory that `malloc` keeps free in large processes.
     pub heaps: bool,
     /// Niceness of the reader threads, 0 to 19.
     pub nice: u8,

@@ -1,10 +1,10 @@
-//! Explains what happened to memory in a recording: what ran out, what had grown, and what was killed.
+//! Explains a memory event in a recording: the limit that was reached, the growth before it, and the killed processes.
 //!
 //! [`Why::push`] adds the snapshots of a file in order; [`Why::finish`] returns the [`Explanation`] of one event. Everything
 //! is derived in one pass. At most a few snapshots are held at a time, with one [`History`] and one explanation.
 //!
 //! # Events
-//! A *kill* is one by the kernel or a daemon; kills within ten seconds are one event. A *danger* is a limit less than a
+//! A *kill* is by the kernel or a daemon; kills within ten seconds are one event. A *danger* is a limit less than a
 //! minute ahead, a *stall* as [`crate::history::stalls`] defines it; either ends with half a minute of calm, and either is part of
 //! a kill that follows. A *reboot* is a change of the boot id. If the recording ends within a danger or a stall of the machine, not
 //! only of a cgroup, that is the *end*.
@@ -57,7 +57,7 @@ const TOGETHER: Duration = Duration::from_secs(10);
 const CALM: Duration = Duration::from_secs(30);
 /// Share of the memory that is available below which memory was short at a reboot.
 pub const SHORT: f64 = 0.05;
-/// An event is near the chosen time within this.
+/// Maximum distance of an event from the chosen time to count as near it.
 const NEAR: Duration = Duration::from_secs(600);
 /// The lowest peak of a process that is listed as one that came and went, in bytes: a fiftieth of the RAM, within these bounds.
 const LEAST_BRIEF: [u64; 2] = [64 << 20, 128 << 20];
@@ -78,7 +78,7 @@ fn key_of(kill: &OomKill) -> KillKey {
     (kill.time, kill.record, daemon)
 }
 
-/// An event that goes on.
+/// An event that has not ended.
 #[derive(Debug)]
 struct Episode {
     kind: EventKind,
@@ -116,7 +116,7 @@ impl Episode {
         now.saturating_sub(self.last_sign) > calm
     }
 
-    /// Adds what a snapshot shows of dangers and stalls. The worst of them is the moment.
+    /// Adds the dangers and stalls of a snapshot. The worst one determines the moment.
     fn worsen(&mut self, snapshot: &Arc<Snapshot>, danger: Option<&Danger>, stall: Option<&Stall>) {
         self.last_sign = snapshot.monotonic;
         let mut is_worst = false;
@@ -162,7 +162,7 @@ pub struct Why {
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
-    /// The processes that rose highest of those that came and went between snapshots.
+    /// Of the processes that came and went between snapshots, those with the highest peaks.
     brief: Vec<Exit>,
     /// Why such processes could not be seen.
     unseen: Option<Missing>,
@@ -303,7 +303,7 @@ impl Why {
             self.last_kill = Some(key.clone());
             // Before the recording, it is known only from the kernel's log.
             let is_old = kill.at + TOGETHER < self.begun.0;
-            // What was before it explains nothing of what was seen.
+            // Events before it do not explain later ones.
             let first = self.recorded.map_or(snapshot.time, |[first, _]| first);
             let is_with = |open: &Episode| {
                 let is_near = kill.at.saturating_sub(open.last_sign) <= TOGETHER;
@@ -365,7 +365,7 @@ impl Why {
         }
     }
 
-    /// Explains the end of a boot or of the snapshots of a host, and begins anew.
+    /// Explains the end of a boot or of the snapshots of a host, and resets the state.
     fn end_boot(&mut self, last: &Arc<Snapshot>, next: &Snapshot) {
         let is_reboot = matches!((&last.boot_id, &next.boot_id), (Ok(one), Ok(other)) if one != other);
         if is_reboot && last.host == next.host {
@@ -385,7 +385,7 @@ impl Why {
             is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
             ..Episode::new(EventKind::Reboot, last)
         };
-        // A kill that freed enough is what happened; the reboot is another event.
+        // If a kill freed enough memory, the kill is the event to explain; the reboot is another one.
         let kill = self.open.take_if(|open| open.kind == EventKind::Kill && !is_short);
         if let Some(kill) = kill {
             episode.is_aftermath = true;
@@ -428,10 +428,10 @@ impl Why {
         }
     }
 
-    /// Adds an event, and explains it if it matters more than those before.
+    /// Adds an event, and explains it if it is more serious than the earlier ones.
     fn finish_episode(&mut self, episode: &Episode, is_short: bool, resumed: Option<SystemTime>) {
         let first = self.recorded.map_or(episode.time, |[first, _]| first);
-        // Of one before the recording, little is known.
+        // Little is known of an event before the recording.
         let rank = if episode.time < first {
             0
         } else {
@@ -454,7 +454,7 @@ impl Why {
         self.events.push_back(event);
     }
 
-    /// Returns the kills of an episode, as complete as they are known by now, the largest first.
+    /// Returns the kills of an episode, with all that is known of them by now, the largest first.
     fn kills_of(&self, episode: &Episode) -> Vec<Kill> {
         let kills = self.history.kills();
         let mut kills: Vec<Kill> = kills
@@ -541,7 +541,7 @@ impl Why {
                 lasted: episode.last_sign.saturating_sub(*since),
                 waiter: stall.waiter.and_then(|(id, bytes)| {
                     let name = snapshot.row(id)?.facts.comm.clone();
-                    // What records reads all the others, and waits with them.
+                    // The recorder itself waits too, because it reads all other processes.
                     (*name != *b"zmtop").then_some((id, name, bytes))
                 }),
             }),
@@ -556,8 +556,8 @@ impl Why {
         }
     }
 
-    /// Adds what an index knows of the parts of a recording that are not read: its first and last snapshot, and its events, to be
-    /// listed with the others.
+    /// Adds data from the index about parts of the recording that are not read: the first and last snapshot, and the events, which
+    /// are listed with the others.
     pub fn add_index(&mut self, span: (SystemTime, SystemTime), events: impl IntoIterator<Item = Event>) {
         self.recorded = self.recorded.map(|[first, last]| [first.min(span.0), last.max(span.1)]);
         let known = self.events.clone();
@@ -606,13 +606,13 @@ impl Why {
         let is_quiet = found.event.kind == EventKind::Nothing || found.is_before_recording();
         let is_near =
             |exit: &Exit| distance(exit.time, moment) <= if exit.time > moment { Exit::BRIEF } else { TEN_MINUTES };
-        // If a cgroup reached its limit, what others took does not matter.
+        // If a cgroup reached its limit, memory outside of it does not matter.
         let is_below = |exit: &Exit| {
             let limited = found.cgroup.as_deref();
             limited.is_none_or(|path| exit.cgroup.as_deref().is_some_and(|own| is_within(own, path)))
         };
         let mut brief = std::mem::take(&mut self.brief);
-        // What is said of a victim is said once.
+        // Do not repeat what the victim's entry says.
         let is_victim = |exit: &Exit| found.victims.iter().any(|victim| is_end_of(exit, &victim.kill));
         brief.retain(|exit| (is_quiet || (is_near(exit) && is_below(exit))) && !is_victim(exit));
         brief.truncate(MAX_BRIEF);
@@ -655,7 +655,7 @@ fn distance(one: SystemTime, other: SystemTime) -> Duration {
     later.unwrap_or_else(|error| error.duration())
 }
 
-/// Returns how much an event matters.
+/// Returns the seriousness of an event.
 fn rank(episode: &Episode, is_short: bool) -> u8 {
     match episode.kind {
         EventKind::Kill | EventKind::End => 3,
@@ -687,7 +687,7 @@ fn is_end_of(exit: &Exit, kill: &Kill) -> bool {
     exit.pid == known.id.pid && is_same
 }
 
-/// Returns a victim with its part in what happened.
+/// Returns a victim with its role in the event.
 fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     let id = victim_of(&kill);
     let role = match (growers.first(), id) {
@@ -713,7 +713,7 @@ fn holders(moment: &Moment<'_>, victims: &[Victim], span: Duration) -> Vec<Holde
     let mut all: Vec<_> = rows
         .filter_map(|row| Some((bytes_of(row).filter(|bytes| *bytes > 0)?, row)))
         .collect();
-    // Victims of which there is one come first among equals, and are never cut off.
+    // Victims come first among equals, and are never cut off.
     order::sort_by(&mut all, |a, b| (b.0, a.1.id.pid).cmp(&(a.0, b.1.id.pid)));
     let mut shown: Vec<_> = all.iter().take(HOLDERS).copied().collect();
     let first = all.iter().find(|(_, row)| is_victim(row.id)).copied();

@@ -384,7 +384,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__callers)
-            opts="-h --for --callees --whole --least --format --flamegraph --stack --starttime --armed --units --no-color --config --help"
+            opts="-h --for --callees --whole --least --flamegraph --stack --starttime --armed --format --units --no-color --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -398,10 +398,6 @@ _zmtop() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --format)
-                    COMPREPLY=($(compgen -W "table json ndjson folded" -- "${cur}"))
-                    return 0
-                    ;;
                 --flamegraph)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -412,6 +408,10 @@ _zmtop() {
                     ;;
                 --starttime)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json ndjson folded" -- "${cur}"))
                     return 0
                     ;;
                 --units)

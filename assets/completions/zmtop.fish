@@ -461,13 +461,13 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use n
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Sum branches with less than this share of the kept memory, in percent' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l starttime -d 'The start of the process in ticks since boot: another one with its pid is not measured' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l format -d 'The format of the output' -r -f -a "table\t'A tree of call paths'
 json\t'One object with all call paths'
 ndjson\t'An object every 2 s with all call paths so far'
 folded\t'A line per call path with its kept bytes, for flame graph tools'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l starttime -d 'The start of the process in ticks since boot: another one with its pid is not measured' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
 m\t''
@@ -710,7 +710,7 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)' -r

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Arg, Args};
+use clap::builder::EnumValueParser;
+use clap::{Arg, Args, ValueEnum};
 
 use crate::columns::COLUMNS;
 use crate::config::{ConfigError, Env, Settings, column};
@@ -136,6 +137,21 @@ pub struct PathArgs {
     /// Read this proc tree instead of /proc
     #[arg(long, value_name = "DIR")]
     pub proc_root: Option<PathBuf>,
+}
+
+/// The options of the output of a command that reads neither another proc tree nor a table's columns. `F` lists its formats.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputArgs<F: ValueEnum + Send + Sync + 'static> {
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = EnumValueParser::<F>::new())]
+    pub format: F,
+    #[command(flatten)]
+    pub units: UnitsArgs,
+    #[command(flatten)]
+    pub color: ColorArgs,
+    /// Read the settings from FILE. May also stand before the command
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

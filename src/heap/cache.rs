@@ -3,9 +3,9 @@
 use super::Memory;
 
 const PAGE: u64 = 4096;
-/// Pages that are kept: 8 MiB.
+/// Maximum number of cached pages: 8 MiB.
 const SLOTS: usize = 2048;
-/// Pages that are read at once where reads follow each other.
+/// Number of pages read at once by sequential reads.
 const AHEAD: usize = 8;
 
 pub(super) struct Cache<'m> {
@@ -32,7 +32,7 @@ impl<'m> Cache<'m> {
         self.memory.is_over()
     }
 
-    /// Forgets all pages, so that they are read again.
+    /// Drops all pages, so that they are read again.
     pub(super) fn forget(&mut self) {
         self.numbers.fill(0);
     }

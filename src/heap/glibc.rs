@@ -1,6 +1,7 @@
 //! The heap of glibc 2.26 and newer on 64-bit machines, read from outside.
 //!
-//! Without symbols, everything is found by what must hold. An arena (`struct malloc_state` of `malloc/malloc.c`) ends like this:
+//! There are no symbols, so structures are recognized by their invariants. An arena (`struct malloc_state` of `malloc/malloc.c`)
+//! ends like this:
 //!
 //! ```text
 //!   top, last_remainder        two pointers
@@ -13,8 +14,8 @@
 //!   system_mem, max_system_mem
 //! ```
 //!
-//! What comes before differs: a lock and flags, then, from 2.27 to 2.42, a word and ten lists of small chunks. The circle of
-//! `next` ends at the beginning of the first arena, and so shows which of the layouts it is.
+//! The fields before it differ: a lock and flags, then, from 2.27 to 2.42, a word and ten lists of small chunks. The circle of
+//! `next` ends at the beginning of the first arena, which reveals the layout.
 
 mod caches;
 
@@ -22,12 +23,12 @@ use std::collections::HashMap;
 
 use super::{Arena, Chunks, Memory, Placed, Region, RegionKind, Regions, Unknown};
 
-/// Memory is read in pieces of this size.
+/// The size of a read, in bytes.
 const PIECE: u64 = 4096;
 /// Bytes of a chunk before its contents, and the smallest chunk.
 const HEADER: u64 = 16;
 const MIN_CHUNK: u64 = 32;
-/// `sizeof (struct malloc_chunk)`: `malloc_trim` leaves so much of a free chunk.
+/// `sizeof (struct malloc_chunk)`: the part of a free chunk that `malloc_trim` leaves.
 const CHUNK_HEAD: u64 = 48;
 /// Bins of an arena.
 const BINS: usize = 127;
@@ -44,16 +45,16 @@ const HEAP_INFOS: [u64; 2] = [32, 48];
 const HEAP_ALIGNMENT: u64 = 64 << 20;
 
 const MAX_ARENAS: usize = 4096;
-/// The most bytes of data that are searched for the first arena.
+/// Maximum number of bytes of data to search for the first arena.
 const MAX_SEARCHED: u64 = 256 << 20;
-/// The most chunks that are followed in one look.
+/// Maximum number of chunks followed in one read.
 const MAX_CHUNKS: u64 = 50_000_000;
-/// How often an arena that changes is read anew, and each of its lists.
+/// Maximum number of reads of an arena that changes meanwhile, and of each of its lists.
 const TRIES: u32 = 8;
 const LIST_TRIES: u32 = 20;
-/// The most ranges of free pages that are kept before they are looked up.
+/// Maximum number of ranges of free pages that are collected before a lookup.
 const MAX_RANGES: usize = 64 << 10;
-/// The most blocks of [`HEAP_ALIGNMENT`] bytes in which small free chunks are joined with their neighbours.
+/// Maximum number of blocks of [`HEAP_ALIGNMENT`] bytes in which small free chunks are joined with their neighbours.
 const MAX_BLOCKS: usize = 128;
 /// Pages of the cache of the reader, and those that are read at once.
 const CACHED: usize = 512;
@@ -70,15 +71,15 @@ const SWAPPED: u64 = 1 << 62;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
     pub arenas: Vec<Arena>,
-    /// Chunks with a mapping of their own, which a `free` gives back; `None` if they are not known.
+    /// Chunks with a mapping of their own, which `free` unmaps; `None` if they are not known.
     pub mapped: Option<Chunks>,
     /// Threads whose caches were read; `None` if none was found.
     pub caches: Option<u64>,
-    /// There are more free chunks than could be followed: what is free, and what a trim gives back, is at least this.
+    /// There are more free chunks than could be followed. The free bytes, and the bytes that a trim returns, are lower bounds.
     pub is_partial: bool,
 }
 
-/// An arena as it stands in memory.
+/// An arena as read from memory.
 #[derive(Clone, PartialEq, Eq)]
 struct State {
     address: u64,
@@ -98,13 +99,13 @@ impl State {
         self.address + self.layout + at as u64 * 16 - HEADER
     }
 
-    /// The chunk that stands for the top until there is one.
+    /// The placeholder for the top chunk until there is one.
     const fn initial_top(&self) -> u64 {
         self.bin(0)
     }
 }
 
-/// Reads memory in pages, some of which it remembers, within limits.
+/// Reads memory in pages, some of which it caches, within limits.
 struct Reader<'a, M> {
     memory: &'a mut M,
     regions: Regions,
@@ -116,7 +117,7 @@ struct Reader<'a, M> {
     epoch: u64,
     chunks: u64,
     page_size: u64,
-    /// The time was over, or the work allowed was done.
+    /// The limit on time or work was reached.
     is_partial: bool,
 }
 
@@ -159,12 +160,12 @@ impl<'a, M: Memory> Reader<'a, M> {
         }
     }
 
-    /// Forgets what was read.
+    /// Drops the cached pages.
     const fn forget(&mut self) {
         self.epoch += 1;
     }
 
-    /// Reads the mappings anew.
+    /// Rereads the mappings.
     fn map(&mut self) -> Result<(), Unknown> {
         self.forget();
         self.regions = self.memory.regions().ok_or(Unknown::Moving)?;
@@ -182,14 +183,14 @@ impl<'a, M: Memory> Reader<'a, M> {
         self.last.end - address >= len
     }
 
-    /// Returns true if the page that holds an address is remembered.
+    /// Returns true if the page of an address is cached.
     fn is_cached(&self, address: u64) -> bool {
         let page = address / PIECE;
         self.pages[page as usize % CACHED] == (page, self.epoch)
     }
 
-    /// Reads the page that holds an address into its place. Beside a page that is remembered, it reads a group of pages at
-    /// once, unless some are in swap: those stay there.
+    /// Reads the page of an address into its slot. If a neighbouring page is cached, reads a group of pages at once, unless some
+    /// are in swap: those stay there.
     fn fill(&mut self, address: u64) -> bool {
         let page = address / PIECE;
         let first = page / GROUP * GROUP;
@@ -213,7 +214,7 @@ impl<'a, M: Memory> Reader<'a, M> {
         is_read
     }
 
-    /// Reads words, which may be remembered.
+    /// Reads words, which may be cached.
     fn words<const N: usize>(&mut self, address: u64) -> Option<[u64; N]> {
         let len = N as u64 * 8;
         if !address.is_multiple_of(8) || !self.holds(address, len) {
@@ -326,7 +327,7 @@ impl<'a, M: Memory> Reader<'a, M> {
         let mut bytes = vec![0; (64 << 10) + TAIL as usize];
         for kind in [RegionKind::Libc, RegionKind::File] {
             for (at, region) in regions.all().iter().enumerate() {
-                // The rest of a library's data is zero at first, and has no file.
+                // The rest of a library's data is initially zero, and has no file.
                 let before = at.checked_sub(1).map(|at| regions.all()[at]);
                 let follows = region.kind == RegionKind::Anonymous
                     && before.is_some_and(|before| before.end == region.start && before.kind == kind);
@@ -400,7 +401,7 @@ const fn bin_of(size: u64) -> u64 {
     index - 1
 }
 
-/// `struct malloc_par`, as far as it is needed.
+/// The needed part of `struct malloc_par`.
 struct Parameters {
     mapped: Chunks,
     /// The end of the first arena is given back in pieces of this size, or of a page if that is larger.
@@ -410,7 +411,7 @@ struct Parameters {
 impl<M: Memory> Reader<'_, M> {
     /// Finds the parameters, near the first arena: a pointer to the beginning of `[heap]` with counts before and after it.
     fn parameters(&mut self, arena: u64) -> Option<Parameters> {
-        /// The most that is searched on each side.
+        /// Maximum number of bytes to search on each side.
         const NEAR: u64 = 256 << 10;
         let region = *self.regions.find(arena)?;
         let start = region.start.max(arena.saturating_sub(NEAR));
@@ -439,7 +440,7 @@ impl<M: Memory> Reader<'_, M> {
 }
 
 impl Parameters {
-    /// Reads the parameters around `sbrk_base`; `None` if they cannot be.
+    /// Reads the parameters around `sbrk_base`; `None` if the values are impossible.
     fn before(bytes: &[u8], base: u64) -> Option<Self> {
         let [in_maps, in_maps_most] = [16, 8].map(|before| word(bytes, base - before));
         // `tcache_bins` and `tcache_count`, in all versions.
@@ -480,14 +481,14 @@ impl Parameters {
 struct Range {
     first: u64,
     end: u64,
-    /// The number of the list that it is from.
+    /// The number of its list.
     list: usize,
 }
 
 /// The number that stands for the end of the arena that `malloc_trim` leaves.
 const KEPT: usize = usize::MAX;
 
-/// Free memory of an arena that spans whole pages, and what of it is where.
+/// Free memory of an arena that spans whole pages, by its location.
 struct FreePages {
     /// Size of a page.
     page: u64,
@@ -558,13 +559,13 @@ impl FreePages {
         self.ranges.len() >= MAX_RANGES
     }
 
-    /// Looks up where the pages are.
+    /// Looks up the locations of the pages.
     fn look_up<M: Memory>(&mut self, reader: &mut Reader<'_, M>) -> Result<(), Unknown> {
-        /// Pages between two ranges that are rather read than skipped.
+        /// Maximum number of pages between two ranges that are read together.
         const GAP: u64 = 32;
         let mut entries = vec![0_u64; 8192];
         self.ranges.sort_unstable();
-        // Which pages `entries` holds.
+        // The pages in `entries`.
         let mut held = 0..0;
         for at in 0..self.ranges.len() {
             let Range { first, end, list } = self.ranges[at];
@@ -576,7 +577,7 @@ impl FreePages {
                         self.ranges.clear();
                         return Ok(());
                     }
-                    // As many as follow closely.
+                    // Take all ranges that follow closely.
                     let most = page + entries.len() as u64;
                     let mut until = end;
                     for next in &self.ranges[at + 1..] {
@@ -608,7 +609,7 @@ impl FreePages {
     }
 }
 
-/// A list of free chunks that is followed.
+/// A list of free chunks, while it is followed.
 #[derive(Clone, Copy)]
 struct Walk {
     /// Its number: the bins, then the lists of small chunks.
@@ -625,7 +626,7 @@ struct Walk {
 enum Pace {
     Walking,
     Done,
-    /// The list changed, or is none.
+    /// The list changed, or is not a list.
     Broken,
 }
 
@@ -649,8 +650,8 @@ impl<M: Memory> Reader<'_, M> {
         }
     }
 
-    /// Follows a list until it ends, or until the second page that is not remembered: then other lists go on, which often
-    /// pass through the same pages.
+    /// Follows a list until it ends, or until the second page that is not cached. Then other lists continue, which often pass
+    /// through the same pages.
     fn follow(&mut self, walk: &mut Walk, most: u64, pages: &mut FreePages) {
         let mut misses = 0;
         while walk.chunk != walk.end {
@@ -694,7 +695,7 @@ impl<M: Memory> Reader<'_, M> {
         walk.pace = Pace::Done;
     }
 
-    /// Returns a pointer that stands at an address: plain, or, since 2.32, masked with the number of its page.
+    /// Returns the pointer at an address: plain, or, since 2.32, masked with its page number.
     fn unmasked(&mut self, pointer: u64, at: u64) -> Option<u64> {
         let mask = at >> 12;
         [pointer ^ mask, pointer]
@@ -702,8 +703,8 @@ impl<M: Memory> Reader<'_, M> {
             .find(|pointer| *pointer == 0 || (pointer.is_multiple_of(16) && self.holds(*pointer, HEADER)))
     }
 
-    /// Reads one arena until it is the same before and after, or until two looks in a row find about the same: chunks move from
-    /// list to list while they are followed.
+    /// Reads one arena until it is the same before and after a read, or until two reads in a row have about the same result: chunks
+    /// move from list to list meanwhile.
     fn arena(&mut self, of: &State, is_first: bool, granule: u64) -> Result<Arena, Unknown> {
         let mut changed = Unknown::Moving;
         let mut last: Option<Arena> = None;

@@ -1,8 +1,8 @@
-//! The memory profile of a Go program, read from outside: which code allocated the objects in use, since the program started.
+//! The memory profile of a Go program, read from outside: the code that allocated the objects in use since the program started.
 //!
 //! The runtime samples an allocation about every 512 KiB, and keeps a bucket per call path: `mprof.go` of the runtime, Go 1.16 to
-//! 1.25. The buckets have no symbol in a stripped program, so that they are found by their own consistency. Functions are named by
-//! `.gopclntab` (`symtab.go`), which each program has. All of it is the program's choice: it is checked, and the work is bounded.
+//! 1.25. The buckets have no symbol in a stripped program, so they are recognized by their consistency. Function names come from
+//! `.gopclntab` (`symtab.go`), which each program has. The program controls all of it, so it is checked and the work is bounded.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,19 +11,19 @@ use super::Memory;
 use super::cache::Cache;
 use super::runtimes::Site;
 
-/// The most buckets of a program.
+/// Maximum number of buckets of a program.
 const MAX_BUCKETS: usize = 1 << 18;
 /// The deepest call path: `maxProfStackDepth`.
 const MAX_DEPTH: u64 = 1024;
-/// Frames of a path that are named.
+/// Maximum number of frames of a path that are named.
 const MAX_NAMED: usize = 64;
-/// The most data that is searched.
+/// Maximum number of bytes of data to search.
 const MAX_DATA: u64 = 64 << 20;
 /// `MemProfileRate`, unless the program sets it.
 const RATE: f64 = 524_288.0;
 const ADDRESSES: Range<u64> = 0x1000..1 << 56;
 
-/// Where a program's code and data are in its memory.
+/// The locations of a program's code and data in its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub text: Range<u64>,

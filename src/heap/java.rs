@@ -1,7 +1,7 @@
 //! The heap of a Java virtual machine (`HotSpot`), asked over its attach socket: `src/hotspot/share/services/attachListener.cpp`
 //! and `diagnosticCommand.cpp` of the JDK.
 //!
-//! The answers are text, in the form of JDK 8 to 25. The process chooses it, so that it is bounded and checked.
+//! The answers are text, in the format of JDK 8 to 25. The process controls the text, so its size is bounded and it is checked.
 
 pub mod jfr;
 
@@ -10,12 +10,12 @@ use std::ops::Range;
 
 use super::runtimes::{Part, TypeUse};
 
-/// The most classes that are kept. Large servers load about 100,000.
+/// Maximum number of classes that are stored. Large servers load about 100,000.
 const MAX_CLASSES: usize = 1 << 20;
 
 /// Parses the answer to `GC.class_histogram`. Classes of one name, by several loaders, are summed, largest first.
 ///
-/// Returns `None` if it is another text, such as that of an unknown command, or if it is cut.
+/// Returns `None` if it is another text, such as the error of an unknown command, or if it is truncated.
 pub fn histogram(text: &[u8]) -> Option<Vec<TypeUse>> {
     let mut classes: HashMap<String, TypeUse> = HashMap::new();
     let mut is_whole = false;
@@ -80,8 +80,8 @@ const PRIMITIVES: [(char, &str); 8] = [
     ('Z', "boolean"),
 ];
 
-/// Returns a class's name as in Java's source: `[[Ljava.lang.String;` is `java.lang.String[][]`. What differs from run to run
-/// in the name of a hidden class is left out: its address, and the number of a lambda.
+/// Returns a class's name as in Java's source: `[[Ljava.lang.String;` is `java.lang.String[][]`. Omits the
+/// parts of a hidden class's name that differ from run to run: its address, and the number of a lambda.
 fn class_name(raw: &str) -> String {
     let element = raw.trim_start_matches('[');
     let dimensions = raw.len() - element.len();

@@ -1,4 +1,4 @@
-//! Which allocators and runtimes a process has, by the files that it maps and by text in its program.
+//! Detects the allocators and runtimes of a process from the files that it maps and from text in its program.
 
 use crate::text::named;
 
@@ -25,7 +25,7 @@ impl Kind {
         matches!(self, Self::Jemalloc | Self::Tcmalloc | Self::Mimalloc | Self::Musl)
     }
 
-    /// Returns what shows the state of its memory.
+    /// Returns the ways to show the state of its memory.
     pub const fn shown_by(self) -> &'static str {
         match self {
             Self::Jemalloc => {
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Returns why a runtime keeps free memory, and what would return it.
+    /// Returns the reason why a runtime keeps free memory, and the way to return it.
     pub const fn keeps(self) -> Option<&'static str> {
         match self {
             Self::Java => Some(
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind whose library or program a mapping is, by its name as `maps` writes it.
+    /// Returns the kind of the library or program that is mapped, by the name in `maps`.
     pub fn of_mapping(name: &[u8]) -> Option<Self> {
         if name.starts_with(b"[anon: Go:") {
             return Some(Self::Go);
@@ -73,7 +73,7 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// Returns the kind that a program is, by the name of its file.
+    /// Returns the kind of a program, by the name of its file.
     pub fn of_program(file: &[u8]) -> Option<Self> {
         let is_version = |rest: &[u8]| {
             rest.iter()
@@ -85,7 +85,7 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// Returns the kind that has left this text in a program.
+    /// Returns the kind that puts this text into a program.
     pub fn of_text(text: &[u8]) -> Option<Self> {
         let found = TEXTS.iter().find(|(known, _)| known.as_bytes() == text);
         found.map(|(_, kind)| *kind)
@@ -106,7 +106,7 @@ const LIBRARIES: [(&str, Kind); 10] = [
     ("libj9vm", Kind::Java),
 ];
 
-/// The names of programs, which a version may follow.
+/// The names of programs. A version may follow.
 const PROGRAMS: [(&str, Kind); 7] = [
     ("python", Kind::Python),
     ("node", Kind::Node),
@@ -117,7 +117,7 @@ const PROGRAMS: [(&str, Kind); 7] = [
     ("java", Kind::Java),
 ];
 
-/// Text that an allocator or a runtime in a program's own file leaves there.
+/// Text in a program's file that reveals a statically linked allocator or runtime.
 const TEXTS: [(&str, Kind); 4] = [
     ("<jemalloc>: ", Kind::Jemalloc),
     (

@@ -1,9 +1,9 @@
-//! The objects of a Python program (`CPython` 3.8 to 3.14), read from outside: by the lists of the garbage collector, and by what
-//! its objects refer to.
+//! The objects of a Python program (`CPython` 3.8 to 3.14), read from outside: through the lists of the garbage collector and
+//! the references of their objects.
 //!
 //! Layouts are those of 64-bit builds: `Include/internal/pycore_gc.h`, `pycore_interp.h`, `pycore_dict.h`, `Include/cpython/*.h`.
-//! The lists are found by their own consistency, so that a change of the interpreter's structure does not matter. The memory is the
-//! program's choice: each pointer, size and loop is checked, and the work is bounded.
+//! The lists are recognized by their consistency, so a change of the interpreter's structure does not matter. The program
+//! controls its memory, so each pointer, size and loop is checked, and the work is bounded.
 
 mod pools;
 mod types;
@@ -21,16 +21,16 @@ pub type Version = (u8, u8);
 /// The versions whose layouts are known.
 pub const VERSIONS: std::ops::RangeInclusive<Version> = (3, 8)..=(3, 14);
 
-/// The most objects that are counted.
+/// Maximum number of objects that are counted.
 const MAX_OBJECTS: u64 = 1 << 28;
-/// The most interpreters in a process.
+/// Maximum number of interpreters in a process.
 const MAX_INTERPRETERS: usize = 64;
-/// How often lists that are not consistent are read, and a node.
+/// Maximum number of reads of an inconsistent list, and of a node.
 const ATTEMPTS: u32 = 20;
 /// The largest plausible address of a program, and the smallest.
 const ADDRESSES: std::ops::Range<u64> = 0x1000..1 << 56;
 
-/// Where an interpreter keeps its objects.
+/// The locations of an interpreter's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runtime {
     pub version: Version,
@@ -62,7 +62,7 @@ impl Refusal {
 /// Counts the objects by type.
 ///
 /// The bytes of an instance of a class include the dicts, lists, strings and numbers that it alone refers to. Everything else
-/// counts for itself: each object once. Objects that only C code refers to, and what extensions allocate for themselves, are not
+/// counts for itself: each object once. Objects that only C code refers to, and the allocations of extensions, are not
 /// found.
 ///
 /// A collection makes the lists inconsistent: `pause` then waits some 20 ms for its end.
@@ -97,7 +97,7 @@ impl References {
     }
 }
 
-/// The number of the type that owns what is referred to; `None` if each object counts for itself.
+/// The number of the type that owns the referenced objects; `None` if each object counts for itself.
 type Owner = Option<usize>;
 
 /// The beginning of an object.
@@ -190,7 +190,7 @@ impl<'m> Walk<'m> {
         if lists.is_empty() { Err(unknown) } else { Ok(lists) }
     }
 
-    /// Finds three generations and the permanent one, by what every list's head keeps: it is its neighbours' neighbour.
+    /// Finds three generations and the permanent one. The head of each list is recognized because its neighbours point back to it.
     fn generations(&mut self, structure: u64) -> Result<[u64; 4], Refusal> {
         /// The size of a `gc_generation`, and the place of the permanent one and of `collecting`, since 3.8.
         const GENERATION: u64 = 24;
@@ -240,7 +240,7 @@ impl<'m> Walk<'m> {
         Some(self.memory.word(next + 8)? & !3 == list && self.memory.word(previous)? & !3 == list)
     }
 
-    /// Walks a list. With `fold`, only the instances of classes and what they alone refer to; otherwise the others.
+    /// Walks a list. With `fold`, counts only instances of classes and the objects that only they refer to; otherwise the others.
     fn list(&mut self, head: u64, heads: &[u64], fold: bool) {
         for _ in 0..ATTEMPTS {
             match self.pass(head, heads, fold) {
@@ -274,7 +274,7 @@ impl<'m> Walk<'m> {
                 self.memory.word(node + 8).is_some_and(|back| back & !3 == previous) && self.node(node, fold).is_some()
             });
             let Some(node) = node.filter(|_| is_sound) else {
-                // It went away: resume at the last one that is still there.
+                // The node is gone: resume at the last one that still exists.
                 self.memory.forget();
                 let resumed = recent
                     .iter()
@@ -308,8 +308,8 @@ impl<'m> Walk<'m> {
         self.steps >= MAX_OBJECTS || (self.steps.is_multiple_of(256) && self.memory.is_over())
     }
 
-    /// Counts an object of a list: with `fold`, an instance of a class and what it alone refers to. Returns `None` if it is no
-    /// object.
+    /// Counts an object of a list; with `fold`, an instance of a class and the objects that only it refers to. Returns `None` if
+    /// it is no object.
     fn node(&mut self, node: u64, fold: bool) -> Option<()> {
         let object = node + 16;
         let header = self.header(object)?;
@@ -330,7 +330,7 @@ impl<'m> Walk<'m> {
         Some(())
     }
 
-    /// Follows one entry, and puts the rest back.
+    /// Follows one entry, and returns the rest to the list.
     fn follow(&mut self, references: References, owner: Owner) {
         let References {
             at,
@@ -399,7 +399,7 @@ impl<'m> Walk<'m> {
         (references > 0).then_some(Header { references, kind, size })
     }
 
-    /// Returns the bytes of an object with its buffers, and puts what it refers to on the list.
+    /// Returns the bytes of an object with its buffers, and adds its references to the list.
     fn open(&mut self, object: u64, header: Header, index: usize, owner: Owner) -> u64 {
         let kind = self.types.at(index).clone();
         let mut fixed = kind.basic;

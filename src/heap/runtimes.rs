@@ -1,4 +1,4 @@
-//! What the runtime of a language holds: the parts of its heap, its objects by type, and the code that allocated them.
+//! The heap of a language runtime: its parts, its objects by type, and the code that allocated them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::units::{self, Units, counted};
 pub struct Part {
     pub name: String,
     pub used: u64,
-    /// Bytes that the runtime has for it.
+    /// Bytes that the runtime has reserved for it.
     pub committed: u64,
     /// The part of them that is in RAM; the rest costs nothing. `None` if that is not known.
     pub resident: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Objects {
     pub is_whole: bool,
 }
 
-/// What a runtime holds.
+/// The heap of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runtime {
     pub kind: Kind,
@@ -75,17 +75,17 @@ pub struct Runtime {
     /// Other memory by purpose, if the runtime accounts for it.
     pub native: Vec<(String, u64)>,
     pub objects: Option<Objects>,
-    /// The changes since an earlier look, by the growth of bytes, and the time between both.
+    /// The changes since an earlier read, the largest growth first, and the time between both reads.
     pub changes: Option<(Duration, Vec<TypeChange>)>,
     /// Call paths with what they allocated and is in use, largest first.
     pub sites: Vec<Site>,
     /// Samples of objects that were allocated while a Java machine recorded, and were in use at its end. The most first.
     pub kept: Vec<Kept>,
-    /// What was not read, and why. Complete sentences.
+    /// Data that was not read, with the reasons. Complete sentences.
     pub remarks: Vec<String>,
 }
 
-/// Free memory of less than this is not worth a word.
+/// Minimum free memory to report.
 const MIN_HOARD: u64 = 32 << 20;
 
 impl Objects {
@@ -143,12 +143,12 @@ impl Runtime {
         }
     }
 
-    /// Returns true if something of it is known.
+    /// Returns true if any of its data is known.
     pub fn is_read(&self) -> bool {
         self.objects.is_some() || !self.parts.is_empty() || !self.sites.is_empty()
     }
 
-    /// Returns what the heap of objects has in RAM, and what of it is in use.
+    /// Returns the bytes of the object heap in RAM, and the bytes of it in use.
     pub fn heap(&self) -> Option<(u64, u64)> {
         let heap = || self.parts.iter().filter(|part| part.is_heap);
         let sum = |of: fn(&Part) -> u64| heap().map(of).fold(0, u64::saturating_add);
@@ -157,7 +157,7 @@ impl Runtime {
         heap().next().map(|_| (kept.max(used), used))
     }
 
-    /// Returns true if a quarter of its heap in RAM and more is free: it hoards.
+    /// Returns true if at least a quarter of its heap in RAM is free: it hoards.
     pub fn is_hoard(&self) -> bool {
         self.heap().is_some_and(|(kept, used)| {
             let free = kept.saturating_sub(used);
@@ -165,7 +165,7 @@ impl Runtime {
         })
     }
 
-    /// Returns what that means for a person, in sentences.
+    /// Returns the conclusions for a user, as sentences.
     pub fn verdict(&self, units: Units) -> Vec<String> {
         let bytes = |n| units::bytes(n, units);
         let mut lines = Vec::new();

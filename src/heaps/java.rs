@@ -1,8 +1,8 @@
 //! The attach socket of a Java virtual machine: the protocol of `src/hotspot/os/posix/attachListener_posix.cpp` of the JDK.
 //!
-//! `HotSpot` opens the socket on demand: if it gets SIGQUIT and finds the file `.attach_pidN`. Without the file, or with
-//! `-XX:+DisableAttachMechanism`, it prints a thread dump, and with `-Xrs` the signal ends it: nothing is sent unless it is known
-//! to be safe.
+//! `HotSpot` opens the socket on demand, when it gets SIGQUIT and finds the file `.attach_pidN`. Without the file, or with
+//! `-XX:+DisableAttachMechanism`, it prints a thread dump instead; with `-Xrs`, the signal ends it. So the signal is only sent if
+//! that is known to be safe.
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,15 +20,15 @@ use rustix::time::ClockId;
 use crate::model::{Missing, Reading};
 use crate::proc::{files, hsperfdata};
 
-/// The longest answer that is read. A class histogram of 100,000 classes has 10 MB.
+/// Maximum size of an answer, in bytes. A class histogram of 100,000 classes has 10 MB.
 const MAX_ANSWER: usize = 64 << 20;
-/// The largest recording that is read. One of old objects has some 100 kB.
+/// Maximum size of a recording, in bytes. One of old objects has some 100 kB.
 const MAX_RECORDING: usize = 16 << 20;
 /// The time in which the JVM must open its socket, as for the JDK's own tools. A collection delays it.
 const OPENING: Duration = Duration::from_secs(10);
 const MAX_MAPS: usize = 64 << 20;
 
-/// Why a JVM was not asked, or did not answer.
+/// The reason why a JVM was not queried, or did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is `OpenJ9`, which has another protocol.
@@ -49,7 +49,7 @@ pub enum Refusal {
     Closed,
     /// The socket belongs to another user.
     Foreign,
-    /// What it answered to a command that failed. Raw.
+    /// The response of the machine to a command that failed. Raw.
     Failed(String),
     TooLong,
 }
@@ -80,7 +80,7 @@ impl From<Errno> for Refusal {
     }
 }
 
-/// A Java virtual machine that can be asked.
+/// A Java virtual machine that can be queried.
 pub struct Jvm {
     pid: Pid,
     pidfd: OwnedFd,
@@ -97,7 +97,7 @@ pub struct Jvm {
     pub counters: Reading<Vec<u8>>,
 }
 
-/// What `/proc/PID/status` says.
+/// Fields of `/proc/PID/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     pub uid: u32,
@@ -128,7 +128,7 @@ impl Status {
     }
 }
 
-/// Returns why a JVM must not get SIGQUIT, by what it publishes of itself, its arguments and variables, and its threads' names.
+/// Returns the reason why a JVM must not get SIGQUIT, from its counters, arguments, variables and thread names.
 pub fn safety(counters: Option<&[u8]>, arguments: &[u8], threads: &[Vec<u8>]) -> Result<(), Refusal> {
     // `Threads::create_vm` of HotSpot writes the capabilities: the first is "attach".
     let capabilities = counters.and_then(|bytes| hsperfdata::text(bytes, b"sun.rt.jvmCapabilities").ok().flatten());
@@ -155,10 +155,10 @@ pub fn safety(counters: Option<&[u8]>, arguments: &[u8], threads: &[Vec<u8>]) ->
 }
 
 impl Jvm {
-    /// Prepares to ask the JVM `pid`. Sends nothing.
+    /// Prepares to query the JVM `pid`. Sends nothing.
     ///
     /// # Errors
-    /// The reason why it cannot be asked.
+    /// The reason why it cannot be queried.
     pub fn open(dir: &Path, pid: u32) -> Result<Self, Refusal> {
         let dir = dir.to_owned();
         let raw = i32::try_from(pid)
@@ -222,7 +222,7 @@ impl Jvm {
     /// Runs a diagnostic command, such as `GC.heap_info`, and returns its answer.
     ///
     /// # Errors
-    /// The reason why there is no answer, or what a command answered that failed.
+    /// The reason why there is no answer, or the answer of a failed command.
     pub fn ask(&self, command: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
         self.as_owner(|| {
             let deadline = Instant::now() + limit;
@@ -237,7 +237,7 @@ impl Jvm {
         })
     }
 
-    /// Does something with the user and group of the JVM, if zmtop is root and the JVM is not.
+    /// Runs a function with the user and group of the JVM, if zmtop is root and the JVM is not.
     fn as_owner<T: Send>(&self, task: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if own == (self.uid, self.gid) || own.0 != 0 {
@@ -326,7 +326,7 @@ impl Jvm {
         loop {
             match connect(&socket, &address) {
                 Ok(()) => break,
-                // Others are being answered.
+                // The JVM is answering other requests.
                 Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
                 Err(Errno::AGAIN) => return Err(Refusal::TimedOut(Duration::ZERO)),
                 Err(errno) => return Err(errno.into()),

@@ -14,7 +14,7 @@ use crate::heap::Memory;
 use crate::heap::python::{Runtime, VERSIONS, Version};
 use crate::proc::maps::Area;
 
-/// The most files that are searched for the symbol.
+/// Maximum number of files to search for the symbol.
 const MAX_FILES: usize = 16;
 
 /// Returns the interpreter of a process, by its `maps`. May block, since the process chooses its files.
@@ -75,7 +75,7 @@ fn named(name: &[u8]) -> Option<Version> {
 
 /// Returns the addresses of `_PyRuntime` and `Py_Version` (since 3.11) for a file mapped at `start` from `offset`.
 fn symbols(path: &Path, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
-    // The process chooses its files: to open a FIFO must not wait.
+    // The process controls its files, so opening a FIFO must not block.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     file.metadata().ok().filter(Metadata::is_file)?;

@@ -1,6 +1,6 @@
-//! What the runtimes of a process hold, asked by their own doors or read from its memory.
+//! Reads the heaps of the runtimes in a process, through their own diagnostic interfaces or from its memory.
 //!
-//! Opening a door changes nothing. It tells the cost of a look, which can be announced before it is paid.
+//! Opening a [`Door`] changes nothing. It reports the cost of a read, so that the cost can be announced first.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,27 +19,27 @@ use crate::proc::hsperfdata;
 use crate::text::safe;
 use crate::units;
 
-/// Maximum time of a look at the memory of a runtime.
+/// Maximum time to read the memory of a runtime.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Maximum time for the answer of a JVM: what it takes to count objects is bounded by the accepted pause.
+/// Maximum time for the answer of a JVM. The time to count objects is bounded by the accepted pause.
 const ANSWER: Duration = Duration::from_secs(120);
-/// The time that a JVM stands still, per GB of its heap, while it counts its objects, and if it collects garbage before: up to
-/// 1 and 3 s with JDK 17 and a busy machine.
+/// Pause of a JVM per GB of its heap while it counts its objects, without and with a garbage collection before: up to 1 and 3 s
+/// with JDK 17 on a busy machine.
 const COUNTING: f64 = 1.0;
 const COLLECTING: f64 = 3.0;
-/// A process with more of its memory in swap is not read: that would bring it back into RAM.
+/// Maximum memory in swap. A process with more is not read, because a read would bring it back into RAM.
 const MAX_SWAPPED: u64 = 256 << 20;
 
-/// What a user accepts.
+/// The side effects that the user allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// A collection before objects are counted, so that only those in use are.
+    /// A collection before objects are counted, so that only objects in use are counted.
     pub collection: bool,
     /// The longest pause of the program.
     pub pause: Duration,
 }
 
-/// A runtime that can be looked at.
+/// A runtime that can be read.
 pub struct Door {
     kind: Kind,
     way: Way,
@@ -51,7 +51,7 @@ enum Way {
     Python(PathBuf, heap::python::Runtime),
     #[cfg(feature = "code")]
     Go(PathBuf, heap::go::Program),
-    /// Why there is no way.
+    /// The reason why it cannot be read.
     None(String),
 }
 
@@ -91,7 +91,7 @@ fn native(proc: &Path, dir: &Path, pid: u32, kind: Kind) -> Option<Way> {
 }
 
 impl Door {
-    /// Returns what a look costs the program: a part of a sentence; `None` if it notices nothing.
+    /// Returns the cost of a read for the program, as a part of a sentence; `None` if there is none.
     pub fn cost(&self, accepted: Accepted) -> Option<String> {
         let Way::Java(jvm) = &self.way else { return None };
         let pause = pause(used(jvm)?, accepted);
@@ -102,12 +102,12 @@ impl Door {
         })
     }
 
-    /// Returns true for a Java machine that can be asked.
+    /// Returns true for a Java machine that can be queried.
     pub const fn can_record(&self) -> bool {
         matches!(self.way, Way::Java(_))
     }
 
-    /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated what stayed.
+    /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated the objects that stayed.
     pub fn record(&self, time: Duration, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
         let Way::Java(jvm) = &self.way else { return };
         match jvm.record(time, accepted.collection, wait) {
@@ -132,7 +132,7 @@ impl Door {
         }
     }
 
-    /// Looks at the runtime, which takes as long as [`Self::cost`] says.
+    /// Reads the runtime, at the cost that [`Self::cost`] returns.
     pub fn look(&self, accepted: Accepted) -> Runtime {
         let mut runtime = Runtime::new(self.kind, String::new());
         match &self.way {
@@ -147,7 +147,7 @@ impl Door {
     }
 }
 
-/// Returns the used bytes of the heap of a JVM, by the counters that it publishes.
+/// Returns the used bytes of the heap of a JVM, from the counters that it publishes.
 fn used(jvm: &Jvm) -> Option<u64> {
     let counters = jvm.counters.as_deref().ok()?;
     hsperfdata::parse(counters).ok().map(|heap| heap.used)
@@ -229,7 +229,7 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
     }
 }
 
-/// Adds what of each part is in RAM. A heap has pages that were never touched.
+/// Adds the part of each that is in RAM. A heap has pages that were never touched.
 fn with_residence(jvm: &Jvm, parts: Vec<(Part, Option<Range<u64>>)>) -> Vec<Part> {
     let mut memory = Files::open(&jvm.dir, Instant::now() + LIMIT).ok();
     let fill = |(mut part, range): (Part, Option<Range<u64>>)| {

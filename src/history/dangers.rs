@@ -1,9 +1,9 @@
 //! Dangers: limits that will be reached soon at the present pace of memory growth.
 //!
-//! Growth counts against the nearest limit that stops it: of the memory left below an outer limit, such as the machine's,
-//! only the growth outside of cgroups that reach their own limit first uses it up.
+//! Growth counts against the nearest limit that stops it. The memory left below an outer limit, such as the machine's, is only
+//! used up by growth outside of the cgroups that reach their own limit first.
 //!
-//! A danger is a fact, not a judgement of a program: how much memory is left, how fast it shrinks and what takes it.
+//! A danger is a fact, not a judgement of a program: the memory left, how fast it shrinks, and the process that uses it.
 //! The cause may be a leak, a filling cache, or a load that the machine is too small for.
 
 use std::collections::{BTreeMap, HashSet};
@@ -25,11 +25,11 @@ use crate::text;
 use crate::trend::parameters::{CGROUP_REACH, DANGER_REACH};
 use crate::units::{self, Units};
 
-/// Columns of a name in a text.
+/// Width of a name in a text, in columns.
 const NAME_WIDTH: usize = 120;
-/// Minimum share of the pace that the reported taker must have.
+/// Minimum share of the pace that the reported process or program must have.
 const MIN_SHARE: f64 = 0.25;
-/// Bounds of the time over which the growth of a taker is measured.
+/// Bounds of the time over which the growth of that process is measured.
 const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(240)];
 /// Minimum time over which it is measured first.
 const RECENT: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ const RECENT: Duration = Duration::from_secs(3);
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
 /// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
-/// Share of the memory left, as a divisor, that cgroups must free at once for earlier falls not to count any more.
+/// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
 /// A part of the kernel's memory is reported instead of a process if it takes this many times as much memory.
 const PART_FACTOR: f64 = 1.5;
@@ -72,7 +72,7 @@ pub struct Danger {
 }
 
 impl Danger {
-    /// Returns which limit is reached, and when: `/web reaches its limit of 120M in 20 s`; and a note: ` (memory.high)`. Safe to
+    /// Returns the limit that is reached, and the time until then: `/web reaches its limit of 120M in 20 s`; and a note: ` (memory.high)`. Safe to
     /// print, with a name of at most `width` columns.
     pub fn limit_text(&self, snapshot: &Snapshot, width: usize, units: Units) -> (String, &'static str) {
         let time = units::about(self.forecast.time());
@@ -94,7 +94,7 @@ impl Danger {
         }
     }
 
-    /// Returns how much memory is left, and how fast that falls: `80.0M left, falling by 4.0M/s`.
+    /// Returns the memory left, and how fast it falls: `80.0M left, falling by 4.0M/s`.
     pub fn left_text(&self, units: Units) -> String {
         let left = units::bytes(self.forecast.left, units);
         format!("{left} left, falling by {}", units::pace(self.forecast.pace))
@@ -127,16 +127,16 @@ impl Danger {
 struct Watched {
     countdown: Countdown,
     left: u64,
-    /// By how many bytes the memory below nearer limits has grown, since this limit is watched. Added to what is left, it
-    /// makes up for that growth.
+    /// Growth of the memory below nearer limits since this limit is watched, in bytes. It is added to the memory left to
+    /// compensate for that growth.
     nearer: i64,
     /// The cgroups whose limits are nearer, without those below them.
     stopping: HashSet<Arc<[u8]>>,
 }
 
 impl Watched {
-    /// Adds what is left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
-    /// it is gone.
+    /// Adds the memory left now, and the cgroups that are `stopping`. `grown` returns the growth of a cgroup in bytes, and true if
+    /// the cgroup is gone.
     fn push(&mut self, now: Duration, left: u64, stopping: HashSet<Arc<[u8]>>, grown: impl Fn(&[u8]) -> (i64, bool)) {
         let gone = self.stopping.iter().filter(|path| grown(path).1);
         let all = stopping.iter().chain(gone.filter(|path| !stopping.contains(*path)));
@@ -233,7 +233,7 @@ impl DangerWatch {
         forecasts.collect()
     }
 
-    /// Returns what the limits of cgroups leave as of the last snapshot.
+    /// Returns the memory left below the limits of cgroups as of the last snapshot.
     pub(super) const fn rooms(&self) -> &BTreeMap<Arc<[u8]>, Room> {
         &self.rooms
     }
@@ -252,7 +252,7 @@ impl History {
     /// Updates the dangers from a snapshot.
     pub(super) fn find_dangers(&mut self, snapshot: &Snapshot) {
         let forecasts = self.danger_watch.forecasts(snapshot, self.config.trend.danger);
-        // A machine that reads back from swap as much as it writes there is not about to be full.
+        // A machine that swaps in as much as it swaps out is not about to be full.
         let rates = (self.system.swap_in, self.system.swap_out);
         let is_even = matches!(rates, (Some(read), Some(written)) if read >= MIN_SWAP_IN && read * 2.0 >= written);
         let forecasts = forecasts
@@ -279,20 +279,20 @@ impl History {
         self.danger_watch.dangers = dangers;
     }
 
-    /// Returns the process or program that now takes most memory below a limit, and how fast.
+    /// Returns the process or program that now grows fastest below a limit, and its pace.
     fn taker(&self, snapshot: &Snapshot, limit: &Limit, forecast: &Forecast) -> Option<(RowKey, f64)> {
         if let Limit::AddressSpace(id) = limit {
             return Some((RowKey::Process(*id), forecast.pace));
         }
         // Another process may have grown more since the window began, and stopped.
         let recent = (forecast.window / 4).clamp(RECENT, TAKER_SPAN[1]);
-        // Growth within seconds may show as late as a walk is old.
+        // Growth may show late, by the age of the walk.
         let longest = forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1]);
         let mut spans = [recent, longest].into_iter();
         spans.find_map(|span| self.taker_within(snapshot, limit, forecast, span))
     }
 
-    /// Returns the process or program that took most memory below a limit within `span`, and how fast.
+    /// Returns the process or program that grew most below a limit within `span`, and its pace.
     fn taker_within(
         &self,
         snapshot: &Snapshot,
@@ -346,7 +346,7 @@ impl History {
         }
     }
 
-    /// Returns true if a row has more memory than in the minutes before `window`, as it would not on a sawtooth.
+    /// Returns true if a row has more memory than in the minutes before `window`. On a sawtooth, it would not.
     fn is_new_high(&self, key: &RowKey, window: Duration) -> bool {
         self.row(key).is_some_and(|row| {
             let view = row.footprint();

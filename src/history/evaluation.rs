@@ -66,7 +66,7 @@ pub(super) enum RowNumber {
 /// A row that is to be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn {
-    /// The second at which it is due, less its head start.
+    /// The second at which it is due, minus its head start.
     pub(super) order: u32,
     pub(super) row: RowNumber,
     pub(super) due: u32,
@@ -115,10 +115,10 @@ impl Resumed {
         Self { at, value, since: None }
     }
 
-    /// Returns the saved judgement, if it stands against `judged`, which judges the series with the gap. `start` is the value before
-    /// the growth, `value` the present one.
+    /// Returns the saved judgement if it still stands, given `judged`, the judgement of the series with the gap. `start` is the
+    /// value before the growth, `value` the present one.
     ///
-    /// A leak stands or ends by its own rule, also over a gap. Growth that was given back since is over.
+    /// A leak has its own rule for its end, which also holds over a gap. Growth that was given back since has ended.
     pub(super) fn standing(
         &mut self,
         saved: &Judgement,
@@ -162,7 +162,7 @@ pub(super) struct Evaluation {
     /// The series changed since the last evaluation.
     #[serde(skip)]
     pub(super) changed: bool,
-    /// The row is not pushed until it changes or is due. Here, as it needs no more memory here.
+    /// The row is not pushed until it changes or is due. Stored here because it fits into the padding.
     #[serde(skip)]
     pub(super) is_resting: bool,
 }
@@ -243,13 +243,13 @@ impl EvaluationScheduler {
         self.budget = POINTS_PER_SECOND.saturating_mul(seconds * urgency);
     }
 
-    /// Takes the queue, sorted. [`Self::give_back`] returns it.
+    /// Removes and returns the queue, sorted. [`Self::give_back`] stores it again.
     pub(super) fn take_queue(&mut self) -> Vec<Turn> {
         self.queue.sort_unstable();
         std::mem::take(&mut self.queue)
     }
 
-    /// Takes back the queue, of which the first `judged` rows were judged. The others are queued again at the next snapshot.
+    /// Stores the queue, of which the first `judged` rows were judged. The others are queued again at the next snapshot.
     pub(super) fn give_back(&mut self, mut queue: Vec<Turn>, judged: usize) {
         let left = &queue[judged..];
         self.waiting = left.len();
@@ -280,8 +280,8 @@ impl EvaluationScheduler {
         judge(&self.points, marks, started_at, &self.params, previous)
     }
 
-    /// Judges a number of processes, and returns how many there were when its growth began. `has_orphans`: a load that comes
-    /// and goes with the day does not explain it.
+    /// Judges a number of processes. Also returns the number at the start of its growth. With `has_orphans`, a daily load cannot
+    /// explain the growth.
     pub(super) fn judge_number(
         &mut self,
         numbers: &MemberCounts,
@@ -363,8 +363,8 @@ impl GrowthLog {
         &self.marks
     }
 
-    /// Returns by how much more work was done in the second half of the growth than in the first, as a share of the first;
-    /// `None` if too little of it is known. One second of processor time is too little to matter.
+    /// Returns the work in the second half of the growth minus the work in the first half, as a share of the first half.
+    /// Returns `None` if too little is known. One second of processor time is too little to count.
     pub(super) fn rise(&self) -> Option<f64> {
         let known = &self.marks[self.marks.partition_point(|mark| mark.at < self.known_since)..];
         let (first, last) = known.first().zip(known.last())?;
@@ -384,8 +384,8 @@ impl GrowthLog {
 
 /// The value of one member in the series: far more than the series' tolerance for equal values.
 pub(super) const MEMBER: u64 = 1 << 20;
-/// Time on either side of a moment over which the usual number of members is taken, as workers are replaced and short-lived
-/// members come and go. It is as long as a floor of the shortest window that is judged for leaks.
+/// Time before and after a moment over which the median number of members is computed, because workers are replaced and
+/// short-lived members come and go. It is as long as a floor of the shortest horizon that is judged for leaks.
 const AROUND: Duration = Duration::from_secs(60);
 
 /// The number of members of a group with known memory, over time.

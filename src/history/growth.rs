@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::trend::{Judgement, Metric, Verdict};
 
-/// The part of a growth from which on it is named by the kind of its pages.
+/// Minimum share of one kind of pages in a growth to name the growth by it.
 const MIN_PART: f64 = 0.75;
-/// The same for the part that is kept free, which is read at other times than the growth: the part that it is at most.
+/// Maximum share of free memory in a growth. Free memory is read at other times than the growth.
 const MAX_PART: f64 = 1.25;
-/// The size of a transparent huge page, of which one fault makes a whole one. Some machines have larger ones.
+/// The size of a transparent huge page. One fault makes a whole one. Some machines have larger ones.
 const HUGE_PAGE: f64 = (2 << 20) as f64;
 
 /// The figures that a growth is divided by, in bytes.
@@ -44,7 +44,7 @@ const MAX_REPORTED: Duration = Duration::from_secs(3600);
 const MIN_GROWN: u64 = 1 << 20;
 const MIN_GROWN_SHARE: u64 = 20;
 
-/// The last growth of a row, which may have stopped. Growth of memory that the kernel can reclaim is none.
+/// The last growth of a row, which may have stopped. Growth of reclaimable memory does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LastGrowth {
     /// Its start and the last time that it was seen, on the monotonic clock.

@@ -22,7 +22,7 @@ use crate::trend::Metric;
 const MAX_HOLDERS: usize = 4096;
 /// The parts of the RAM that contain held memory.
 const PARTS: [&str; 6] = ["shmem", "gpu", "vmalloc", "percpu", "slab_unreclaimable", REST];
-/// Time to go on reading descriptors after growth, so that a leak in bursts is not lost between two bursts.
+/// Time for which descriptors are still read after growth, so that a leak in bursts is not lost between two bursts.
 const SUSPECTED: Duration = Duration::from_secs(600);
 
 /// The held memory of all processes and groups that ever held something.
@@ -34,7 +34,7 @@ pub struct HeldHistories {
     groups: HashMap<u32, HeldGroup>,
     /// The time of the last snapshot.
     clock: Clock,
-    /// The memory that the process holds, or its groups, changed since the previous snapshot.
+    /// The held memory, or the groups, of the process changed since the previous snapshot.
     is_touched: bool,
     suspected_until: Duration,
 }
@@ -84,8 +84,8 @@ impl HeldHistories {
         Some(group.held.rested(self.clock))
     }
 
-    /// Returns true if descriptors are to be read even if no column needs them: held memory grows, or a part of the RAM that
-    /// contains it.
+    /// Returns true if descriptors must be read even if no column needs them, because held memory, or a part of the RAM that
+    /// contains it, grows.
     pub const fn is_suspected(&self) -> bool {
         !self.suspected_until.is_zero() && self.clock.now.as_nanos() < self.suspected_until.as_nanos()
     }

@@ -1,26 +1,30 @@
-//! Saves a history while zmtop does not run, and resumes it.
+//! Saves the history to a file and resumes it, so that the monitor and one-shot commands know what happened before they started.
 //!
-//! [`History::keep`] writes the rows of the last snapshot as lines; [`Kept::read`] and [`History::resume`] continue them. The
-//! time in between is a gap: nothing is drawn, and verdicts treat it as any other gap. The load in it is unknown, so
-//! only later work counts.
+//! [`History::keep`] serializes the rows of the last snapshot. [`Kept::read`] parses them, and [`History::resume`] continues them.
+//! The time between saving and resuming is a gap. Charts leave it empty, and verdicts treat it as any other gap. The load during
+//! the gap is unknown, so only work after it counts.
 //!
-//! Only what is still valid is resumed. A process is identified by its identity and the addresses of its code, as an
-//! exec changes them, or by a digest of its name if the addresses may not be read. A group is identified by its kind
-//! and a digest of its name. The only names that are saved are the names of killed processes, of what grew before, and of the functions that keep the
-//! memory of what grows. A saved
-//! history is valid only in the same boot and namespaces, in which pids and clocks mean the same, and only after the time of
-//! saving.
+//! A row is resumed only if it is still valid:
+//!
+//! - The boot and the namespaces must be the same, because pids and clocks have no meaning in others. The snapshot must be later
+//!   than the saved one.
+//! - A process must have the same identity and run the same program. An exec changes the addresses of its code. If these may not
+//!   be read, a digest of its name is compared.
+//! - A group must have the same kind and the same digest of its name.
+//!
+//! The file has no command lines. It has the names of killed processes, of the program that had grown before a kill, and of the
+//! functions that keep the memory of growing processes. All other names are digests.
 //!
 //! # Format
-//! The history is kept beside the recordings of the black box and in their container, as a
-//! [group](crate::record::GroupWriter) of its own kind. After a line with the name of its version, it has what serde and
-//! postcard make of the types of this module: the head, then a row each. JSON would take ten times as long before the first
-//! screen. They are not an interface: with any change of them, the name changes, and other versions are not read.
-//! [`MAX_BYTES`] bounds them before compression: growing and large rows come first, then those that fit.
+//! The file is in the same folder and container as the recordings of the black box, as a [group](crate::record::GroupWriter) of
+//! its own kind. The first line is the name of the version. The head and the rows follow, as serde and postcard serialize the
+//! types of this module. JSON would delay the first screen ten times as long. The types are no interface: the version changes
+//! with any of them, and other versions are not read. [`MAX_BYTES`] limits the size before compression. Growing and large rows
+//! are written first, then the others, as far as they fit.
 //!
-//! It is a file of its own since it is replaced as a whole, while a recording is only appended to: the history of a day, saved
-//! every minute, would be larger than the recording of the day. So it needs no lock: the last writer wins, and any of
-//! them works if the black box is off or belongs to another zmtop.
+//! The history is not part of a recording, because it is replaced as a whole, whereas a recording is only appended to: a day's
+//! history, saved every minute, would be larger than the recording of that day. A separate file also needs no lock: the last
+//! writer wins. It works if the black box is off or if another zmtop writes it.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -105,7 +109,7 @@ enum Line<'a> {
     Mount(Vec<u8>, Cow<'a, RowHistory>),
     Process(Identity, u64, Cow<'a, RowHistory>, Option<LiveSet>, Option<InUse>),
     Held(Identity, u64, Cow<'a, RowHistory>),
-    /// With the number of its members that have figures, and the past of the number of its living members, if it ever changed.
+    /// With the number of members that have figures, and the past number of living members if it ever changed.
     Group(
         GroupDigest,
         Cow<'a, RowHistory>,
@@ -164,8 +168,8 @@ fn write(out: &mut Vec<u8>, item: &impl Serialize) -> Option<()> {
 }
 
 impl History {
-    /// Returns the history as bytes. `namespaces` identifies those in which its pids and clocks are valid.
-    /// `None` before the first snapshot, and if the boot or the processes are unknown.
+    /// Serializes the history. `namespaces` names the namespaces in which its pids and clocks are valid.
+    /// Returns `None` before the first snapshot, and if the boot or the processes are unknown.
     pub fn keep(&self, snapshot: &Snapshot, namespaces: &str) -> Option<Vec<u8>> {
         let (Ok(boot_id), Ok(_)) = (&snapshot.boot_id, &snapshot.processes) else {
             return None;
@@ -224,7 +228,7 @@ impl History {
         Some(out)
     }
 
-    /// Continues a saved history, if the first snapshot shows that it is of the same machine and boot.
+    /// Continues a saved history with the first snapshot, if both are of the same boot.
     pub fn resume(&mut self, kept: Kept) {
         self.kept = Some(Box::new(kept));
     }
@@ -249,12 +253,12 @@ impl History {
         }
     }
 
-    /// Takes the saved history of a process.
+    /// Removes and returns the saved history of a process.
     pub(super) fn kept_of(&mut self, id: Identity) -> Option<ProcessPast> {
         self.kept.as_mut()?.processes.remove(&id)
     }
 
-    /// Takes the saved held memory of a process, unless it runs another program now.
+    /// Removes and returns the saved held memory of a process, unless the process runs another program now.
     pub(super) fn held_kept_of(&mut self, sample: &ProcessSample) -> Option<RowHistory> {
         let (was, row) = self.kept.as_mut()?.held.remove(&sample.id)?;
         (was == image(sample)).then_some(row)
@@ -262,10 +266,10 @@ impl History {
 }
 
 impl Kept {
-    /// Reads the result of [`History::keep`]; `None` if it is of other namespaces.
+    /// Parses the result of [`History::keep`]. Returns `None` if it is of other namespaces.
     ///
     /// # Errors
-    /// It is not a whole history of this version. Nothing of it is used then.
+    /// It is damaged, truncated or of another version. Then none of it is used.
     pub fn read(bytes: &[u8], namespaces: &str) -> Result<Option<Self>, Unusable> {
         let Some(items) = bytes.strip_prefix(SCHEMA.as_bytes()) else {
             let (name, _) = SCHEMA.split_at(SCHEMA.len() - 3);
@@ -339,7 +343,7 @@ impl Kept {
         Some(kept)
     }
 
-    /// Returns the time from its last snapshot to this one; `None` if that is not a later one of the same boot.
+    /// Returns the time from its last snapshot to this one. Returns `None` if this one is earlier or of another boot.
     pub fn age(&self, snapshot: &Snapshot) -> Option<Duration> {
         let is_same = snapshot.boot_id.as_ref().is_ok_and(|id| **id == *self.boot_id);
         snapshot.monotonic.checked_sub(self.at).filter(|_| is_same)

@@ -467,7 +467,7 @@ const RESIDENT_INTERVAL: Duration = Duration::from_secs(10);
 /// Time around either end of the growth over which the lowest value is taken.
 const END: Duration = Duration::from_secs(30);
 
-/// Parts of the RAM, and how many times as much the resident sets must have grown to explain their growth.
+/// Parts of the RAM, and the multiple of their growth by which the resident sets must have grown to explain it.
 ///
 /// Page tables of a dense heap grow by a 512th of it; sparsely used mappings need more. A new process has a hundred times
 /// the memory of its kernel stacks, while a leaked thread takes less memory in the process than in the kernel.
@@ -525,7 +525,7 @@ fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> boo
     row.is_growing() && explained() == Some(true)
 }
 
-/// Returns how much the lowest values of a series rose since that time, in bytes.
+/// Returns the rise of the lowest values of a series since that time, in bytes.
 fn growth(series: &TimeSeries, since: Duration) -> Option<f64> {
     let mut points = Vec::new();
     series.collect_points(&mut points);

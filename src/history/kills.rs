@@ -23,25 +23,25 @@ use crate::model::{CgroupFigures, Missing, Reading};
 use crate::text;
 use crate::units::{self, Units};
 
-/// A kill is described for this long. Until it is acknowledged, the first line of the screen mentions it.
+/// Time for which the first line of the screen reports a kill, unless it is acknowledged earlier.
 pub const SHOWN: Duration = Duration::from_secs(600);
 /// Maximum number of kills that are remembered.
 pub(super) const MAX_KILLS: usize = 32;
-/// Maximum number of ended processes that are remembered until the log of a kill is read, and for how long.
+/// Maximum number of ended processes that are remembered until the log of a kill is read, and maximum time.
 const MAX_ENDED: usize = 256;
 const ENDED_FOR: Duration = Duration::from_secs(30);
 /// The name of the killer, if it is not a daemon.
 const KERNEL: &str = "the kernel";
-/// Time after a kill, and before it, in which counters and ended processes may be its own, if the log does not tell it.
+/// Times after and before a kill in which a counter or an ended process may belong to it, if the log does not name the victim.
 const OPEN: Duration = Duration::from_secs(3);
 /// Minimum width of a command line.
 const COMMAND_WIDTH: usize = 20;
-/// The times over which growth before a kill is measured: what grew just before matters more than what grew earlier.
+/// The times over which growth before a kill is measured. Recent growth matters more than earlier growth.
 const GROWTH_SPANS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(120)];
-/// Minimum growth to be told, as a share of the limit.
+/// Minimum growth to report, as a share of the limit.
 const MIN_GROWTH: f64 = 0.02;
 
-/// A kill, with what the snapshots before it tell.
+/// A kill, with data from the snapshots before it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(from = "KeptKill", into = "KeptKill")]
 pub struct Kill {
@@ -132,7 +132,7 @@ fn cut_path(path: &[u8], width: usize) -> String {
     text::truncate_start(&text::safe(path), width)
 }
 
-/// Tells a kill by a daemon, as [`text_of_victim`] does. The victim had `held` bytes.
+/// Describes a kill by a daemon, as [`text_of_victim`] does. The victim had `held` bytes.
 fn text_of_daemon(
     daemon: &DaemonKill,
     victim: &OomVictim,
@@ -159,7 +159,7 @@ fn text_of_daemon(
     }
 }
 
-/// Tells a kill that the log has; `path` names a cgroup. `name` is safe to print.
+/// Describes a kill that the log has; `path` names a cgroup. `name` is safe to print.
 fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String, units: Units) -> KillText {
     let (reason, limit) = match (&victim.limit, &victim.cgroup, victim.constraint) {
         (Some(limit), ..) => {
@@ -193,7 +193,7 @@ fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String
     }
 }
 
-/// Tells a kill of which only the log is known.
+/// Describes a kill that is only known from the log.
 pub fn text_of(event: &OomKill, width: usize, units: Units) -> KillText {
     match &event.victim {
         Ok(victim) => {
@@ -231,7 +231,7 @@ impl Kill {
         }
     }
 
-    /// Tells it, with names and paths in at most `width` columns. If those are few, the victim has no command line.
+    /// Describes it, with names and paths in at most `width` columns. If `width` is small, omits the victim's command line.
     pub fn text(&self, width: usize, units: Units) -> KillText {
         let name = |known: &KnownVictim| {
             if width < COMMAND_WIDTH || known.facts.cmdline == Err(Missing::NotRecorded) {
@@ -274,7 +274,7 @@ impl Kill {
         told
     }
 
-    /// Returns the victim, with its cgroup as the snapshot before had it where the log does not tell it.
+    /// Returns the victim. If the log lacks its cgroup, uses the one of the snapshot before.
     fn victim(&self) -> Reading<OomVictim> {
         let mut victim = self.event.victim.clone()?;
         let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
@@ -282,7 +282,7 @@ impl Kill {
         Ok(victim)
     }
 
-    /// Returns the memory of the victim: its RSS by the log, or the footprint as the snapshot before a daemon killed it had it.
+    /// Returns the memory of the victim: its RSS from the log; if a daemon killed it, its footprint in the snapshot before.
     pub fn held(&self) -> Option<u64> {
         let is_logged = self.event.daemon.is_none() && self.event.victim.is_ok();
         let known = self.known.as_ref().filter(|_| !is_logged);
@@ -290,14 +290,14 @@ impl Kill {
         known.map(|known| known.footprint).or(rss)
     }
 
-    /// Returns the cgroup that the kernel killed as a whole, each process by an event of its own.
+    /// Returns the cgroup that the kernel killed as a whole. Each of its processes has an event of its own.
     fn group(&self) -> Option<&[u8]> {
         let victim = self.event.victim.as_ref().ok().filter(|_| self.event.daemon.is_none());
         victim?.group.as_deref()
     }
 }
 
-/// A process that ended lately and may be found in the log.
+/// A process that ended recently and may be named in the log.
 #[derive(Clone, Debug)]
 struct EndedProcess {
     at: Duration,
@@ -307,7 +307,7 @@ struct EndedProcess {
     bytes: usize,
 }
 
-/// A kill as it is saved: of the processes, only their names.
+/// The saved form of a kill. It has only the names of the processes.
 #[derive(Deserialize, Serialize)]
 struct KeptKill {
     at: Duration,
@@ -399,8 +399,8 @@ impl KillWatch {
         });
     }
 
-    /// Returns the processes that ended about that time in a cgroup. Without one, only those that had a good part of the
-    /// machine's memory.
+    /// Returns the processes of a cgroup that ended about that time. Without a cgroup, returns only those that had a large part of
+    /// the machine's memory.
     fn ended_about(&self, at: Duration, cgroup: Option<&[u8]>, snapshot: &Snapshot) -> Vec<KnownVictim> {
         let least = snapshot.system.mem_total.unwrap_or(u64::MAX) as f64 * MIN_GROWTH;
         let is_it = |ended: &&EndedProcess| match (cgroup, &ended.victim.facts.cgroup) {
@@ -412,7 +412,7 @@ impl KillWatch {
         ended.filter(is_it).map(|ended| ended.victim.clone()).collect()
     }
 
-    /// Forgets processes that ended long ago, and if there are too many, the smallest.
+    /// Drops processes that ended long ago, and the smallest ones if there are too many.
     fn forget_ended(&mut self, now: Duration) {
         self.ended.retain(|ended| now.saturating_sub(ended.at) <= ENDED_FOR);
         if self.ended.len() > MAX_ENDED {
@@ -451,7 +451,7 @@ impl KillWatch {
         }
     }
 
-    /// Remembers the figures of cgroups, unless kills are open. If some were open before, earlier figures lack theirs.
+    /// Stores the figures of cgroups, unless kills are open. If kills were open before, earlier figures do not count them.
     fn push_figures(&mut self, snapshot: &Snapshot, were_open: bool) {
         let now = || (snapshot.monotonic, Arc::clone(&snapshot.cgroups));
         if self.kills.iter().any(|kill| kill.is_open) {
@@ -484,7 +484,7 @@ impl KillWatch {
         rises
     }
 
-    /// Takes the kills of a snapshot that the one before did not have.
+    /// Returns the kills of a snapshot that the previous one did not have.
     fn new_kills(&mut self, snapshot: &Snapshot) -> Vec<OomKill> {
         let all = &snapshot.oom_kills;
         let before = self.last.replace(Arc::clone(all));
@@ -498,7 +498,7 @@ impl KillWatch {
         };
         let last = before.as_ref().and_then(|before| before.last());
         let known = last.and_then(|last| all.iter().rposition(|kill| is_it(kill, last)));
-        // Whether a group was killed, and how many by a daemon, may become known only later.
+        // The group, or the number of kills by a daemon, may become known later.
         let is_known = |one: &OomKill| one.record.is_some() || one.daemon.is_some();
         for kill in &mut self.kills {
             if let Some(same) = all.iter().find(|one| is_known(one) && is_it(one, &kill.event)) {
@@ -509,7 +509,7 @@ impl KillWatch {
     }
 }
 
-/// Returns by how much the row of a process grew over each of [`GROWTH_SPANS`]. Before it started, it had nothing.
+/// Returns the growth of a process over each of [`GROWTH_SPANS`]. Before its start, it counts as 0.
 fn growth(row: &RowHistory, started_at: Option<Duration>, now: Duration) -> [f64; 2] {
     GROWTH_SPANS.map(|span| {
         if started_at.is_some_and(|at| at >= now.saturating_sub(span)) {
@@ -547,7 +547,7 @@ impl History {
             .shown_kills()
             .take_while(|kill| kill.group() == Some(group))
             .collect();
-        // Of equal ones the last counts, which was killed first.
+        // Among equal ones, choose the last, which was killed first.
         let largest = of_group
             .iter()
             .max_by_key(|kill| kill.held())
@@ -569,8 +569,8 @@ impl History {
         unseen
     }
 
-    /// Finds the cgroups and the victims of kills that the log does not tell. A cgroup counts its kills; the processes that ended
-    /// in it at that time are the victims, if there are as many.
+    /// Finds the cgroups and victims of kills that the log lacks. A cgroup counts its kills. If as many of its processes ended at
+    /// that time, they are the victims.
     fn complete_kills(&mut self, snapshot: &Snapshot) {
         let watch = &mut self.kill_watch;
         let were_open = watch.kills.iter().any(|kill| kill.is_open);
@@ -620,7 +620,7 @@ impl History {
                 continue;
             }
             let mut kill = Kill::new(&event, snapshot.monotonic);
-            // A kill long before the start is no news.
+            // Do not report a kill from long before the start.
             kill.is_seen = self.suspends.elapsed(kill.at, snapshot.monotonic) >= SHOWN;
             if let Ok(victim) = &event.victim
                 && snapshot.monotonic.saturating_sub(kill.at) <= ENDED_FOR

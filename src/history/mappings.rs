@@ -2,10 +2,10 @@
 //!
 //! The kernel sets a referenced bit when a page is touched, and `/proc/<pid>/clear_refs` clears these bits.
 //! `Referenced` in `smaps` then counts what was touched since: it is *hot*, and the rest of the resident memory is
-//! *cold*. Leaked memory is never touched again; a cache is, sooner or later. What the figures mean exactly:
+//! *cold*. Leaked memory is never touched again; a cache is, sooner or later. The exact meaning of the figures:
 //!
 //! - They count whole pages (RSS, not PSS) and touches by **this process**: each process that shares a page has its own
-//!   bit. A file's page may count as hot because others read the file. What is cold here can be hot elsewhere.
+//!   bit. A file's page may count as hot because others read the file. Memory that is cold here can be hot elsewhere.
 //! - A transparent huge page has one bit: one touch makes 2 MiB hot.
 //! - Swapped-out memory is not resident, so it is neither.
 //! - A kernel that is short of memory clears the bits itself, so pages look colder than they are. So may a processor
@@ -320,7 +320,7 @@ impl Coldness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     pub id: Identity,
-    /// The number of the clearing: clearing again starts a new look.
+    /// The number of the clearing; clearing again starts a new measurement.
     pub number: u64,
 }
 
@@ -336,7 +336,7 @@ pub struct ColdnessTable {
 #[derive(Debug)]
 struct Asked {
     look: Look,
-    /// The exec it ran then: another exec has other memory.
+    /// Its exec at that time. Another exec has other memory.
     exec: u32,
     found: Reading<Coldness>,
 }

@@ -1,4 +1,4 @@
-//! Which process or program below a limit has most of something: what takes memory, what had grown, what waits.
+//! Finds the process or program below a limit that uses most memory, has grown most, or waits most.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ pub(super) fn is_below(cgroup: &Reading<Arc<[u8]>>, above: Option<&[u8]>) -> boo
     above.is_none_or(|above| cgroup.as_ref().is_ok_and(|path| is_within(path, above)))
 }
 
-/// Returns the row that has most, the first of equal ones.
+/// Returns the row with the highest value, the first of equal ones.
 pub(super) fn most<K>(rows: impl Iterator<Item = (K, f64)>) -> Option<(K, f64)> {
     rows.reduce(|found, row| if row.1 > found.1 { row } else { found })
 }
 
-/// Returns the process that has most, or the program if that is far more than one process.
+/// Returns the process with the highest value, or its program if the program's sum is far higher.
 pub(super) fn most_of(
     processes: impl Iterator<Item = (RowKey, f64)>,
     programs: impl Iterator<Item = (RowKey, f64)>,
@@ -33,7 +33,7 @@ pub(super) fn most_of(
 }
 
 impl History {
-    /// Returns how much each program has.
+    /// Returns the sum of each program.
     pub(super) fn programs<'a>(
         &'a self,
         measure: impl Fn(&RowHistory) -> f64 + 'a,

@@ -191,7 +191,7 @@ impl ProcessHistory {
         self.row.push(tick, figures, &rates);
     }
 
-    /// Returns true if it is to be remembered after its end.
+    /// Returns true if it must be remembered after its end.
     pub(super) fn is_memorable(&self) -> bool {
         let footprint = self.row.footprint_series();
         let observed = footprint.start().zip(footprint.newest());
@@ -231,7 +231,7 @@ pub(super) struct LiveSet {
 }
 
 impl LiveSet {
-    /// Returns true if it is one that was saved at that time.
+    /// Returns true if it may have been saved at that time.
     pub(super) fn is_before(&self, at: Duration) -> bool {
         self.began <= at && self.lowest <= self.highest
     }
@@ -306,8 +306,8 @@ impl InUse {
         }
     }
 
-    /// Returns the part of `held` that is in use. Of the growth since the last read, the same share counts as between the last
-    /// two: all of it in a leak, nothing in a hoard.
+    /// Returns the part of `held` that is in use. Growth since the last read counts by the share that was in use of the growth
+    /// between the last two reads: all of it in a leak, none in a hoard.
     fn held(&mut self, held: u64) -> u64 {
         let (then, in_use) = *self.reads[0].get_or_insert((held, held.saturating_sub(self.kept)));
         let share = match self.reads[1] {

@@ -402,7 +402,7 @@ impl History {
         until < all
     }
 
-    /// Does what follows once all processes are pushed: ends processes, pushes groups, and takes the queue of due rows.
+    /// Does the steps after all processes are pushed: ends processes, pushes groups, and starts the queue of due rows.
     fn end_rows(&mut self, pass: &mut Pass<'_>) {
         (self.pushed, self.moved) = (pass.places.take(), std::mem::take(&mut pass.moved));
         let ended = if pass.is_whole {
@@ -514,7 +514,7 @@ impl History {
             .chain(self.held.rows_mut())
     }
 
-    /// Keeps within the memory bound. Drops first what matters least.
+    /// Keeps within the memory bound. Drops the least important data first.
     fn bound_memory(&mut self, tick: Tick, mut bytes: usize) {
         while self.retention.is_exceeded(bytes)
             && let Some(freed) = self.ended.drop_oldest()
@@ -587,7 +587,7 @@ impl Wakeups {
     /// The memory per process, in bytes: one list entry and spare capacity.
     pub(super) const BYTES_PER_PROCESS: usize = 2 * size_of::<Identity>();
 
-    /// Takes the processes that do not rest, and those due by `now`, with the second at which they are due.
+    /// Removes and returns the processes that do not rest, and those due by `now`, with the second at which they are due.
     fn take(&mut self, now: u32) -> impl Iterator<Item = (Identity, Option<u32>)> + use<> {
         let active = std::mem::take(&mut self.active).into_iter().map(|id| (id, None));
         let later = self.due.split_off(&now.saturating_add(1));
@@ -597,7 +597,7 @@ impl Wakeups {
 
     /// Schedules a process that was pushed in the second `now`.
     fn pushed(&mut self, sample: &ProcessSample, process: &mut ProcessHistory, now: u32) {
-        // What a process with a shared address space contributes depends on other processes.
+        // The contribution of a process with a shared address space depends on other processes.
         process.row.evaluation.is_resting = process.is_chosen && sample.shares_mm.is_none() && process.row.can_rest();
         if !process.row.evaluation.is_resting {
             self.active.push(sample.id);

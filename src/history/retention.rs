@@ -98,8 +98,8 @@ impl RetentionPolicy {
         self.is_short && now.saturating_sub(self.changed_at) >= RAISE_DELAY
     }
 
-    /// Drops the past of the rows that are worth least, if even the least retention exceeds the bound. They get no past
-    /// until [`Self::choose`], so that they do not lose it again and again.
+    /// Drops the past of the least valuable rows if even the least retention exceeds the bound. They get no past until
+    /// [`Self::choose`], so that they do not lose it repeatedly.
     pub(super) fn cut<'a>(
         &mut self,
         rows: impl Iterator<Item = (RowNumber, &'a mut RowHistory)>,

@@ -31,7 +31,7 @@ pub struct MemorySample {
     /// The part of the footprint that is neither file pages nor lazily freed: anonymous, shared and swapped memory; 0 if
     /// unknown.
     pub held: u64,
-    /// The memory that it requested, touched or not: what it may fill. If unknown, same as `held`.
+    /// The memory that it requested, touched or not: the maximum that a fill can reach. If unknown, same as `held`.
     pub requested: u64,
     /// The lazily freed memory, as far as it is known.
     pub(super) lazy: Kibibytes,
@@ -286,7 +286,7 @@ pub(super) enum Judged {
     /// Anonymous, shared and swapped memory.
     #[default]
     Held,
-    /// What garbage collections leave of a heap, and the memory beyond it.
+    /// The live set of a heap after garbage collections, plus the memory outside of the heap.
     LiveSet,
     /// Held memory without what `malloc` keeps free.
     InUse,
@@ -602,8 +602,8 @@ impl RowHistory {
         self.footprint.is_constant() && self.held.is_constant()
     }
 
-    /// Restarts the `held` series: from now on it has that memory. An earlier leak stays called until the new series shows
-    /// that it is over.
+    /// Restarts the `held` series, which from now on has that memory. An earlier leak is still reported until the new series
+    /// shows that it has ended.
     pub(super) fn judge(&mut self, judged: Judged) {
         self.held = TimeSeries::default();
         self.judged = judged;
@@ -723,7 +723,7 @@ impl RowHistory {
                 Judged::LiveSet => Metric::Heap,
                 _ if is_mostly(Growth::is_kept_free) => Metric::Free,
                 _ if is_mostly(Growth::is_lazily_freed) => Metric::Lazy,
-                // How much of the growth is in use shows at the next read of its heap.
+                // The next read of its heap shows how much of the growth is in use.
                 Judged::InUse if is_mostly(Growth::is_held) => Metric::InUse,
                 _ => Metric::File,
             };

@@ -1,9 +1,9 @@
-//! Stalls: tasks wait for memory for a good part of the time, as what they need was reclaimed, or a soft limit throttles them.
+//! Stalls: tasks wait for memory much of the time, because pages that they need were reclaimed, or a soft limit throttles them.
 //!
-//! A stall is a fact about the last seconds, by the pressure stall information of the machine or of a cgroup with a limit. By
-//! itself pressure does not tell that something is wrong: a backup that fills the page cache waits for reclaim, too. A stall
-//! also needs its reason: *thrash*, when tasks read back what was reclaimed from them (major faults), or *throttled*, when a
-//! cgroup is at its soft limit with memory that cannot be reclaimed.
+//! A stall is a fact about the last seconds, from the pressure stall information of the machine or of a cgroup with a limit.
+//! Pressure alone is no fault: a backup that fills the page cache also waits for reclaim. So a stall needs a reason as well:
+//! *thrash* if tasks read back the pages that were reclaimed from them (major faults), or *throttled* if a cgroup is at its soft
+//! limit with memory that cannot be reclaimed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ const SPAN: Duration = Duration::from_secs(5);
 const RECENT: Duration = Duration::from_millis(1800);
 /// Maximum time between two readings; before, equal counters are the same reading.
 const READ_INTERVAL: Duration = Duration::from_millis(2500);
-/// Minimum time between two values of which the share is computed.
+/// Minimum time between two values to compute a share from.
 const MIN_SPAN: Duration = Duration::from_secs(3);
-/// Share of the time from which on waiting is a stall, and below which a stall ends: of all tasks at once, and of some task.
+/// Shares of the time at which a stall begins, and below which it ends: of all tasks at once, and of some task.
 const FULL: [f64; 2] = [0.10, 0.05];
 const SOME: [f64; 2] = [0.30, 0.15];
 /// Minimum number of major faults a second in a thrash.
@@ -51,7 +51,7 @@ pub struct Stall {
     /// The path of the cgroup; `None` for the machine.
     pub cgroup: Option<Arc<[u8]>>,
     pub kind: StallKind,
-    /// The share of the last seconds in which all tasks waited at once, or some task for the throttled.
+    /// The share of the last seconds in which all tasks waited at once; if throttled, in which some task waited.
     pub share: f64,
     /// When it was first seen, on the monotonic clock.
     pub since: Duration,
@@ -64,9 +64,9 @@ pub struct Stall {
 /// The description of a stall, part by part. Safe to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StallText {
-    /// `58% of the time all tasks wait for memory`; empty for the throttled.
+    /// `58% of the time all tasks wait for memory`; empty if throttled.
     pub waiting: String,
-    /// `: 812 indexer`, or of the throttled `31 reporter waits 68% of the time`.
+    /// `: 812 indexer`; if throttled, `31 reporter waits 68% of the time`.
     pub waiter: String,
     /// ` reads back 40.0M/s`, or `: /batch is at its soft limit of 50.0M`.
     pub reason: String,
@@ -160,8 +160,8 @@ impl Waiting {
 }
 
 impl Watched {
-    /// Adds the counters of one moment. Returns what they show of the last seconds, and of the newest of them. Counters may be
-    /// older than the snapshot: equal ones are one reading.
+    /// Adds the counters of one moment. Returns the shares over the last seconds, and over the newest of them. Counters may be
+    /// older than the snapshot, so equal ones are one reading.
     fn push(&mut self, counters: Counters) -> Option<[Waiting; 2]> {
         let (now, stalled, _) = counters;
         let decreased = |(_, last, _): &Counters| last[0] > stalled[0] || last[1] > stalled[1];
@@ -181,14 +181,14 @@ impl Watched {
         }
         let newest = self.counters.back()?;
         let all = Waiting::between(self.counters.front()?, newest, MIN_SPAN)?;
-        // Of the last seconds alone: a stall that has ended must not go on for the whole span.
+        // Use the last seconds alone, or a stall that has ended would continue for the whole span.
         let is_recent = |(at, ..): &&Counters| newest.0.saturating_sub(*at) >= RECENT;
         let last = self.counters.iter().rev().find(is_recent)?;
         Some([all, Waiting::between(last, newest, RECENT)?])
     }
 }
 
-/// Tracks who waits for memory.
+/// Tracks the tasks that wait for memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StallWatch {
     watched: BTreeMap<Option<Arc<[u8]>>, Watched>,
@@ -198,7 +198,7 @@ pub(super) struct StallWatch {
 }
 
 impl StallWatch {
-    /// Adds a snapshot; returns the stalls without those that wait.
+    /// Adds a snapshot; returns the stalls without the names of the waiting processes.
     fn push(&mut self, snapshot: &Snapshot, rooms: &BTreeMap<Arc<[u8]>, Room>) -> Vec<Stall> {
         let now = snapshot.monotonic;
         self.watched
@@ -227,7 +227,7 @@ impl StallWatch {
     /// Adds the counters of the machine or a cgroup. Memory that cannot be reclaimed `is_stuck` at a soft limit.
     fn watch(&mut self, cgroup: Option<Arc<[u8]>>, counters: Counters, is_stuck: bool) -> Option<Stall> {
         let watched = self.watched.entry(cgroup.clone()).or_default();
-        // Once begun, it ends at the lower bound.
+        // A stall that has begun ends at the lower share.
         let bound = usize::from(watched.since.is_some());
         let stalled = watched.push(counters).and_then(|[all, last]| {
             if is_stuck && all.some.min(last.some) >= SOME[bound] {
@@ -276,7 +276,7 @@ impl History {
         }
         let cgroup = |id: Identity| snapshot.row(id)?.facts.cgroup.as_ref().ok();
         let inner: Vec<_> = stalls.iter().filter_map(|stall| stall.cgroup.clone()).collect();
-        // Tasks that wait in a cgroup make the machine wait, too.
+        // Tasks that wait in a cgroup also count as waiting in the machine.
         let is_explained = |stall: &Stall| {
             let path = stall
                 .waiter
@@ -297,10 +297,10 @@ impl History {
         self.stall_watch.stalls = stalls;
     }
 
-    /// Returns the process that reads most back, or the largest one that is throttled; and the one that grows fastest.
+    /// Returns the process that reads back most, or else the largest throttled one; and the process that grows fastest.
     fn waiter_and_taker(&self, snapshot: &Snapshot, stall: &Stall) -> [Option<(Identity, f64)>; 2] {
         let page = rustix::param::page_size() as f64;
-        // zmtop waits, too, as it reads all the others.
+        // zmtop waits too, because it reads all other processes.
         let is_in = |sample: &&ProcessSample| {
             self.config.own_pid != Some(sample.id.pid) && is_below(&sample.facts.cgroup, stall.cgroup.as_deref())
         };

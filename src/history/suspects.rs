@@ -21,8 +21,8 @@ use crate::text;
 use crate::trend::{Judgement, Metric, Verdict, agree};
 use crate::units::{self, Units};
 
-/// Minimum number of growing processes of a program, and the share of its processes that must grow, to report them in one
-/// line. If fewer of many grow, each is reported.
+/// Minimum number, and minimum share, of a program's processes that must grow to be reported in one line. If fewer grow, each
+/// is reported.
 const MIN_ALIKE: usize = 3;
 const MIN_ALIKE_SHARE: f64 = 0.75;
 /// Multiple of their median pace above which a process is reported by itself.
@@ -34,7 +34,7 @@ const MAX_STOPPED: usize = 5;
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
-/// A process, a group or a part of the RAM with a verdict that was asked for.
+/// A process, a group or a part of the RAM with a requested verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     pub key: RowKey,
@@ -46,7 +46,7 @@ pub struct Suspect {
     pub count: usize,
     /// The number of those whose parent is gone, if the number of processes grows; else 0.
     pub orphans: usize,
-    /// The number of processes that a program is reported instead of, as nearly all of them grow; else 0.
+    /// If a program is reported instead of its processes because nearly all of them grow, their number; else 0.
     pub alike: usize,
     /// In a fleet: the number of hosts on which a program grows, and on which it runs.
     pub hosts: Option<(usize, usize)>,
@@ -180,8 +180,8 @@ impl Suspect {
 pub struct SuspectQuery {
     /// The least alarming verdict.
     pub least: Verdict,
-    /// Report only groups of this kind. `None` reports processes, ended ones included, and programs whose growth single
-    /// processes do not explain, as their workers come and go.
+    /// Report only groups of this kind. `None` reports processes, including ended ones, and programs whose growth no single
+    /// process explains because their workers come and go.
     pub by: Option<GroupBy>,
 }
 
@@ -415,7 +415,7 @@ fn set_etas(history: &History, snapshot: &Snapshot, by: GroupBy, found: &mut [Su
     if found.is_empty() {
         return;
     }
-    // Which cgroup a group is in only matters if a cgroup has a limit.
+    // The cgroup of a group only matters if a cgroup has a limit.
     let has_limit = |figures: &CgroupFigures| matches!(figures.limit, Ok(Some(_)));
     let cgroups = if by != GroupBy::Cgroup && snapshot.cgroups.values().any(has_limit) {
         common_cgroups(history, snapshot, by, found)
@@ -432,7 +432,7 @@ fn set_etas(history: &History, snapshot: &Snapshot, by: GroupBy, found: &mut [Su
     }
 }
 
-/// Returns by group name the cgroup that all members are in; `None` if they are in several.
+/// Returns the cgroup of all members, by group name; `None` if they are in several.
 fn common_cgroups<'a>(
     history: &History,
     snapshot: &'a Snapshot,
@@ -565,7 +565,7 @@ fn is_explained(part: &str, judged: &Judgement, reported: &[Judgement]) -> bool 
 }
 
 /// Returns the file systems in memory that grow, the fastest first, without those that the growth of `reported` explains.
-/// Removes from `reported` what explains one, as it does not explain another as well.
+/// Removes the rows that explain one from `reported`, because they cannot explain another as well.
 fn growing_mounts<'a>(
     history: &'a History,
     least: Verdict,

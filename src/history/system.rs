@@ -29,7 +29,7 @@ pub struct SystemHistory {
     pub scan_kswapd: Option<f64>,
     /// Bytes a second that kswapd reclaimed.
     pub steal_kswapd: Option<f64>,
-    /// Bytes a second that tasks scanned, as they had to wait for memory (direct reclaim).
+    /// Bytes a second that tasks scanned while they waited for memory (direct reclaim).
     pub scan_direct: Option<f64>,
     /// Bytes a second that tasks reclaimed.
     pub steal_direct: Option<f64>,
@@ -37,7 +37,7 @@ pub struct SystemHistory {
     pub refault_anon: Option<f64>,
     /// Bytes a second of files that were read back soon after they were reclaimed.
     pub refault_file: Option<f64>,
-    /// CPU usage of zmtop itself; 1.0 is one core.
+    /// CPU usage of zmtop and its children; 1.0 is one core.
     pub own_cpu: Option<f64>,
     /// CPU usage of walks, smoothed over about ten seconds; 1.0 is one core.
     pub walked: Option<f64>,

@@ -62,7 +62,7 @@ impl Band {
 impl<'a> SeriesView<'a> {
     /// The time that slopes are computed over.
     pub const SLOPE_SPAN: Duration = Duration::from_secs(300);
-    /// Minimum time between values for a slope, in seconds: below it a single page fault is megabytes a minute.
+    /// Minimum time between values for a slope, in seconds. Below it, a single page fault would count as megabytes a minute.
     const MIN_SLOPE_SECONDS: f64 = 5.0;
 
     /// Views a series as of `now`. Snapshots come every `interval`: a value holds until the next one, and values
@@ -89,7 +89,7 @@ impl<'a> SeriesView<'a> {
         self.series.newest().map(|(_, bytes)| bytes)
     }
 
-    /// Returns by how many bytes it grew over `time`, at most five minutes, or since its first value.
+    /// Returns the growth in bytes over `time`, at most five minutes, or since the first value.
     pub fn change_over(&self, time: Duration) -> f64 {
         let Some((_, newest)) = self.series.newest() else {
             return 0.0;
@@ -236,7 +236,7 @@ impl<'a> SeriesView<'a> {
         let (mut n, mut sx, mut sy, mut sxx, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut span = (f64::MAX, f64::MIN);
         for point in self.series.points_since(0, since) {
-            // Whole seconds instead of `floor`, which is a call on most builds, as every change of a row comes here.
+            // Use whole seconds instead of `floor`, which is a function call on most builds: this runs for every change of a row.
             let from = point.from.as_secs_f64().max(since.as_secs() as f64) - end;
             let mut to = point.to.as_secs() as f64 - end;
             if to >= 0.0 && !is_final {

@@ -15,7 +15,7 @@ use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
 use crate::text;
 
-/// The cost of zmtop itself.
+/// The cost of zmtop and its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfCost {
     /// User and system time since start.
@@ -108,6 +108,15 @@ impl Snapshot {
     /// Returns the processes, or none if they could not be listed.
     pub fn rows(&self) -> &[ProcessSample] {
         self.processes.as_deref().unwrap_or(&[])
+    }
+
+    /// Returns the rows that are new or changed since the previous snapshot; all if the difference is unknown.
+    pub fn changed_rows(&self) -> impl Iterator<Item = &ProcessSample> {
+        let rows = self.rows();
+        let changed = self.changes.as_ref().map(|changes| &changes.rows[..]);
+        let all = if changed.is_some() { &[] } else { rows };
+        let changed = changed.into_iter().flatten();
+        changed.filter_map(|at| rows.get(*at as usize)).chain(all)
     }
 
     /// Returns the index of a process in [`Self::rows`].

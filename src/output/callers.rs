@@ -24,7 +24,7 @@ use crate::schema::{
 use crate::text;
 use crate::units;
 
-/// What a report is about.
+/// A report of call paths.
 pub struct CallersReport<'a> {
     pub measured: &'a Measured,
     pub order: Order,

@@ -75,7 +75,7 @@ described_object! {
         "large": object(chunks_fields()) => chunks(arena.large),
         /// The free end.
         "top": bytes() => arena.top,
-        /// What `malloc_trim(0)` would give back.
+        /// The memory that `malloc_trim(0)` would return to the kernel.
         "trim": object(placed_fields()) => placed(arena.trim),
         /// Whole pages of the free end that `malloc_trim` leaves.
         "top_kept": object(placed_fields()) => placed(arena.top_kept),
@@ -97,7 +97,7 @@ described_object! {
     fn other, other_fields(kind: Kind) -> Object<'static> {
         /// Its name.
         "name": text() => kind.id(),
-        /// What would show its state.
+        /// Instructions to see its state.
         "shown_by": text() => kind.shown_by(),
         /// It replaces `malloc` of the C library.
         "malloc": switch() => kind.is_malloc(),
@@ -176,17 +176,17 @@ described_object! {
         "whole": switch().null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.is_whole),
         /// The time between two looks, with `--for`.
         "time_s": seconds().null("there was one look") => runtime.changes.as_ref().map(|(time, _)| time.as_secs_f64()),
-        /// What changed between both, by the growth of bytes.
+        /// The changes between the two reads, largest growth first.
         "changes": list(object(change_fields())).null("there was one look") => runtime.changes.as_ref().map(|(_, changes)| changes.iter().map(type_change).collect::<Vec<_>>()),
         /// The call paths that allocated what is in use, of Go.
         "sites": list(object(site_fields())) => runtime.sites.iter().map(site).collect::<Vec<_>>(),
-        /// What a Java machine allocated while it recorded, and was in use at the end, with `--code`.
+        /// Objects that a Java machine allocated during the recording of `--code` and that were still in use at its end.
         "kept": list(object(kept_fields())) => runtime.kept.iter().map(kept).collect::<Vec<_>>(),
         /// Other memory by purpose, if a Java machine tracks it: `-XX:NativeMemoryTracking=summary`.
         "native": list(object(native_fields())) => runtime.native.iter().map(native).collect::<Vec<_>>(),
         /// A quarter of its heap in RAM and more is free.
         "hoard": switch() => runtime.is_hoard(),
-        /// What that means, in sentences.
+        /// The conclusions, as sentences.
         "verdict": list(text()) => runtime.verdict(units::Units::Auto),
     }
 
@@ -205,11 +205,11 @@ described_object! {
         "glibc_unknown": text().null("it is known") => report.state.heap.as_ref().err().map(ToString::to_string),
         /// Other allocators and runtimes, whose own memory is not read.
         "others": list(object(other_fields())) => report.state.others.iter().map(|kind| other(*kind)).collect::<Vec<_>>(),
-        /// What those of them hold that can be asked or read.
+        /// The heaps of the runtimes that can be queried or read.
         "runtimes": list(object(runtime_fields())) => report.state.runtimes.iter().map(runtime_of).collect::<Vec<_>>(),
         /// A quarter of its memory and more is free inside glibc.
         "hoard": switch() => report.state.is_hoard(),
-        /// What that means, in sentences.
+        /// The conclusions, as sentences.
         "verdict": list(text()) => report.state.verdict(units::Units::Auto),
     }
 }

@@ -121,7 +121,7 @@ described_object! {
         "flat_since": time().null("it goes on") => suspect.judgement.flat_since.map(|at| report.wall_clock(at)),
         /// The last time that growth was seen which has stopped since.
         "grew_until": time().null("it grows, or did not grow") => suspect.stopped.map(|last| report.wall_clock(last.until)),
-        /// That growth.
+        /// The size of the growth that stopped.
         "grew_by": bytes().null("it grows, or did not grow") => suspect.stopped.map(|last| last.bytes()),
         /// Number of growing processes of the program that are not listed individually.
         "alike": count() => suspect.alike,
@@ -152,7 +152,7 @@ described_object! {
         "file": foreign().null("no file system in memory, or not read") => {
             report.file_of(suspect).map(|file| Node::bytes(&file.path))
         },
-        /// What that file has in memory.
+        /// The memory of the file.
         "file_bytes": bytes().null("no file system in memory, or not read") => {
             report.file_of(suspect).and_then(|file| file.figures.ok()).map(|figures| figures.cached)
         },
@@ -447,7 +447,7 @@ described_object! {
         "limit_cgroup": foreign().null("the machine's memory was full, or it is not known") => {
             limit_of(kill).map(|limit| Node::bytes(&limit.cgroup))
         },
-        /// That limit.
+        /// The limit that was reached.
         "limit": bytes().null("the machine's memory was full, or it is not known") => {
             limit_of(kill).and_then(|limit| limit.size)
         },

@@ -840,7 +840,7 @@ described_object! {
             let victim = victim.kill.event.victim.as_ref().ok();
             victim.and_then(|victim| victim.limit.as_ref()).map(|limit| Node::bytes(&limit.cgroup))
         },
-        /// That limit.
+        /// The limit that was reached.
         "limit": bytes().null("the machine's memory was full, or it is not known") => {
             victim.kill.event.victim.as_ref().ok().and_then(|victim| victim.limit.as_ref()?.size)
         },

@@ -1,23 +1,78 @@
 //! Reads clocks and the cost of zmtop itself. The source is always this machine's `/proc`, whatever tree is shown.
 
+use std::fs;
 use std::time::Duration;
 
+use nix::sys::resource::UsageWho;
+use nix::sys::time::TimeValLike;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::files;
 use super::parse::{number, words};
 use crate::model::{Missing, Reading, SelfCost};
 
-/// Reads zmtop's user and system time since start from `CLOCK_PROCESS_CPUTIME_ID`, and its resident set from
-/// `/proc/self/statm`. Neither can block.
+/// Reads the CPU time and the resident memory of zmtop and its children. Nothing that is read can block.
 pub fn self_cost() -> Reading<SelfCost> {
-    let mut buf = [0; 256];
-    let statm = files::slurp(b"/proc/self/statm", &mut buf).map_err(files::reason)?;
-    let pages = words(statm).nth(1).and_then(number).ok_or(Missing::Malformed)?;
+    let children = children_cost();
     Ok(SelfCost {
-        cpu: read(ClockId::ProcessCPUTime),
-        rss: pages.saturating_mul(rustix::param::page_size() as u64),
+        cpu: read(ClockId::ProcessCPUTime) + children.cpu,
+        rss: resident(b"/proc/self/statm")? + children.rss,
     })
+}
+
+/// Reads the cost of zmtop's children, such as `zmtop callers`: the CPU time of all, and the resident memory of those that
+/// run. Those that run are unknown to a kernel without `CONFIG_PROC_CHILDREN`; their CPU time then counts when they end.
+pub fn children_cost() -> SelfCost {
+    /// Maximum number of reads, should children end all the time.
+    const MAX_READS: usize = 4;
+    let mut cost = SelfCost::default();
+    for _ in 0..MAX_READS {
+        let ended = ended_children_time();
+        cost = SelfCost { cpu: ended, rss: 0 };
+        for pid in children() {
+            cost.cpu += process_time(pid).unwrap_or_default();
+            cost.rss += resident(format!("/proc/{pid}/statm").as_bytes()).unwrap_or(0);
+        }
+        // A child that was waited for meanwhile would be missing, or counted twice.
+        if ended_children_time() == ended {
+            break;
+        }
+    }
+    cost
+}
+
+/// Returns the CPU time of the children that were waited for, and of theirs.
+fn ended_children_time() -> Duration {
+    let usage = nix::sys::resource::getrusage(UsageWho::RUSAGE_CHILDREN).ok();
+    let micros = usage.map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// Returns the pids of the children that were not waited for.
+fn children() -> Vec<u32> {
+    // Usually there is none, so do not list the threads.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if waitid(WaitId::All, options).is_err() {
+        return Vec::new();
+    }
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Reads the resident memory in a `statm`, in bytes.
+fn resident(statm: &[u8]) -> Reading<u64> {
+    let mut buf = [0; 256];
+    let statm = files::slurp(statm, &mut buf).map_err(files::reason)?;
+    let pages = words(statm).nth(1).and_then(number).ok_or(Missing::Malformed)?;
+    Ok(pages.saturating_mul(rustix::param::page_size() as u64))
 }
 
 /// Reads `CLOCK_MONOTONIC`.

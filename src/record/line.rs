@@ -106,7 +106,7 @@ impl Brief {
             #[serde(default)]
             list: Vec<ExitRecord>,
         }
-        /// What a line of changes has in another place.
+        /// The fields that a line of changes has in another place.
         #[derive(Deserialize)]
         struct Machine {
             exits: Option<Exits>,

@@ -1,4 +1,4 @@
-//! The files of a folder of recordings: how they are named, kept and deleted.
+//! The files of a folder of recordings: their names, and which of them are deleted.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,9 +15,9 @@ use crate::config::settings::Retention;
 use crate::config::state;
 use crate::source::SUFFIX;
 
-/// The end of the name of a file that incidents keep from being deleted with the others.
+/// The suffix of a pinned file, which is not deleted with the others.
 const PINNED: &str = ".pinned.zmrec";
-/// The file that the only writer locks.
+/// The lock file. Only one process may write to the folder.
 const LOCK: &str = ".lock";
 /// Maximum number of files that begin in the same second.
 const MAX_TRIES: u32 = 100;
@@ -58,7 +58,7 @@ pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) 
     deleted.reverse();
     deleted
 }
-/// A folder with the only lock on it.
+/// A folder, locked by this process.
 #[derive(Debug)]
 pub struct Folder {
     dir: OwnedFd,
@@ -107,7 +107,7 @@ impl Folder {
                 0 => stem.clone(),
                 n => format!("{stem}-{n}"),
             };
-            // To pin this file would replace one of the same second that is pinned.
+            // Pinning this file must not replace a pinned one of the same second.
             let pinned = rustix::fs::statat(&self.dir, format!("{base}{PINNED}"), AtFlags::SYMLINK_NOFOLLOW);
             let name = format!("{base}{SUFFIX}");
             let created = match pinned {
@@ -144,7 +144,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// Keeps a file from being deleted with the others. Returns its new name.
+    /// Pins a file, so that it is not deleted with the others. Returns its new name.
     pub fn pin(&self, name: &OsStr) -> io::Result<OsString> {
         let text = name.to_string_lossy();
         if text.ends_with(PINNED) {
@@ -155,7 +155,7 @@ impl Folder {
         Ok(pinned)
     }
 
-    /// Deletes the files that are too old or too many, but for the one that is being written.
+    /// Deletes files that are too old or too many, except the one that is being written.
     pub fn clean(&self, retention: &Retention, open: Option<&OsStr>, now: SystemTime) -> io::Result<()> {
         for name in to_delete(retention, self.entries()?, now) {
             if Some(&*name) != open {

@@ -1,7 +1,7 @@
-//! Lines for the kernel's log, `/dev/kmsg`: pstore, a serial console or netconsole carry them off a machine that hangs.
+//! Lines for the kernel's log, `/dev/kmsg`. From a machine that hangs, pstore, a serial console or netconsole preserve them.
 //!
 //! `Documentation/ABI/testing/dev-kmsg` of the kernel defines the format: each write is one record, with its priority in front.
-//! A write waits for the consoles (a serial line of 9600 baud takes 1 ms a byte), so that a thread of its own does it.
+//! A write waits for the consoles (a serial line of 9600 baud takes 1 ms a byte), so a separate thread does it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 
 use crate::text;
 
-/// Lines that wait for the consoles.
+/// Maximum number of lines that wait for the consoles.
 const QUEUE: usize = 8;
 /// `LOG_CRIT`. Consoles show it even on a machine that was started with `quiet`. The facility becomes `LOG_USER`.
 const PRIORITY: u8 = 2;
@@ -89,7 +89,7 @@ impl KernelLog {
         }
     }
 
-    /// Takes the last fault, safe to print.
+    /// Removes and returns the last fault, safe to print.
     pub fn take_fault(&self) -> Option<String> {
         self.fault.lock().take()
     }
@@ -114,7 +114,7 @@ impl Drop for KernelLog {
     }
 }
 
-/// Writes a record at once: two writes would be two records.
+/// Writes a record in one write, because two writes would be two records.
 fn write(mut log: &File, line: &str) -> io::Result<()> {
     let record = format!("<{PRIORITY}>zmtop[{}]: {line}\n", std::process::id());
     match log.write(record.as_bytes())? {

@@ -1,5 +1,5 @@
-//! The black box: the recording that the monitor and the exporter keep in the state folder. And what else snapshots are
-//! written to.
+//! The black box: the recording that the monitor and the exporter keep in the state folder. Also the other destinations of
+//! snapshots.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use crate::text;
 /// The recording that the user starts and stops in the monitor.
 pub(super) type OwnRecording = Arc<Mutex<Option<Recorder>>>;
 
-/// What the snapshots of an engine are written to.
+/// The destinations of an engine's snapshots.
 #[derive(Default)]
 pub(super) struct Outlets {
     /// The black box, or the file of `zmtop record`.

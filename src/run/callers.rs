@@ -12,7 +12,7 @@ use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
 use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
-use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, watching_time};
+use crate::cli::{Exit, OutputArgs, ProcessArg, watching_time};
 use crate::config::Env;
 use crate::config::state::create_recording;
 use crate::model::{Missing, Reading};
@@ -44,9 +44,6 @@ pub struct CallersArgs {
     /// Sum branches with less than this share of the kept memory, in percent
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub least: u8,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: CallersFormat,
     /// Also write a flame graph of the kept memory to this new file, for a browser
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
@@ -60,12 +57,7 @@ pub struct CallersArgs {
     #[arg(long, hide = true)]
     pub armed: bool,
     #[command(flatten)]
-    pub units: UnitsArgs,
-    #[command(flatten)]
-    pub color: ColorArgs,
-    /// Read the settings from FILE. May also stand before the command
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
+    pub output: OutputArgs<CallersFormat>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -124,11 +116,7 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let stack = crate::units::parse_size(&args.stack).filter(|size| (1024.0..=f64::from(MAX_STACK)).contains(size));
     let stack =
         stack.ok_or_else(|| crate::cli::UsageError::option("--stack", "expected a size from 1k to 60k".to_owned()))?;
-    let paths = PathArgs {
-        config: args.config.clone(),
-        proc_root: None,
-    };
-    let settings = settings(&paths, &args.units, env)?;
+    let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
     let options = sampler_options(&settings.sampler, None);
     let pids = resolve_all(&args.processes, &options)?;
     let proc = Path::new("/proc");
@@ -151,7 +139,7 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         target.check_identity(starttime)?;
     }
     let mut out = io::BufWriter::new(io::stdout());
-    let repeated = (args.format == CallersFormat::Ndjson).then_some(&mut out);
+    let repeated = (args.output.format == CallersFormat::Ndjson).then_some(&mut out);
     if let Err(error) = watch(&mut target, time, pace, repeated)? {
         return Ok(written(Err(error)));
     }
@@ -162,14 +150,14 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         order: if args.callees { Order::Callees } else { Order::Callers },
         least: f64::from(args.least) / 100.0,
         chain: if args.whole { usize::MAX } else { CHAIN },
-        style: output_style(settings.ui.units, args.color.no_color, env),
+        style: output_style(settings.ui.units, args.output.color.no_color, env),
     };
     if let Some(graph) = graph {
         report
             .write_svg(graph)
             .map_err(|error| format!("the flame graph cannot be written: {error}"))?;
     }
-    let result = match args.format {
+    let result = match args.output.format {
         CallersFormat::Table => report.write_text(&mut out),
         CallersFormat::Json | CallersFormat::Ndjson => report.write_json(&mut out),
         CallersFormat::Folded => report.write_folded(&mut out),

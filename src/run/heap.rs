@@ -1,6 +1,6 @@
 //! `zmtop heap`: what the allocators of a process hold.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::report::resolve;
 use super::runtime::Progress;
 use super::{Failure, complain, output_style, print_readable, sampler_options, settings};
-use crate::cli::{ColorArgs, Exit, PathArgs, ProcessArg, UnitsArgs, UsageError, watching_time};
+use crate::cli::{Exit, OutputArgs, ProcessArg, UsageError, watching_time};
 use crate::config::Env;
 use crate::heap::State;
 use crate::heap::runtimes::Runtime;
@@ -45,16 +45,8 @@ pub struct HeapArgs {
     /// Show the N largest types
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: HeapFormat,
     #[command(flatten)]
-    pub units: UnitsArgs,
-    #[command(flatten)]
-    pub color: ColorArgs,
-    /// Read the settings from FILE. May also stand before the command
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
+    pub output: OutputArgs<HeapFormat>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -70,11 +62,7 @@ pub enum HeapFormat {
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
-    let paths = PathArgs {
-        config: args.config.clone(),
-        proc_root: None,
-    };
-    let settings = settings(&paths, &args.units, env)?;
+    let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
     let options = sampler_options(&settings.sampler, None);
     let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];
     let pause = parse_span(&args.pause)
@@ -117,9 +105,9 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let report = HeapReport {
         state,
         top: args.top,
-        style: output_style(settings.ui.units, args.color.no_color, env),
+        style: output_style(settings.ui.units, args.output.color.no_color, env),
     };
-    let format = match args.format {
+    let format = match args.output.format {
         HeapFormat::Table => Format::Table,
         HeapFormat::Json => Format::Json,
     };

@@ -191,7 +191,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
-    let mut settings = load_settings(&args.machine.paths, env)?;
+    let mut settings = load_settings(args.machine.paths.config.as_deref(), env)?;
     args.apply(&mut settings)?;
     let filter = parse_filter(&settings)?;
     for column in filter.columns() {

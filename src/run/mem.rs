@@ -13,7 +13,7 @@ use crate::sampler::{Needs, Scanner};
 
 /// Reads the system and every process once, and writes the account.
 pub(super) fn run(args: &MachineArgs, env: &Env) -> Result<Exit, Failure> {
-    let settings = settings(&args.paths, &args.units, env)?;
+    let settings = settings(args.paths.config.as_deref(), &args.units, env)?;
     let snapshot = read(args, &settings)?;
     if let Err(why) = snapshot.system.mem_total {
         let why = match why {

@@ -94,7 +94,7 @@ pub struct Setup {
     pub env: Env,
     /// The file that keeps the history between runs; `None` to keep none.
     pub history_file: Option<PathBuf>,
-    /// What snapshots are written to.
+    /// The destinations of snapshots.
     pub(super) outlets: Outlets,
     /// Starts the task that publishes a fleet's snapshots, to show those instead of this machine.
     pub(super) fleet: Option<StartFleet>,

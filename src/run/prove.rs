@@ -29,7 +29,7 @@ const DEFAULT: Duration = Duration::from_secs(60);
 /// Clears the referenced bits of the process, waits, and reports the memory that it did not touch.
 pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let machine = &args.machine;
-    let settings = settings(&machine.paths, &machine.units, env)?;
+    let settings = settings(machine.paths.config.as_deref(), &machine.units, env)?;
     let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     if settings.ui.readonly {
         let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";

@@ -176,7 +176,7 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn configure(args: &RecordArgs, env: &Env) -> Result<Settings, UsageError> {
-    let mut settings = load_settings(&args.paths, env)?;
+    let mut settings = load_settings(args.paths.config.as_deref(), env)?;
     set(&mut settings, "--every", "sampler.interval", args.every.as_deref())?;
     set(&mut settings, "--keep", "record.keep", args.keep.as_deref())?;
     set(&mut settings, "--size", "record.size", args.size.as_deref())?;

@@ -35,7 +35,7 @@ pub(super) fn wanted<T: TableKind>(
     key: &str,
     env: &Env,
 ) -> Result<Wanted<T>, UsageError> {
-    let settings = settings(&args.paths, &args.table.units, env)?;
+    let settings = settings(args.paths.config.as_deref(), &args.table.units, env)?;
     let find = |option, id: &str| {
         named(known, id).map(|at| &known[at]).ok_or_else(|| {
             let known = known.iter().map(|column| column.id);

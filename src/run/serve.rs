@@ -45,7 +45,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until a signal ends it.
 pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
-    let mut settings = load_settings(&args.paths, env)?;
+    let mut settings = load_settings(args.paths.config.as_deref(), env)?;
     args.apply(&mut settings)?;
     let address = args.address();
     let access = args.web_config.as_deref().map(Access::load).transpose();

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::snapshot::{self, local_time, parse_at};
 use super::{Failure, black_box, complain, output_style, print, settings};
-use crate::cli::{ColorArgs, Exit, Format, PathArgs, UnitsArgs};
+use crate::cli::{Exit, Format, OutputArgs};
 use crate::config::Env;
 use crate::model::Snapshot;
 use crate::output::why::WhyReport;
@@ -31,26 +31,14 @@ pub struct WhyArgs {
     /// Explain the event nearest to this time, or the memory at it: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
-    /// The format of the output
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: Format,
     #[command(flatten)]
-    pub units: UnitsArgs,
-    #[command(flatten)]
-    pub color: ColorArgs,
-    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
+    pub output: OutputArgs<Format>,
 }
 
 /// Reads the recording once, and writes the explanation.
 pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
     let at = parse_at(args.at.as_deref())?;
-    let paths = PathArgs {
-        config: args.config.clone(),
-        proc_root: None,
-    };
-    let settings = settings(&paths, &args.units, env)?;
+    let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
     let path = args.file.clone().map_or_else(|| black_box::find(env), Ok)?;
     let at = at.map(|at| snapshot::resolve(&path, &at)).transpose()?;
     let index = (path.as_os_str() != "-").then(|| Recording::open(&path));
@@ -70,9 +58,9 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
     let report = WhyReport {
         explanation: &explanation,
         zone: TimeZone::system(),
-        style: output_style(settings.ui.units, args.color.no_color, env),
+        style: output_style(settings.ui.units, args.output.color.no_color, env),
     };
-    Ok(print(&report, args.format))
+    Ok(print(&report, args.output.format))
 }
 
 /// Returns the host and the boot id of this machine.

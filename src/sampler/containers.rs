@@ -16,7 +16,7 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 /// Minimum number of containers at which unused ones are searched for.
 const LEAST: usize = 64;
 
-/// A container as the cgroup path tells it.
+/// A container as its cgroup path identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerPlace {
     pub id: Box<[u8]>,
@@ -31,7 +31,7 @@ pub struct ContainerPlace {
 #[derive(Debug, Default)]
 pub struct Containers {
     known: HashMap<Box<[u8]>, Known>,
-    /// The number of containers at which those that no process is in are dropped.
+    /// The number of containers at which those without processes are dropped.
     limit: usize,
     /// By user. `None` while a lookup is in progress.
     finders: HashMap<u32, Option<Finder>>,
@@ -156,7 +156,7 @@ impl Containers {
 }
 
 impl Known {
-    /// Stores names; returns the container if they are news. Names remain known while the engine removes its files.
+    /// Stores names; returns the container if they changed. Names remain known while the engine removes its files.
     fn set(&mut self, names: Reading<ContainerNames>) -> Option<Arc<Container>> {
         if self.container.names == names || (self.container.names.is_ok() && names.is_err()) {
             return None;

@@ -222,8 +222,8 @@ impl Anchor {
         let shared = Change::new(then.shared, resident.1.shared);
         let ratios = self.ratios(then, swap.0);
         let swap = Change::new(swap.0, swap.1);
-        // What returns from swap counts as it did there, and what goes there as it did in RAM. The rest of what came
-        // is new and private.
+        // Memory that is swapped in counts as it did in swap; memory that is swapped out counts as it did in RAM. The other new
+        // memory is private.
         let swapped_in = swap.less.min(anon.more);
         let fresh = anon.more - swapped_in;
         let more = Part {
@@ -234,7 +234,7 @@ impl Anchor {
         move_anon(&mut memory, more, ratios.anon.part_of(anon.less));
         let (more, less) = (ratios.shared.part_of(shared.more), ratios.shared.part_of(shared.less));
         move_shared(&mut memory, &self.memory, then.shared, more, less);
-        // What went elsewhere than to swap may have been freed lazily. Such pages go first, and are never swapped out.
+        // Memory that vanished but was not swapped out may have been freed lazily. Such pages go first, and are never swapped out.
         change_known(&mut memory.lazy_free, 0, anon.less.saturating_sub(swap.more));
         memory.swap = memory.swap.saturating_add(swap.more).saturating_sub(swap.less);
         if let Ok(pss) = &mut memory.swap_pss {
@@ -674,8 +674,8 @@ fn move_shared(memory: &mut Memory, walk: &Memory, pages: u64, more: Part, less:
     take(memory, false, alone, less.whole - alone);
 }
 
-/// Adds to the PSS of files and of shmem what others have changed. If others map more, the fraction by which the PSS
-/// fell is moved from private to shared pages.
+/// Adds the changes by others to the PSS of files and of shmem. If others map more, moves the fraction by which the PSS fell
+/// from private to shared pages.
 pub fn shift(memory: &mut Memory, [file, shmem]: [i64; 2]) {
     let anon = memory.pss_anon.unwrap_or(0);
     let (private, divided) = (memory.uss().saturating_sub(anon), memory.pss.saturating_sub(anon));

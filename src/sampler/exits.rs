@@ -2,7 +2,7 @@
 //!
 //! A thread receives the kernel's [records](crate::proc::taskstats) while they are wanted, because they come whenever a
 //! thread of the machine ends and the kernel's buffer is bounded. It sleeps while nothing ends. After the first record it
-//! waits for `PAUSE`, so that many ends cost few wakeups. Each snapshot takes the [`Tally`] of its interval.
+//! waits for `PAUSE`, so that many ends cost few wakeups. Each snapshot gets the [`Tally`] of its interval.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,14 +21,14 @@ use crate::proc::taskstats::{EndSocket, TaskEnd};
 const PAUSE: Duration = Duration::from_millis(100);
 /// Stack size of the thread, in bytes.
 const STACK: usize = 128 << 10;
-/// Maximum number of first threads that ended before others of their process, and of ends that may be a thread's.
+/// Maximum number of first threads that ended before other threads of their process, and of ends that may be of a thread.
 const MAX_OPEN: usize = 1024;
 
 /// The ends since the last snapshot. Pure.
 #[derive(Debug, Default)]
 pub struct Tally {
     processes: u64,
-    /// The kernel does not say of which process a thread is.
+    /// The kernel does not report the process of a thread.
     is_old: bool,
     lost: u64,
     /// First threads whose process has others that still run, by pid.
@@ -319,7 +319,7 @@ fn receive(roots: &Roots, state: &Mutex<State>, stop: &OwnedFd) -> Reading<()> {
     }
 }
 
-/// Waits until one of the files is readable or the time is over, and returns which are.
+/// Waits until a file is readable or the time is over. Returns the readable files.
 fn readable(of: &[std::os::fd::BorrowedFd<'_>], time: Option<Duration>) -> Result<Vec<bool>, Errno> {
     let mut files: Vec<_> = of
         .iter()

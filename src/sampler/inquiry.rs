@@ -1,5 +1,5 @@
-//! Reads what a user asks about one process: its environment, its open files, or its heap; and whole command lines and
-//! free memory of many.
+//! Reads data on request: the environment, the open files or the heap of one process; the whole command lines and the free
+//! heap memory of many.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ use crate::units::Units;
 pub enum Inquiry {
     Environment,
     OpenFiles,
-    /// What its allocator holds.
+    /// The heap of its allocator.
     Heap,
 }
 
@@ -37,7 +37,7 @@ const MAX_LINK: usize = 4096;
 /// Maximum time to follow the free chunks of a heap.
 const HEAP_TIME: Duration = Duration::from_secs(3);
 
-/// Reads it from the process of that identity, never from another one with its pid. May block.
+/// Reads the answer from the process with that identity, never from another one with its pid. May block.
 ///
 /// # Errors
 /// The process is gone, or may not be read.
@@ -104,7 +104,7 @@ const MAX_FREE_TIME: Duration = Duration::from_millis(500);
 /// The usual time of such a read.
 const EXPECTED: Duration = Duration::from_millis(1);
 
-/// Reads whole command lines, and passes each to `each` with its index. Those that cannot be read are left out.
+/// Reads whole command lines, and passes each to `each` with its index. Omits those that cannot be read.
 pub fn command_lines(options: &Options, pids: &[u32], each: impl FnMut(usize, Vec<u8>)) {
     let read = |proc: &Path, pid: u32| {
         let path = proc.join(pid.to_string()).join("cmdline");
@@ -114,8 +114,8 @@ pub fn command_lines(options: &Options, pids: &[u32], each: impl FnMut(usize, Ve
     read_each(options, pids, read, each);
 }
 
-/// Reads how much `malloc` keeps free, and passes it to `each` with the index of the process. Heaps that cannot be read are left
-/// out.
+/// Reads the memory that `malloc` keeps free, and passes it to `each` with the index of the process. Omits heaps that cannot
+/// be read.
 pub fn free_memory(options: &Options, pids: &[u32], each: impl FnMut(usize, MallocHeap)) {
     let read = |proc: &Path, pid: u32| {
         let [free, kept] = heaps::free(proc, pid, MAX_FREE_TIME).ok()?;
@@ -125,7 +125,7 @@ pub fn free_memory(options: &Options, pids: &[u32], each: impl FnMut(usize, Mall
     read_each(options, pids, read, each);
 }
 
-/// Reads something of each process in a pool. A read of the memory of another process may never return: it is abandoned after
+/// Runs a read for each process in a pool. A read of another process's memory may never return, so it is abandoned after
 /// [`Options::deadline`].
 fn read_each<T: Send + 'static>(
     options: &Options,

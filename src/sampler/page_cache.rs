@@ -1,6 +1,6 @@
-//! Reads which files fill the page cache: files that processes have open or mapped, and files and directories by path.
+//! Finds the files that fill the page cache: files that processes have open or mapped, and files and directories by path.
 //!
-//! First the files are listed, then the largest are looked at. Every read is a job with a deadline, because a file on a
+//! It lists the files, then measures the largest ones. Every read is a job with a deadline, because a file on a
 //! server that does not answer blocks for ever. The thread of a stuck read is left behind.
 
 use std::collections::HashMap;
@@ -36,9 +36,9 @@ const OF_DIRECTORY: Duration = Duration::from_micros(100);
 const OF_FILE: Duration = Duration::from_micros(20);
 /// Bytes of a list of processes read at once.
 const LIST_PIECE: usize = 32 << 10;
-/// Number of files to look at, if nothing else is asked for: a fraction of a second.
+/// Default number of files to measure: takes a fraction of a second.
 pub const MAX_FILES: u32 = 50_000;
-/// Number of ways to a file that are kept: a process may close it before it is looked at.
+/// Number of paths that are kept to one file, because a process may close it before it is measured.
 const MAX_WAYS: usize = 3;
 
 /// The scope of a read.
@@ -56,9 +56,9 @@ pub enum Named {
 /// The progress of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// So many processes and directories of so many known ones are listed, and so many files were found.
+    /// The number of listed processes and directories, the number of known ones, and the number of files found.
     Listing(usize, usize, u64),
-    /// So many files of so many were looked at.
+    /// The number of measured files, and the number of files to measure.
     Looking(usize, usize),
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Progress {
 }
 
 /// Reads the named files or, if none are named, the files of all processes or of [`Options::cgroup`]. Reads at most the
-/// `max_files` largest ones. Which other processes have a named path open is read too. `progress` may interrupt; the result then
+/// `max_files` largest ones. Also finds the other processes that have a named path open. `progress` may interrupt; the result then
 /// has the files read so far.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ pub fn read(
     });
     let machine = meminfo(options);
     let mut search = Search::new(options, max_files);
-    // If it is interrupted, there is nothing to look at.
+    // If it is interrupted, there is nothing to measure.
     let _ = search
         .list_processes(&pool, &pids, named, &mut progress)
         .is_continue()
@@ -187,7 +187,7 @@ struct Search {
     left_out: (u64, u64),
     unread_processes: Vec<(u32, Missing)>,
     unread_paths: Vec<(Box<[u8]>, Missing)>,
-    /// Why a file that no known process has open may be open; `None` if all were looked at.
+    /// Why a file that no known process has open may be open; `None` if all processes were read.
     hidden: Option<Missing>,
     /// No more files are added.
     is_complete: bool,
@@ -210,7 +210,7 @@ impl Search {
         }
     }
 
-    /// Does these reads, and passes each result to `each` with its index.
+    /// Performs these reads, and passes each result to `each` with its index.
     fn read_each(
         &mut self,
         pool: &Reads,
@@ -314,7 +314,7 @@ impl Search {
         ControlFlow::Continue(())
     }
 
-    /// Finds which processes, beside those that were `listed`, have the files that were found.
+    /// Finds the processes, besides those `listed`, that have the files found open.
     fn list_holders(
         &mut self,
         pool: &Reads,
@@ -332,7 +332,7 @@ impl Search {
                 return ControlFlow::Continue(());
             }
         };
-        // What an interrupted read has not looked at is unknown.
+        // An interrupted read leaves the rest unknown.
         self.hidden = (!pids.is_empty()).then_some(Missing::Pending);
         self.is_complete = true;
         self.list_processes(pool, &pids, &[], progress)?;
@@ -368,7 +368,7 @@ impl Search {
         }
     }
 
-    /// Leaves out all files but the largest.
+    /// Keeps only the largest files.
     fn keep_largest(&mut self) {
         order::sort_by_key(&mut self.all, |found| std::cmp::Reverse(found.seen.size.unwrap_or(0)));
         let rest = self.all.drain(self.max_files.min(self.all.len())..);
@@ -380,7 +380,7 @@ impl Search {
         self.places = places.collect();
     }
 
-    /// Looks at the files found.
+    /// Measures the files found.
     fn look(&mut self, pool: &Reads, progress: &mut impl FnMut(Progress) -> ControlFlow<()>) -> ControlFlow<()> {
         self.keep_largest();
         let works = self.all.iter_mut().map(|found| {
@@ -400,7 +400,7 @@ impl Search {
         })
     }
 
-    /// Returns the files that were looked at and still exist.
+    /// Returns the measured files that still exist.
     fn finish(&mut self) -> Vec<CachedFile> {
         let mut files: Vec<CachedFile> = Vec::new();
         // Containers have the files of their images in common: each has an overlay of its own over the same file.
@@ -414,7 +414,7 @@ impl Search {
         } in self.all.drain(..)
         {
             let (figures, size) = match looked {
-                // Nobody has it open any more, or it was removed.
+                // No process has it open any more, or it was removed.
                 None | Some(Err(Missing::Gone)) => continue,
                 Some(Err(why)) => (Err(why), seen.size),
                 Some(Ok(looked)) => {

@@ -1,4 +1,4 @@
-//! The policy: what to read next. Pure: clocks, counters and states go in, turns come out.
+//! The policy: decides which data to read next. Pure: the input is clocks, counters and states; the output is turns.
 
 pub mod activity;
 pub mod births;

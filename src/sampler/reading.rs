@@ -7,7 +7,7 @@
 //! counters  the counters that show how memory changes between walks
 //! glance    `stat` and the figures that go with it
 //! facts     user, cgroup, program, shared address space
-//! cached    the files of a process or a directory, and what of a file is cached
+//! cached    the files of a process or a directory, and the cached part of a file
 //! held      memory held through descriptors
 //! ```
 

@@ -1,4 +1,4 @@
-//! Bounds how much other processes change the figures of one.
+//! Bounds the changes that other processes cause in the figures of one.
 //!
 //! A shared page is divided by its sharers. So the PSS of a process changes without any sign from that process if
 //! another one maps or drops the same pages. Pure: the results of glances and walks go in. For each process, a bound
@@ -195,7 +195,7 @@ pub struct Walked<'a> {
     pub is_initial: bool,
 }
 
-/// Bounds on what others have changed since a walk, in bytes.
+/// Bounds on the changes by others since a walk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalBound {
     /// The bound on PSS + `SwapPss`.
@@ -253,7 +253,7 @@ impl Sharer {
         self.kin.family.is_some_and(|family| sharing.group(family).members > 1)
     }
 
-    /// Records the change of its swap between two glances. What it swapped in, it leaves to its family.
+    /// Records the change of its swap between two glances. Memory that it swapped in stays in the swap of its family.
     pub fn swapped(&mut self, before: u64, now: u64, sharing: &mut Sharing) {
         if now < before {
             self.kin.swapped_in(before - now, sharing);
@@ -314,7 +314,7 @@ impl Sharer {
         self.last = self.bound(sharing);
     }
 
-    /// Bounds what others have changed since the last walk.
+    /// Bounds the changes by others since the last walk.
     pub fn external(&mut self, sharing: &Sharing) -> ExternalBound {
         if self.events != sharing.events {
             self.last = self.bound(sharing);
@@ -432,7 +432,7 @@ impl Kin {
 
     fn leave(&mut self, sharing: &mut Sharing) {
         let Some(family) = self.family else { return };
-        // A parent that leaves gives its children what it had alone before it forked.
+        // A parent that leaves gives its children the memory that it had alone before it forked.
         if self.others(family, sharing).forks != self.seen.forks {
             self.heap.bytes = self.anonymous.whole;
             self.swap.bytes = self.swapped.whole;
@@ -617,8 +617,8 @@ impl Mapped {
             return;
         }
         let change = std::mem::take(&mut self.unposted);
-        // What comes counts towards the object with the most room, and what goes comes off the one with the most
-        // bytes. The next walk corrects it.
+        // New bytes count towards the object with the most room; lost bytes are subtracted from the one with the most bytes.
+        // The next walk corrects it.
         let room = |o: &Mapping| o.size.saturating_sub(o.held.bytes);
         let objects = mappings.objects.iter_mut();
         let (object, limit) = if change > 0 {
@@ -748,7 +748,7 @@ impl Mapped {
         }));
     }
 
-    /// Bounds what others have changed, and estimates the drift.
+    /// Bounds the changes by others, and estimates the drift.
     fn outside(&mut self, sharing: &Sharing) -> ExternalBound {
         let mut outside = ExternalBound {
             small: self.small_bound(sharing),

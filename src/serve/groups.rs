@@ -158,7 +158,7 @@ pub(super) fn families(
 /// Makes the families of the numbers of groups and of series.
 pub(super) fn counts(groups: usize, shown: usize, series: usize) -> [Family; 3] {
     let counts = [
-        ("zmtop_groups", "Groups of processes that there are.", groups),
+        ("zmtop_groups", "Number of groups of processes.", groups),
         (
             "zmtop_groups_shown",
             "Groups that have series of their own; the others are summed as (others).",

@@ -159,17 +159,17 @@ fn pools(snapshot: &Snapshot) -> [Family; 2] {
     [stored, in_ram]
 }
 
-/// Makes the families of zmtop itself. `now` is the monotonic clock.
+/// Makes the families about zmtop itself. `now` is the monotonic clock.
 pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Vec<Family> {
     let coverage = Coverage::of(snapshot);
     let own = snapshot.own.ok();
     let gauge = |metric, help: &str, value| Family::gauge(metric, help).with(value, None);
     vec![
-        Family::counter("zmtop_cpu_seconds", "Processor time of zmtop itself.")
+        Family::counter("zmtop_cpu_seconds", "Processor time of zmtop and its children.")
             .with(own.map(|own| own.cpu.as_secs_f64()), Some(started)),
         gauge(
             "zmtop_resident_bytes",
-            "Resident memory of zmtop itself.",
+            "Resident memory of zmtop and its children.",
             own.map(|own| own.rss as f64),
         ),
         gauge(

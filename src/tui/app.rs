@@ -94,7 +94,7 @@ impl Rows {
     }
 }
 
-/// What is known of the processes of the present alone, or was chosen there.
+/// The state of the live screen, set aside while a recording is shown.
 #[derive(Debug, Default)]
 struct Aside {
     marks: Marks,

@@ -257,7 +257,7 @@ impl Prompt {
 /// Parses an interval.
 ///
 /// # Errors
-/// What is wrong with it, and what is valid.
+/// The text is not a valid interval. The error names the fault and the valid range.
 fn interval(typed: &str) -> Result<Duration, String> {
     let [least, most] = [MIN_INTERVAL, MAX_INTERVAL].map(units::span_exact);
     match units::parse_span(typed) {

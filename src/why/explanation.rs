@@ -1,4 +1,4 @@
-//! The answer: plain data, from which the reports are written.
+//! The explanation: plain data, from which the reports are written.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -85,7 +85,7 @@ pub struct Grower {
     /// The number of processes of a program; 1 for a process, 0 for a part.
     pub count: usize,
     pub rise: Rise,
-    /// Of the kernel's slab caches: the raw name of the cache that grew most, and its growth in bytes.
+    /// For the kernel's slab: the raw name of the cache that grew most, and its growth in bytes.
     pub cache: Option<(Box<[u8]>, u64)>,
     /// The kind of memory that nearly all of a process's memory is.
     pub made_of: Option<MadeOf>,
@@ -123,7 +123,7 @@ pub struct Victim {
 }
 
 named! {
-    /// The part of a victim in what happened.
+    /// The role of a victim in the event.
     pub enum Role {
         /// It grew most.
         Grower = "grower",
@@ -188,13 +188,13 @@ pub struct Waiting {
 /// The worst figures in a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Worst {
-    /// When least memory was available, how much, and of how much.
+    /// The time of the least available memory, that memory, and the total.
     pub available: Option<(SystemTime, u64, u64)>,
-    /// When all tasks waited longest, and the share of the time.
+    /// The time at which all tasks waited most, and the share of time that they waited.
     pub stalled: Option<(SystemTime, f64)>,
 }
 
-/// An event, and what the snapshots before it show.
+/// An event, with the data of the snapshots before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// Raw.
@@ -208,7 +208,7 @@ pub struct Explanation {
     pub more: usize,
     /// The killed processes, largest first.
     pub victims: Vec<Victim>,
-    /// The processes, programs and parts that grew most below the limit, most first.
+    /// The processes, programs and parts that grew most below the limit, the largest growth first.
     pub growers: Vec<Grower>,
     pub ahead: Option<Ahead>,
     pub waiting: Option<Waiting>,
@@ -221,8 +221,8 @@ pub struct Explanation {
     pub booted: SystemTime,
     /// The largest processes at the moment, and a killed one in any case.
     pub holders: Vec<Holder>,
-    /// Processes that came and went between snapshots in the minutes before, or at any time if nothing happened, and that rose
-    /// high: the highest first.
+    /// Processes with a high peak that came and went between snapshots, in the minutes before, or at any time if nothing
+    /// happened. The highest peak first.
     pub brief: Vec<Exit>,
     /// Why such processes could not be seen, if there are none.
     pub unseen: Option<Missing>,

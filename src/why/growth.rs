@@ -1,6 +1,6 @@
-//! Growth before a moment: each process, program and part of the kernel's memory, by how much and since when.
+//! Growth before a moment, of each process, program and part of the kernel's memory: its size and its start.
 //!
-//! Growth is measured over four windows, from a minute to a day. What grew last matters more: a program that took 2 GB in
+//! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that took 2 GB in
 //! the last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
 
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ const ONSET: f64 = 0.05;
 const DONE: f64 = 0.95;
 /// Minimum weight of growth after which a row rested.
 const RESTED: f64 = 0.1;
-/// Minimum growth to be named: as a share of the limit, and of the growth of the first.
+/// Minimum growth to be named, as a share of the limit, and of the largest growth.
 const MIN_SHARE: f64 = 0.02;
 const MIN_OF_FIRST: f64 = 0.2;
 /// Multiple of the growth of one process by which a program, or a part of the kernel's memory, must have grown to be named
@@ -40,13 +40,13 @@ const MIN_OF_FIRST: f64 = 0.2;
 const WHOLE_FACTOR: f64 = 1.5;
 /// Maximum number of growers.
 const MAX_GROWERS: usize = 3;
-/// Share of a process's memory that one kind must be.
+/// Minimum share of one kind of memory in a process for that kind to be named.
 const NEARLY_ALL: f64 = 0.8;
 /// Processes that ended longer ago are not considered.
 const ENDED_FOR: Duration = Duration::from_secs(600);
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A moment, and what is known of it.
+/// A moment, with the data known about it.
 #[derive(Clone, Copy)]
 pub(super) struct Moment<'a> {
     pub(super) history: &'a History,
@@ -75,7 +75,7 @@ impl Moment<'_> {
             .is_none_or(|above| path.is_ok_and(|path| is_within(path, above)))
     }
 
-    /// Returns how long before the moment a process of its snapshot started.
+    /// Returns the age of a process at the moment.
     fn age(&self, id: Identity) -> Option<Duration> {
         let started = id.starttime as f64 / TICKS_PER_SECOND;
         let age = self.snapshot.system.uptime.ok()? - started;
@@ -88,7 +88,7 @@ impl Moment<'_> {
         self.history.get(id).or_else(ended)
     }
 
-    /// Returns true if a process that started so long before the moment started in the recording, or hardly before it.
+    /// Returns true if a process of that age at the moment started during the recording, or just before it.
     fn is_recorded(&self, age: Duration) -> bool {
         let recorded = self.history.since().map(|since| self.at().saturating_sub(since));
         recorded.is_some_and(|recorded| age <= recorded + self.snapshot.interval * 2)
@@ -124,8 +124,7 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns how long before the moment a row last had no more than `bytes`, within `most` and as exactly as that is
-    /// known.
+    /// Returns the time from the last value of at most `bytes` to the moment, within `most`, at the resolution of the series.
     fn last_below(&self, view: SeriesView<'_>, bytes: u64, most: Duration) -> Option<Duration> {
         let windows = WINDOWS
             .iter()
@@ -139,12 +138,12 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns the growth over the window in which it counts most, and how much it counts.
+    /// Returns the growth over the window with the highest weight, and that weight.
     fn best(&self, row: &RowHistory, age: Option<Duration>) -> Option<(Rise, f64)> {
         let view = row.footprint();
         let all = WINDOWS.into_iter().filter_map(|(window, weight)| {
             let rise = self.rise_of(view, age, window)?;
-            // What rested for most of the time is not what took the last memory.
+            // A row that rested for most of the time did not use the last memory.
             let rested = rise.rest.as_secs_f64() / (rise.over + rise.rest).as_secs_f64();
             Some((rise, rise.bytes() as f64 * weight * (1.0 - rested).max(RESTED)))
         });
@@ -155,7 +154,7 @@ impl Moment<'_> {
         let age = self.age(sample.id);
         let row = self.row(sample.id);
         let unseen = || {
-            // It ended too soon to be remembered. What it had before the recording is no growth.
+            // It ended too soon to be remembered. Memory from before the recording is no growth.
             let is_short = |age: &Duration| *age < WINDOWS[0].0 && self.is_recorded(*age);
             let (age, to) = (age.filter(is_short)?, bytes_of(sample)?);
             let rise = Rise {
@@ -203,7 +202,7 @@ impl Moment<'_> {
         all
     }
 
-    /// Returns the programs all of whose processes are below the limit, if they grew far more than each.
+    /// Returns the programs with all processes below the limit that grew far more than any single one of these.
     fn programs(&self, processes: &[Candidate]) -> Vec<(Candidate, Vec<Identity>)> {
         let rows = self.snapshot.rows().iter();
         let mut members: HashMap<Arc<[u8]>, (Vec<Identity>, bool)> = HashMap::new();
@@ -251,7 +250,7 @@ impl Moment<'_> {
         self.history.command(id).or_else(ended)
     }
 
-    /// Returns what grew most below the limit of `size` bytes, most first.
+    /// Returns the rows that grew most below the limit of `size` bytes, the largest growth first.
     pub(super) fn growers(&self, size: u64) -> Vec<Grower> {
         let mut all = self.processes();
         let programs = self.programs(&all);
@@ -307,7 +306,7 @@ impl Moment<'_> {
         all.into_iter().map(grower).collect()
     }
 
-    /// Returns the slab cache that grew most in the time of a rise, since its first read, if that is a good part of the rise.
+    /// Returns the slab cache that grew most during a rise, since its first read, if its growth is a large part of the rise.
     fn cache(&self, rise: &Rise) -> Option<(Box<[u8]>, u64)> {
         let all = WINDOWS.map(|(window, _)| window).into_iter();
         let window = all.clone().find(|window| rise.over + rise.rest <= *window);
@@ -347,12 +346,12 @@ impl Moment<'_> {
         })
     }
 
-    /// Returns the growth of a process over the window in which it counts most.
+    /// Returns the growth of a process over the window with the highest weight.
     pub(super) fn rise(&self, id: Identity) -> Option<Rise> {
         Some(self.best(self.row(id)?, self.age(id))?.0)
     }
 
-    /// Returns by how many bytes a process grew within `span`; `None` if it was not recorded so long.
+    /// Returns the growth of a process within `span`, in bytes; `None` if it was not recorded for that long.
     pub(super) fn grown(&self, sample: &ProcessSample, span: Duration) -> Option<i64> {
         let now = bytes_of(sample)?.cast_signed();
         if self.age(sample.id).is_some_and(|age| age < span) {
@@ -364,7 +363,7 @@ impl Moment<'_> {
     }
 }
 
-/// Returns the memory of a process: PSS and swap, or what every user may read of it.
+/// Returns the memory of a process: PSS and swap, or else the figures that every user may read.
 pub(super) fn bytes_of(sample: &ProcessSample) -> Option<u64> {
     match sample.memory() {
         Ok(memory) => Some(memory.footprint().unwrap_or(memory.pss)),
@@ -372,7 +371,7 @@ pub(super) fn bytes_of(sample: &ProcessSample) -> Option<u64> {
     }
 }
 
-/// Returns the kind that nearly all of a process's memory is.
+/// Returns the kind of nearly all of a process's memory, if there is one.
 fn made_of(sample: &ProcessSample) -> Option<MadeOf> {
     let memory = sample.memory().ok()?;
     let swapped = memory.swap_pss.unwrap_or(0);

@@ -8,7 +8,7 @@ use super::explanation::Point;
 use crate::account::headroom::rooms;
 use crate::model::snapshot::Snapshot;
 
-/// Every point is kept for so long, then one in [`COARSE_STEP`].
+/// Time for which every point is kept; afterwards, one in [`COARSE_STEP`] is kept.
 const FINE_SPAN: Duration = Duration::from_secs(90);
 const COARSE_STEP: Duration = Duration::from_secs(10);
 const COARSE_SPAN: Duration = Duration::from_secs(3700);
@@ -78,8 +78,8 @@ impl Trail {
         self.snapshots.iter().rev()
     }
 
-    /// Returns the points that were about so long before `at`, the shortest time first, as far as they were recorded; and the
-    /// oldest point, if so much was not.
+    /// Returns the recorded points at about these times before `at`, the shortest time first. If the longest time was not
+    /// recorded, also returns the oldest point.
     pub(super) fn before<const N: usize>(&self, at: Duration, ages: [Duration; N]) -> Vec<Point> {
         let points = || self.fine.iter().rev().chain(self.coarse.iter().rev());
         let near = |age: Duration| {

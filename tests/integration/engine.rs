@@ -1,5 +1,6 @@
 //! The engine: it takes in every snapshot, whoever looks.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime};
@@ -7,8 +8,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use zmtop::alert::{Alerts, Rule, TargetKind};
 use zmtop::engine::{Engine, State};
+use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::model::{Exit, Exits, Snapshot};
+use zmtop::trend::Verdict;
 
 use crate::support::PATIENCE;
 use crate::support::rows::{MIB, snapshot, with_pss};
@@ -76,6 +79,33 @@ fn what_ended_before_a_skipped_snapshot_is_in_the_next_one() {
     drop(engine);
 }
 
+/// What makes the monitor keep its history at once: verdicts that came or went, in whatever order they are listed.
+#[test]
+fn verdicts_of_growth_change_when_one_comes_and_when_it_goes() {
+    let mut state = State::default();
+    let mut seen = Vec::new();
+    for at in 0..1210 {
+        let mut snapshot = (*second(at, 100 + at)).clone();
+        if at >= 1200 {
+            snapshot.processes = Ok(vec![with_pss(8, "/usr/bin/rests", MIB)]);
+        }
+        state.push(Arc::new(snapshot));
+        let verdicts = state.growth_verdicts();
+        if seen.last() != Some(&verdicts) {
+            seen.push(verdicts);
+        }
+    }
+    let is_it = |(key, _): &&(RowKey, Verdict)| key.process().is_some_and(|id| id.pid == 7);
+    let verdict = |verdicts: &HashSet<_>| verdicts.iter().find(is_it).map(|(_, verdict)| *verdict);
+    let mut of_process: Vec<_> = seen.iter().map(verdict).collect();
+    of_process.dedup();
+    assert_eq!(
+        of_process,
+        [None, Some(Verdict::Growing), Some(Verdict::Leaking), None],
+        "{seen:?}"
+    );
+}
+
 /// Returns the snapshot of one second, in which process 7 holds so many MiB.
 fn second(at: u64, mib: u64) -> Arc<Snapshot> {
     let row = with_pss(7, "/usr/bin/grow", mib * MIB);
@@ -97,7 +127,7 @@ fn a_push_updates_everything_that_is_derived() {
     assert_eq!(events.len(), 1, "{events:?}");
     let id = state.snapshot.as_ref().unwrap().rows()[0].id;
     assert_eq!(state.change(id).unwrap().pss, Some(140 * MIB.cast_signed()));
-    assert!(state.has_alert(&zmtop::group::RowKey::Process(id)));
+    assert!(state.has_alert(&RowKey::Process(id)));
     assert_eq!(state.pushed, 2);
     // Twenty-five minutes of growth: a leak is among the suspects without anybody asking.
     for at in 2..1500 {

@@ -1,6 +1,7 @@
 //! Parsers, on bytes as several kernels write them and on bytes that none would.
 
 mod cgroup;
+mod clock;
 mod cmdline;
 mod environ;
 mod exe;

@@ -8,22 +8,22 @@ use std::collections::HashMap;
 
 use super::{Arena, Chunks, FLAGS, HEADER, HEAP_ALIGNMENT, Memory, Reader, RegionKind, word};
 
-/// The most threads whose caches are read.
+/// Maximum number of threads whose caches are read.
 const MAX_THREADS: usize = 16 << 10;
-/// Bytes before a descriptor where the pointer is searched: the variables of the program's and its libraries' threads.
+/// Number of bytes before a descriptor that are searched for the pointer. They hold the thread-local variables.
 const MAX_VARIABLES: u64 = 64 << 10;
-/// Threads by which the place of the pointer is found.
+/// Number of threads that are used to find the offset of the pointer.
 const WITNESSES: usize = 16;
 /// Bytes between the beginning of a descriptor and its place in the list.
 const MAX_LINK: u64 = 0x800;
-/// The most data of a library that is searched.
+/// Maximum number of bytes of a library's data to search.
 const MAX_DATA: u64 = 1 << 20;
-/// The most chunks of one size in a cache.
+/// Maximum number of chunks of one size in a cache.
 const MAX_LENGTH: u64 = 1 << 16;
 
-/// Size of a cache's chunk, number of its lists, and bytes of the number that precedes for each: 2.26, 2.30 and 2.42.
+/// Size of a cache's chunk, number of its lists, and bytes of each list's counter: 2.26, 2.30 and 2.42.
 const SIZES: [(u64, u64, u64); 3] = [(0x250, 64, 1), (0x290, 64, 2), (0x300, 76, 2)];
-/// Lists of chunks of one size each. Those after them hold ranges of sizes.
+/// Number of lists for chunks of one size each. Later lists are for ranges of sizes.
 const EXACT: u64 = 64;
 /// The bit of a chunk that is not of the first arena.
 const OTHER_ARENA: u64 = 4;
@@ -182,7 +182,7 @@ impl<M: Memory> Reader<'_, M> {
         fits.then_some((next, size, flags))
     }
 
-    /// Follows a list: address, size and flags of each chunk, as far as it makes sense.
+    /// Follows a list as far as it is consistent. Returns the address, size and flags of each chunk.
     fn cached(&mut self, first: u64) -> Vec<(u64, u64, u64)> {
         let mut all = Vec::new();
         let mut contents = first;

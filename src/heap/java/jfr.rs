@@ -1,7 +1,7 @@
 //! The recordings of Java's Flight Recorder, as far as needed: the samples of old objects, with the code that allocated them.
 //!
 //! A chunk describes its own types: `src/jdk.jfr/share/classes/jdk/jfr/internal/consumer/` of the JDK, `ChunkHeader`,
-//! `MetadataReader`, `ConstantMap`. The file is the process's: every length is checked, and the work is bounded.
+//! `MetadataReader`, `ConstantMap`. The process wrote the file, so every length is checked and the work is bounded.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::class_name;
 use crate::heap::runtimes::Kept;
 
 const HEADER: usize = 68;
-/// The most values of a recording.
+/// Maximum number of values of a recording.
 const MAX_VALUES: usize = 1 << 20;
 const MAX_TEXTS: u64 = 1 << 16;
-/// The deepest value in a value.
+/// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 16;
 const MAX_FRAMES: usize = 64;
 
@@ -150,7 +150,7 @@ impl Chunk {
         };
         chunk.read_metadata(at(24)?)?;
         let mut constants = at(16)?;
-        // Each pool states how far before it the previous one is.
+        // Each pool states the distance to the previous one.
         for _ in 0..=bytes.len() / HEADER {
             let start = constants.at;
             let delta = chunk.read_constants(constants)?;

@@ -1,6 +1,7 @@
 //! The arenas of Python's own allocator for small objects: `Include/internal/pycore_obmalloc.h`.
 //!
-//! An arena consists of pools, and a pool of blocks of one size. Its table has no symbol, but a pool's header proves itself.
+//! An arena consists of pools, and a pool consists of blocks of one size. The table of arenas has no symbol, but a pool's header
+//! can be verified by its own fields.
 
 use crate::heap::{Memory, RegionKind};
 
@@ -21,7 +22,7 @@ pub struct Pools {
 
 const HEADER: u64 = 48;
 const PRESENT: u64 = 1 << 63;
-/// Pages whose entries are read at once.
+/// Number of pages whose entries are read at once.
 const BATCH: usize = 4096;
 
 /// Finds the pools in the anonymous memory of a process. Pages in swap are not read.

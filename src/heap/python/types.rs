@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{ADDRESSES, Version, clamp};
 use crate::heap::cache::Cache;
 
-/// The most types. Large programs have some 10,000.
+/// Maximum number of types. Large programs have some 10,000.
 const MAX_TYPES: usize = 1 << 18;
 const MAX_NAME: u64 = 200;
 
@@ -18,7 +18,7 @@ const READY: u64 = 1 << 12;
 const HAVE_GC: u64 = 1 << 14;
 const TYPE_SUBCLASS: u64 = 1 << 31;
 
-/// What is known of an object's layout.
+/// The layout of an object, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Int,
@@ -66,7 +66,7 @@ pub(super) struct Type {
 }
 
 impl Type {
-    /// Returns true if its objects are plain data: they count for the one that alone refers to them.
+    /// Returns true if its objects are plain data, which count towards the object that alone refers to them.
     pub(super) fn is_value(&self) -> bool {
         !self.is_class && (self.kind != Kind::Other || !self.has_gc())
     }
@@ -237,7 +237,7 @@ impl Types {
         if self.version.1 >= 14 { 32 } else { 24 }
     }
 
-    /// Returns the bytes of a character, whether the text is in the object, and whether it is ASCII.
+    /// Returns the bytes of a character, true if the text is in the object, and true if it is ASCII.
     fn text_shape(memory: &mut Cache<'_>, object: u64) -> Option<(u64, bool, bool)> {
         let state = memory.word(object.checked_add(32)?)?;
         // Two bits, or two bytes in some builds, say whether it is interned.

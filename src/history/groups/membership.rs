@@ -166,12 +166,12 @@ impl Membership {
         !self.is_found || self.ppid != sample.stat.ppid
     }
 
-    /// Finds out whether its parent is gone. It is in two cases:
+    /// Determines whether its parent is gone. There are two cases:
     /// - It had another parent in an earlier snapshot. A process that leads a session may have left its parent by itself
     ///   soon after its start: then it is a daemon.
     /// - Its session is not its parent's, and it leads none. A process inherits its session, so its parent was another
-    ///   one. This also finds those that were left before zmtop started. What starts and supervises others, as
-    ///   `containerd-shim`, leaves its parent on purpose.
+    ///   one. This also finds orphans from before the start of zmtop. A supervisor, such as `containerd-shim`,
+    ///   leaves its parent on purpose.
     ///
     /// A child of an init leads a session of its own, so it is none. Must be called before [`Self::update`].
     pub(in crate::history) fn follow_parent(

@@ -19,15 +19,15 @@ const MIN_GAINED: u64 = 10;
 /// Minimum number of processes, or of those whose parent is gone, to report a group.
 const MIN_LIVING: u32 = 50;
 const MIN_ORPHANS: u32 = 10;
-/// Share of orphans, as a divisor, from which on a growing number is a leak: nobody is left to use or to end them.
+/// Inverse of the minimum share of orphans for a growing number to be a leak: no parent is left to use or end them.
 const ORPHAN_SHARE: u32 = 4;
 /// Minimum time of growth. Builds and test runs start and end processes within it.
 const MIN_TIME: Duration = Duration::from_secs(300);
 /// The same while their parents live. Servers start processes in the rhythm of their load.
 const MIN_TIME_OF_CHILDREN: Duration = Duration::from_secs(3600);
-/// Number of processes gained that is growth although their parents live, before it outlasted a fill or a load.
+/// Number of gained processes that counts as growth although their parents live and the growth may still be a fill or a load.
 const FLOOD: u64 = 500;
-/// The growth that a pause would have had, in processes, to be a pause: single processes come unevenly.
+/// Minimum growth, in processes, that the pace predicts for a pause to count as one: single processes start at uneven times.
 const PAUSE: f64 = 4.0;
 
 /// The number of processes of a group, and whether it grows.
@@ -63,7 +63,7 @@ impl Population {
         let is_reported = match judgement.verdict {
             Verdict::Leaking if self.has_orphans || lasted >= MIN_TIME_OF_CHILDREN => true,
             Verdict::Leaking => self.gained >= FLOOD,
-            // Growth since the first snapshot, which may be a fill, is warming. What is left behind fills nothing.
+            // Growth since the first snapshot may be a fill, so it is warming. Orphans fill nothing.
             Verdict::Warming | Verdict::Growing => lasted >= MIN_TIME && (self.has_orphans || self.gained >= FLOOD),
             _ => false,
         };

@@ -29,7 +29,7 @@ pub(super) struct Armed {
     /// Maximum number at once, by the settings.
     most: Arc<AtomicU16>,
     running: Vec<Sampling>,
-    /// Those that could not be sampled.
+    /// Processes that could not be sampled. They are not tried again.
     refused: VecDeque<Identity>,
     send: SyncSender<Input>,
 }

@@ -2,9 +2,11 @@
 //!
 //! The history is kept beside the black box, so that the next start shows the past at once.
 //!
-//! A separate thread writes it every few minutes and at the end. It holds the state only while serializing it, so a
+//! A separate thread writes it every minute, within seconds of a new verdict of growth, and at the end. So a command that looks
+//! once, such as `zmtop leaks`, finds the leaks that the screen shows. The thread holds the state only while serializing it, so a
 //! hanging disk blocks nothing. A failure is reported once.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -19,10 +21,15 @@ use crate::record;
 use crate::run::past::{self, namespaces};
 use crate::run::terminal;
 use crate::text;
+use crate::trend::Verdict;
 use crate::tui::Event;
 
 /// Interval between writes. At most this much history is lost by a kill or a power failure.
 const INTERVAL: Duration = Duration::from_secs(60);
+/// Minimum time between two writes if a leak was found or has ended.
+const LEAK_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum time between two writes if other growth was found or has ended. Builds and the like grow all the time.
+const GROWTH_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The place where the history is kept, and whether a failure was reported.
 #[derive(Debug)]
@@ -86,8 +93,20 @@ impl Keeper {
     ) -> io::Result<Sender<()>> {
         let (stop, stopped) = mpsc::channel::<()>();
         std::thread::Builder::new().name("zmtop-keep".into()).spawn(move || {
+            let (mut written, mut verdicts) = (Instant::now(), HashSet::new());
             loop {
-                let is_last = stopped.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout);
+                let is_last = stopped.recv_timeout(LEAK_INTERVAL) != Err(RecvTimeoutError::Timeout);
+                let current = state.lock().growth_verdicts();
+                let changed = current.symmetric_difference(&verdicts).map(|(_, verdict)| *verdict);
+                let interval = match changed.max() {
+                    None => INTERVAL,
+                    Some(Verdict::Leaking) => LEAK_INTERVAL,
+                    Some(_) => GROWTH_INTERVAL,
+                };
+                if !is_last && written.elapsed() < interval {
+                    continue;
+                }
+                (written, verdicts) = (Instant::now(), current);
                 if let Err(error) = self.write(&state)
                     && !std::mem::replace(&mut self.is_told, true)
                 {

@@ -63,8 +63,10 @@ pub(super) fn start(
     let program = std::env::current_exe().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
     let (pid, starttime) = (id.pid.to_string(), id.starttime.to_string());
     let mut child = Command::new(program)
-        .args(["callers", &pid, "--starttime", &starttime, "--format", "ndjson"])
+        // The options come first, so that a narrow table shows the purpose of the process.
+        .args(["callers", &pid])
         .args(options)
+        .args(["--starttime", &starttime, "--format", "ndjson"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

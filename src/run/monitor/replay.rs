@@ -50,7 +50,7 @@ const REFRESH: Duration = Duration::from_millis(500);
 /// The snapshots that may wait between the reader of a stream and the player.
 const AHEAD: usize = 4;
 
-/// What is played.
+/// The recording that is played.
 pub(in crate::run) enum Film {
     Tape(Tape),
     /// A stream, which is opened on the thread that reads it, since it may send nothing for a long time.
@@ -227,7 +227,7 @@ struct Runner {
     shown: Option<Arc<Snapshot>>,
     /// The event at which the shown snapshot is.
     at_event: Option<SystemTime>,
-    /// What was read of a tape around the shown snapshot.
+    /// The snapshots of a tape around the one on the screen.
     recent: Recent,
     /// It plays as fast as it can up to the next event.
     is_searching: bool,

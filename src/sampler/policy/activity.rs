@@ -8,12 +8,12 @@
 //!
 //! | | in focus, or changed or new within 10 s | others |
 //! | --- | --- | --- |
-//! | what a process does itself | next tick | 2 s; 4 s from 5000 processes, 8 s from 10 000 |
+//! | changes by the process itself | next tick | 2 s; 4 s from 5000 processes, 8 s from 10 000 |
 //! | its faults in more than 1 MiB, if no search was made within 8 s | next tick | 3 ticks |
 //! | a new parent, because its own has ended | next tick | next tick after that is seen |
 //! | changes by others, unseen by itself: pages reclaimed or collapsed | 3 s, or 480 s | 30 s; 240 s from 1200 processes, 480 s from 2400 |
 //! | the same, while the machine reclaims anonymous pages | 3 s, or 15 s | 15 s; 60 s at 10 000 processes |
-//! | its end | next tick | the tick after next; while others come and go, like what it does itself |
+//! | its end | next tick | the tick after next; while others come and go, like changes by the process itself |
 //! | reuse of its pid | next tick | next tick |
 //!
 //! # Faults
@@ -243,7 +243,7 @@ impl Level {
 }
 
 impl Unexplained {
-    /// Adds the number of faults that the machine has counted, and how many of them the glances show. Returns true if
+    /// Adds the number of faults that the machine has counted, and the number that the glances show. Returns true if
     /// a search for the processes that made the others is needed.
     pub fn seeks(&mut self, now: Duration, counted: u64, shown: u64) -> bool {
         self.faults
@@ -268,7 +268,7 @@ impl Unexplained {
     }
 }
 
-/// Returns true if a process did more between two glances than run. A process that only ran is seen in the round.
+/// Returns true if a process did more than run between two glances. The round finds a process that only ran.
 pub fn is_news(before: &Stat, after: &Stat) -> bool {
     let ran = Stat {
         state: after.state,

@@ -1,4 +1,4 @@
-//! Lists the files of a process and of a directory, and looks at what of a file is in memory.
+//! Lists the files of a process and of a directory, and measures the part of a file that is in memory.
 //!
 //! Pipes, devices and sockets are never opened: a file is pinned with `O_PATH`, which reaches no driver, and opened only
 //! if it is a regular one.
@@ -85,7 +85,7 @@ pub(crate) struct Looked {
     pub(crate) changed: (i64, u32),
 }
 
-/// Returns the facts of a file from memory: a server that does not answer is not asked, and nothing is mounted.
+/// Returns the cached attributes of a file. Queries no server and mounts nothing.
 fn stat(dir: impl AsFd, name: &[u8], flags: AtFlags) -> Result<Statx, Errno> {
     let flags = flags | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS)
@@ -215,7 +215,7 @@ impl FileReader {
         })
     }
 
-    /// Looks at a file, if that way still leads to it.
+    /// Measures a file, if that path still leads to it.
     fn look(&self, way: &Way, id: FileId, file_system: FileSystem, progress: &dyn Fn()) -> Reading<Looked> {
         let pinned = match way {
             Way::Process(pid, name) => {
@@ -390,7 +390,7 @@ impl ProcessFiles<'_> {
             let found = match self.stat(name.as_bytes()) {
                 Ok(found) => found,
                 // The directory may be listable even if its links may not be read. If they may be, the file is on a file
-                // system of another user (FUSE), which tells nothing even to root.
+                // system of another user (FUSE), which denies access even to root.
                 Err(Errno::ACCESS | Errno::PERM) => {
                     self.read_link(name.as_bytes(), &mut link).map_err(files::reason)?;
                     continue;

@@ -31,7 +31,7 @@ pub(crate) fn read<'a>(process: &ProcessRef, proc: &Path, name: &[u8], buf: &'a 
     Ok(&buf[..len])
 }
 
-/// Checks that what was read by path belongs to this process: its pid was not reused.
+/// Checks that the data read by path belongs to this process and its pid was not reused.
 pub(crate) fn check_same(process: &ProcessRef, proc: &Path) -> Reading<()> {
     let is_same = process.target.is_bound() || process.target.is_same(process.starttime, proc, &mut [0; 1024]);
     is_same.then_some(()).ok_or(Missing::Gone)
@@ -65,7 +65,7 @@ pub(crate) struct CgroupMembership {
 pub(crate) struct FactsRequest {
     pub(crate) process: ProcessRef,
     pub(crate) is_full: bool,
-    /// Read what the process can change itself, unless its CPU time still equals `ran`.
+    /// Read the facts that the process itself can change, unless its CPU time still equals `ran`.
     pub(crate) reads_own: bool,
     pub(crate) ran: Option<Duration>,
     pub(crate) reads_cgroup: bool,
@@ -82,7 +82,7 @@ pub(crate) struct FactsResult {
     pub(crate) exe: Option<Reading<ExeFile>>,
 }
 
-/// Returns which of `pids`, in ascending order, are not in the list of the cgroup at `path`.
+/// Returns those of `pids`, in ascending order, that are not in the list of the cgroup at `path`.
 pub(crate) fn strays(pids: &[u32], mounts: &Mounts, path: &[u8], buf: &mut [u8]) -> Vec<u32> {
     let mut is_listed = vec![false; pids.len()];
     let listed = each_thread(mounts, path, buf, |id| {

@@ -1,4 +1,4 @@
-//! Reads the figures of cgroups: of those with a limit always, of the others while they are needed.
+//! Reads the figures of cgroups: always for cgroups with a limit, otherwise while they are needed.
 //!
 //! The limits of all cgroups are read every ten seconds. The memory of a cgroup with a limit is read once a second while it
 //! or one of its processes changes or it is half full, else every four seconds.
@@ -106,7 +106,7 @@ impl Cgroups {
         self.has_details = is_on && has_details;
     }
 
-    /// Returns where cgroups are mounted, if that is known.
+    /// Returns the mount points of cgroups, if known.
     pub(super) fn mounts(&self) -> Option<Arc<Mounts>> {
         let (mounts, _) = self.mounts.as_ref()?;
         mounts.as_ref().ok().map(Arc::clone)

@@ -23,12 +23,12 @@ const READ_MICROS: u64 = 60;
 const MAX_MAPS: usize = 8 << 20;
 /// Reads of a suspected virtual machine without counters after which it counts as none.
 const JVM_TRIES: u32 = 3;
-/// Number of stuck reads of virtual machines from which on no other is read. What a process mounts at its `/tmp` may
-/// block a reader for ever.
+/// Maximum number of stuck reads of virtual machines; no other is read then. A file system that a process mounts at its `/tmp`
+/// may block a reader for ever.
 const MAX_STUCK: usize = 2;
 /// Minimum address space that is watched. Smaller ones have no limits that matter, and are many.
 const MIN_ADDRESS_SPACE: u64 = 16 << 20;
-/// Growth of an address space, in bytes, from which on its limit is read.
+/// Minimum growth of an address space, in bytes, for its limit to be read.
 const MIN_GROWTH: u64 = 1 << 20;
 /// Time that a program gets to load before its limit is read.
 const LOADING: Duration = Duration::from_secs(5);
@@ -69,15 +69,8 @@ impl CloseLooks {
     /// Checks the changed rows of a snapshot, and returns the jobs to run.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
-        let rows = snapshot.rows();
         let mut jobs = Vec::new();
-        match &snapshot.changes {
-            Some(changes) => {
-                let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
-                changed.for_each(|row| self.check(row, now, &mut jobs));
-            }
-            None => rows.iter().for_each(|row| self.check(row, now, &mut jobs)),
-        }
+        snapshot.changed_rows().for_each(|row| self.check(row, now, &mut jobs));
         if now.saturating_sub(self.pruned_at) >= JVM_INTERVAL {
             self.pruned_at = now;
             self.prune(snapshot);

@@ -33,7 +33,7 @@ impl Turnover {
         }
     }
 
-    /// Returns those since the `last` snapshot. `rows` are the processes now.
+    /// Returns the processes that started and ended since the `last` snapshot. `rows` are the current processes.
     pub(super) fn take(
         &mut self,
         last: Option<&Snapshot>,
@@ -49,7 +49,7 @@ impl Turnover {
         let pid = signs.map(|signs| signs.last_pid).ok_or(Missing::Pending);
         let before = std::mem::replace(&mut self.last_pid, pid);
         let started = before.and_then(|before| {
-            // The pids began anew at their end.
+            // The pids have wrapped around.
             pid?.checked_sub(before).ok_or(Missing::Pending)
         });
         Exits {

@@ -1,4 +1,4 @@
-//! Reads the heaps of large processes at intervals: how much of each `malloc` keeps free.
+//! Reads the memory that `malloc` keeps free in large processes, at intervals.
 //!
 //! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. All reads together use at most
 //! [`MAX_SHARE`] of a core.
@@ -21,7 +21,7 @@ const MAX_SWAP_SHARE: u64 = 64;
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The inverse of the share of a core that all reads may use.
 const MAX_SHARE: u32 = 500;
-/// Failed reads of a heap after which it is read no more: another allocator, or no permission.
+/// Number of failed reads after which a heap is no longer read: it has another allocator, or access is denied.
 const MAX_FAILED: u32 = 3;
 /// Processor time after which a read gives up.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -59,18 +59,11 @@ impl Heaps {
     /// Checks the changed rows of a snapshot, and returns the jobs to run.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
-        let rows = snapshot.rows();
         if now.saturating_sub(self.pruned_at) >= INTERVAL {
             self.pruned_at = now;
             self.prune(snapshot);
         }
-        match &snapshot.changes {
-            Some(changes) => {
-                let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
-                changed.filter_map(|row| self.job(row, now)).collect()
-            }
-            None => rows.iter().filter_map(|row| self.job(row, now)).collect(),
-        }
+        snapshot.changed_rows().filter_map(|row| self.job(row, now)).collect()
     }
 
     fn job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
@@ -138,7 +131,7 @@ impl Heaps {
     }
 }
 
-/// Reads a heap. Returns the processor time that it took, too.
+/// Reads a heap. Also returns the processor time of the read.
 fn read(id: Identity, context: &Context, buf: &mut [u8]) -> (Duration, Reading<MallocHeap>) {
     let begun = clock::thread_time();
     let found = heaps::free(&context.roots.proc, id.pid, DEADLINE).map(|[free, kept]| MallocHeap {

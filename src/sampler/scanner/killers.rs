@@ -1,4 +1,4 @@
-//! Watches the daemons that kill processes when memory is short: which signals they send.
+//! Watches the signals of the daemons that kill processes when memory is short.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,8 +50,7 @@ pub(super) struct Sent {
 impl Killers {
     /// Finds daemons among the changed rows of a snapshot, and returns the jobs to watch their threads.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
-        let rows = snapshot.rows();
-        let mut check = |row: &ProcessSample| {
+        let check = |row: &ProcessSample| {
             if let Some(name) = killer(&row.facts) {
                 self.daemons.entry(row.id).or_insert(Daemon {
                     name,
@@ -61,13 +60,7 @@ impl Killers {
                 });
             }
         };
-        match &snapshot.changes {
-            Some(changes) => {
-                let changed = changes.rows.iter().filter_map(|at| rows.get(*at as usize));
-                changed.for_each(&mut check);
-            }
-            None => rows.iter().for_each(check),
-        }
+        snapshot.changed_rows().for_each(check);
         self.daemons.retain(|id, _| snapshot.place(*id).is_some());
         let states = self.daemons.values();
         let states = states.map(|daemon| (daemon.name, daemon.rings.as_ref().map(|_| ()).map_err(|why| *why)));
@@ -111,8 +104,8 @@ impl Killers {
         });
     }
 
-    /// Takes the processes that were killed since the last call, the largest first. `last` is the snapshot before; a process
-    /// that got SIGTERM `has_ended` if it was killed by it.
+    /// Returns the processes that were killed since the last call, the largest first. `last` is the previous snapshot. A process
+    /// that got SIGTERM counts as killed if it `has_ended`.
     pub(super) fn take(
         &mut self,
         last: Option<&Snapshot>,
@@ -165,7 +158,7 @@ impl Sent {
     }
 }
 
-/// Returns the name of the daemon that a process is. nohang is a script, whose process has the name of its interpreter.
+/// Returns the name of the daemon, if the process is one. nohang is a script, so its process has the name of its interpreter.
 fn killer(facts: &Facts) -> Option<&'static str> {
     let find = |name: &[u8]| KILLERS.into_iter().find(|killer| killer.as_bytes() == name);
     if facts.comm.starts_with(b"python") {

@@ -1,5 +1,5 @@
-//! Schedules the reads of the machine's own files, of the inputs of its account, of the kernel's tables of its own
-//! memory, and of the log of OOM kills. Files that change slowly are read seldom.
+//! Schedules the reads of the machine's files, of the inputs of its account, of the kernel's tables of its own memory, and of
+//! the log of OOM kills. Files that change slowly are read rarely.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -194,7 +194,7 @@ impl SystemFiles {
     }
 }
 
-/// The cgroup that the user looks at, beside the machine.
+/// The cgroup that the user inspects, besides the machine.
 #[derive(Default)]
 pub(super) struct Inspector {
     path: Option<Arc<[u8]>>,
@@ -473,7 +473,7 @@ pub(super) struct OomWatch {
     early: usize,
     /// The kills before zmtop started were looked up.
     looked_back: bool,
-    /// The log has been read to its end of that time.
+    /// The log has been read up to its end at that time.
     is_current: bool,
     log: KillLog,
     /// The kills found in the log before as many were counted.
@@ -486,8 +486,8 @@ pub(super) struct OomWatch {
 
 impl OomWatch {
     /// Records the kernel's counter. If it rose, returns the job to read the log. The second tick also looks up the kills of
-    /// the last ten minutes; a single table needs none. It does not in a tree of files (`is_made`), whose times mean
-    /// nothing, and in a container, whose kills the log does not tell from others.
+    /// the last ten minutes; a single table needs none. It does not do so in a tree of files (`is_made`), whose
+    /// times mean nothing, or in a container, because the log does not distinguish its kills from others.
     pub(super) fn follow(&mut self, counter: Reading<u64>, scope: Option<&Place>, is_made: bool) -> Option<Job> {
         let now = counter.ok()?;
         let is_first = self.counted.is_none();
@@ -528,7 +528,7 @@ impl OomWatch {
         self.is_reading = false;
         let Ok(found) = found else { return };
         self.is_current = true;
-        // The counter was read before the log: it counts these later, then they are known.
+        // The counter was read before the log, so it counts these kills later. They are known by then.
         let is_late = |kill: &&LoggedKill| clock::monotonic().saturating_sub(kill.at) < LATE;
         self.early = found.kills.iter().filter(is_late).count();
         let recent = recent(found.kills);
@@ -594,7 +594,7 @@ impl OomWatch {
         self.store(new);
     }
 
-    /// Adds what was read to what was found before.
+    /// Adds the results of a read to the earlier ones.
     fn join(&mut self, found: LoggedKills) {
         if let Some(group) = &found.group_of_last {
             let earlier = self.found.kills.last_mut().map(|kill| &mut kill.victim);

@@ -1,6 +1,6 @@
-//! Reads which files and shared memory each process maps, while a filter or the panel asks for it.
+//! Reads the files and shared memory that each process maps, while a filter or the panel needs them.
 //!
-//! A process is read at once when that is asked for, and again after [`INTERVAL`] if it ran in between. A read takes some
+//! A process is read at once when its mappings are first needed, and again after [`INTERVAL`] if it ran in between. A read takes some
 //! 60 µs for 100 areas: the kernel walks no page tables for `maps`.
 
 use std::collections::{BTreeMap, HashSet};
@@ -51,7 +51,7 @@ impl MappedReads {
         }
     }
 
-    /// Returns the reads that are due of these processes, a bounded number of them if they are `spread` over ticks.
+    /// Returns the due reads of these processes; a bounded number if they are `spread` over ticks.
     pub(super) fn jobs<'a>(
         &mut self,
         now: Duration,

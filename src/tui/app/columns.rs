@@ -342,7 +342,7 @@ impl App {
     }
 }
 
-/// What scrolling to the right shows.
+/// The content that scrolling to the right reveals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum RightShows {
     Columns,

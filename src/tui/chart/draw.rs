@@ -373,13 +373,11 @@ pub(in crate::tui) fn draw_time_axis(
     line.put(0, &format!("{start} "), theme.dim, buf);
     let end = format!(" {end}");
     line.put(width.saturating_sub(text::width(&end)), &end, theme.dim, buf);
-    let mut after = 0;
-    for (at, it) in &mut here {
-        // Beside a time, if there is one, and in the order of time.
-        let free = |column: &usize| line.free[*column];
-        let near = |columns: Range<usize>| columns.filter(free).min_by_key(|column| column.abs_diff(*at));
-        *at = near(after..width).or_else(|| near(0..width)).unwrap_or(*at);
-        after = *at;
+    // Beside a time, if there is one.
+    let mut places: Vec<_> = here.iter().map(|(at, _)| *at).collect();
+    spread(&line.free, &mut places);
+    for ((at, it), place) in here.iter_mut().zip(places) {
+        *at = place;
         draw_text(buf, area.x + *at as u16, y, it.sign, 1, it.style);
         line.free[*at] = false;
     }
@@ -412,6 +410,33 @@ pub(in crate::tui) fn draw_time_axis(
             line.put(from, &label, theme.dim, buf);
             age = next(age);
         }
+    }
+}
+
+/// Moves each column to a free one nearby. They stay in order, which is the order of time.
+fn spread(free: &[bool], columns: &mut [usize]) {
+    let near = |range: Range<usize>, at| {
+        range
+            .filter(|column| free[*column])
+            .min_by_key(|column| column.abs_diff(at))
+    };
+    let wanted = columns.to_vec();
+    let mut after = 0;
+    for last in 0..columns.len() {
+        if let Some(found) = near(after..free.len(), wanted[last]) {
+            columns[last] = found;
+        } else {
+            // No room is left at the end, so move those before it.
+            let mut before = free.len();
+            for at in (0..=last).rev() {
+                if at < last && columns[at] < before {
+                    break;
+                }
+                columns[at] = near(0..before, wanted[at]).unwrap_or(wanted[at]);
+                before = columns[at];
+            }
+        }
+        after = columns[last] + 1;
     }
 }
 

@@ -167,7 +167,7 @@ fn by_growth(mappings: Vec<MappingGrowth>) -> Vec<MappingGrowth> {
     ranked.into_iter().map(|(mapping, _)| mapping).collect()
 }
 
-/// Which other processes map what one process maps.
+/// The other processes that share the mappings of one process.
 struct Sharers<'a> {
     /// By the name of a mapping: how many others map any of its objects, and the programs of these.
     by_name: Reading<HashMap<&'a [u8], HashSet<Identity>>>,

@@ -100,7 +100,10 @@ fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet)
 fn own_cost(app: &App, snapshot: &Snapshot) -> Option<Figure> {
     let cpu = app.engine.history.system().own_cpu? * 100.0;
     let rss = units::bytes(snapshot.own.ok()?.rss, Units::Auto);
-    Some(("zmtop itself", format!("{cpu:.1} % of a core, {rss} of RSS")))
+    Some((
+        "zmtop itself",
+        format!("{cpu:.1} % of a core, {rss} of RSS, with its children"),
+    ))
 }
 
 fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<Figure> {

@@ -247,7 +247,7 @@ fn add_badges(app: &App, line: &mut StatusLine) {
     }
 }
 
-/// Adds the cost of zmtop itself: `zmtop: 0.2 % of a core, 11M`.
+/// Adds the cost of zmtop and its children: `zmtop: 0.2 % of a core, 11M`.
 fn add_own_cost(app: &App, snapshot: &Snapshot, line: &mut StatusLine) {
     let cpu = app.engine.history.system().own_cpu;
     let cpu = cpu.map(|cpu| format!("{:.1} % of a core", cpu * 100.0));

@@ -10,7 +10,8 @@ use zmtop::config::state::history_path;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::model::{ProcessSample, Snapshot};
-use zmtop::record::pack_history;
+use zmtop::output::json;
+use zmtop::record::{Record, pack_history};
 use zmtop::run::past::{MAX_GAP, Past};
 use zmtop::sampler::{Options, Scanner};
 use zmtop::trend::Verdict;
@@ -18,7 +19,7 @@ use zmtop::trend::Verdict;
 use super::program::{said, tree};
 use crate::support::block_on;
 use crate::support::pty::ZMTOP;
-use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::rows::{MIB, process, snapshot, walk, with_pss};
 
 /// A condition on the figure of a column.
 fn condition(id: &str, unit: Unit) -> String {
@@ -88,6 +89,52 @@ fn what_is_not_judged_yet_is_no_all_clear() {
         said(&tree, "pss>0 | verdict:leaking --every 100ms --count 1").0,
         Some(0)
     );
+}
+
+/// An answer about most of the rows is one; about the lesser part it is none.
+#[test]
+fn what_is_not_judged_of_most_rows_is_no_all_clear() {
+    let note = |open: usize| format!("{open} of 4 processes are not judged yet");
+    let cases = [
+        (0, 0, "0 of 5 processes match".to_owned()),
+        (1, 0, note(1)),
+        (2, 0, note(2)),
+        (3, 5, "not yet judged: 3 of 4 processes".to_owned()),
+        (
+            4,
+            5,
+            "not yet judged: verdict is known of none of the 4 processes".to_owned(),
+        ),
+    ];
+    for (newcomers, code, said) in cases {
+        let mut lines = Vec::new();
+        for second in (0..=1200).step_by(10) {
+            // One that is left out by the words of the filter is not asked about.
+            let old = (0..4 - newcomers).map(|n| (10 + n, "/usr/bin/server"));
+            let new = (0..newcomers).map(|n| (20 + n, "/usr/bin/server"));
+            let rows = old
+                .chain([(30, "/usr/bin/other")])
+                .chain(new.filter(|_| second == 1200));
+            let mut rows: Vec<_> = rows.map(|(pid, command)| with_pss(pid, command, 50 * MIB)).collect();
+            rows.sort_by_key(|row| row.id);
+            let mut snap = snapshot(Duration::from_secs(second), rows);
+            snap.interval = Duration::from_secs(10);
+            json::line(&mut lines, &Record::new(&snap)).unwrap();
+        }
+        let file = tempfile::Builder::new().suffix(".ndjson").tempfile().unwrap();
+        std::fs::write(file.path(), lines).unwrap();
+        let done = Command::new(ZMTOP)
+            .args(["ps", "server", "verdict:leaking", "--from"])
+            .arg(file.path())
+            .env_clear()
+            .env("HOME", "/nonexistent")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{newcomers}: {err}");
+        assert!(err.contains(&said), "{newcomers}: {err}");
+    }
 }
 
 const HERE: &str = "pid:[1] time:[2]";

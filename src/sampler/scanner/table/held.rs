@@ -64,7 +64,7 @@ impl Buckets {
         }
     }
 
-    /// Takes the expected cost from a bucket; returns false if the bucket is empty.
+    /// Charges the expected cost to a bucket; returns false if the bucket is empty.
     fn take(&mut self, bucket: usize, cost: Duration) -> bool {
         let level = &mut self.levels[bucket];
         let is_allowed = *level > 0.0;
@@ -94,7 +94,7 @@ impl Table {
         }
     }
 
-    /// Returns the jobs to read what processes hold, and to count the descriptors of those that ran, which works only
+    /// Returns the jobs to read the held memory of processes, and to count the descriptors of those that ran, which only works
     /// in procfs. Without the `budget` of walks, everything that may have changed is read.
     pub(crate) fn held_jobs(&mut self, now: Duration, budget: Option<f64>) -> Vec<Job> {
         if !self.held.is_on {
@@ -246,7 +246,7 @@ impl Table {
 }
 
 impl Process {
-    /// Returns the job to read what it holds; `None` if another one is outstanding.
+    /// Returns the job to read its held memory; `None` if another one is outstanding.
     fn held_job(&mut self, now: Duration) -> Option<Job> {
         let exec = self.exec;
         let watch = self.held.as_deref_mut().filter(|watch| !watch.is_reading)?;

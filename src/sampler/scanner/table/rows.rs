@@ -26,8 +26,8 @@ pub(super) struct RowBuffers {
 }
 
 impl Table {
-    /// Records that the row of a process may change. All code must call it that changes what [`Process::row`] shows,
-    /// or starts a read whose delay it shows. Extra calls do no harm.
+    /// Records that the row of a process may change. Must be called by all code that changes the data of [`Process::row`], or
+    /// that starts a read whose delay the row shows. Extra calls do no harm.
     pub(super) fn touch(&mut self, pid: u32) {
         if let Some(entry) = self.entries.get_mut(&pid) {
             entry.touch(pid, &mut self.buffers.touched);
