@@ -52,6 +52,8 @@ const FILE_BYTES: u64 = 64 << 20;
 const AROUND: Duration = Duration::from_secs(600);
 /// Bytes that are allocated ahead of the end of a file, so that a disk that fills up does not end a recording at once.
 const AHEAD: u64 = 1 << 20;
+/// Maximum number of first snapshots that are not recorded because their boot is not known yet.
+const MOST_UNKNOWN: u32 = 5;
 /// Time between the writes of [`Flush::Minute`].
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -274,6 +276,8 @@ pub struct Writer {
     pin_until: Option<SystemTime>,
     /// The digest of the boot of the last recorded snapshot; 0 if unknown.
     boot: u32,
+    /// Snapshots of a folder whose boot was not known yet.
+    unknown: u32,
     /// The folder was searched for the end of an earlier run.
     knows_past: bool,
     unwritten: Lost,
@@ -309,6 +313,7 @@ impl Writer {
             recent: Vec::new(),
             pin_until: None,
             boot: 0,
+            unknown: 0,
             knows_past: false,
             unwritten: Lost::default(),
         };
@@ -385,6 +390,13 @@ impl Writer {
             return;
         }
         let (snapshot, incidents) = self.unwritten.complete(snapshot, incidents.to_vec());
+        // A machine that has just started may be too slow to read its boot id: one that is recorded under no boot hides the boot.
+        let is_first = self.output.is_none() && self.unknown < MOST_UNKNOWN;
+        if is_first && snapshot.boot_id == Err(Missing::Pending) {
+            self.unknown += 1;
+            self.unwritten.keep(&snapshot, incidents);
+            return;
+        }
         match self.try_record(&snapshot, &incidents) {
             Ok(bytes) => {
                 self.retry = None;

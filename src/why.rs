@@ -218,6 +218,11 @@ impl Why {
     /// Adds the next snapshot of the recording.
     pub fn push(&mut self, snapshot: &Arc<Snapshot>) {
         let last = self.last().cloned();
+        // The first snapshot of a machine that has just started may lack it. It shows no process either.
+        if snapshot.boot_id.is_err() && last.as_ref().is_some_and(|last| last.boot_id.is_ok()) {
+            self.add_brief(snapshot);
+            return;
+        }
         if let Some(last) = &last {
             self.pass_chosen(last, Some(snapshot.time));
             if !Origin::of(last).precedes(snapshot) {

@@ -174,6 +174,8 @@ fn harms(index: &Recording, boot: Option<&str>) -> Vec<SystemTime> {
 fn last_before(index: &Recording, at: SystemTime) -> Option<&Group> {
     let groups = index.groups().iter();
     let before = groups.filter(|group| group.snapshots > 0 && group.to < at);
+    // The first snapshot of a machine that has just started may lack its boot.
+    let before = before.filter(|group| group.boot != 0 || group.is_cut);
     before.max_by_key(|group| group.to)
 }
 

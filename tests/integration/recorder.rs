@@ -263,6 +263,45 @@ fn a_file_without_a_snapshot_hides_no_boot() {
 }
 
 #[test]
+fn a_first_snapshot_without_a_boot_id_hides_no_boot() {
+    let (dir, mut writer) = folder();
+    record(&mut writer, at(0), &[]);
+    drop(writer);
+    let mut writer = open(dir.path());
+    for second in 0..4 {
+        let mut after = at(400 + second);
+        after.monotonic = Duration::from_secs(5 + second);
+        after.boot_id = if second < 2 {
+            Err(Missing::Pending)
+        } else {
+            Ok("another".into())
+        };
+        record(
+            &mut writer,
+            after,
+            if second == 0 { &[IncidentKind::Danger] } else { &[] },
+        );
+    }
+    let recording = Recording::open(dir.path()).unwrap();
+    let kinds: Vec<_> = recording.incidents().iter().map(|incident| incident.kind).collect();
+    assert_eq!(kinds, [IncidentKind::Danger, IncidentKind::Boot]);
+    assert_eq!(read(dir.path()).len(), 3);
+    // One that never knows it is recorded.
+    let (dir, mut writer) = folder();
+    for second in 0..8 {
+        let mut unknown = at(second);
+        unknown.boot_id = Err(Missing::Pending);
+        record(&mut writer, unknown, &[]);
+    }
+    assert_eq!(read(dir.path()).len(), 3);
+    let (dir, mut writer) = folder();
+    let mut unknown = at(0);
+    unknown.boot_id = Err(Missing::Unsupported);
+    record(&mut writer, unknown, &[]);
+    assert_eq!(read(dir.path()).len(), 1);
+}
+
+#[test]
 fn a_killed_writer_leaves_its_incident_pinned() {
     let (dir, mut writer) = folder();
     record(&mut writer, at(0), &[IncidentKind::Danger]);

@@ -263,6 +263,11 @@ fn a_reboot_is_explained_if_memory_was_short() {
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
+    // The first snapshot of a slow machine lacks the boot.
+    let mut all: Vec<_> = reboot().collect();
+    all[185].boot_id = Err(Missing::Pending);
+    let found = explain(all, None).unwrap();
+    assert_eq!((found.event.kind, found.event.is_short), (EventKind::Reboot, true));
     let found = explain(calm("one", 0).chain(calm("two", 60)), None).unwrap();
     assert_eq!((found.event.kind, found.event.is_short), (EventKind::Reboot, false));
     assert!(text(&found).contains("Memory was not short then, so it does not explain the reboot."));
