@@ -327,7 +327,7 @@ fn exit_codes_are_the_documented_ones() {
 }
 
 #[test]
-fn a_process_is_typed_as_a_pid_or_a_name() {
+fn a_process_is_typed_as_a_pid_a_name_or_a_filter() {
     let maps = |line: &str| match parse(line).unwrap().command {
         Some(Command::Maps(args)) => args.processes,
         other => panic!("{other:?}"),
@@ -340,6 +340,17 @@ fn a_process_is_typed_as_a_pid_or_a_name() {
             name("leak.py"),
             name("7z"),
             ProcessArg::Pid(u32::MAX)
+        ]
+    );
+    let filter = |typed: &str| ProcessArg::Filter(typed.into());
+    assert_eq!(
+        maps("maps user:alice nginx: pss>1Q /usr/bin/redis-server pss>1M"),
+        [
+            filter("user:alice"),
+            name("nginx:"),
+            name("pss>1Q"),
+            name("/usr/bin/redis-server"),
+            filter("pss>1M")
         ]
     );
     let Some(Command::Leaks(args)) = parse("leaks --prove node").unwrap().command else {
