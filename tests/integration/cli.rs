@@ -230,6 +230,12 @@ fn words_that_are_no_command_filter_the_monitor() {
     assert!(parse("lekas").unwrap_err().text.contains("leaks"));
     let e = parse("user:nobody ps").unwrap_err();
     assert!(e.text.contains("filters of `ps` go after it"), "{}", e.text);
+    let e = parse("ps --view web").unwrap_err();
+    assert!(
+        e.text.contains("views are of the monitor: zmtop --view NAME"),
+        "{}",
+        e.text
+    );
     assert!(parse("user:nobody --nonsense").unwrap_err().text.contains("--nonsense"));
     assert!(applied("pss>").unwrap_err().contains("a figure is missing after pss"));
 }
