@@ -188,7 +188,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 8] = [
+const WAYS: [(&str, &str); 9] = [
     (
         "--json",
         "zmtop ps --format json prints JSON, --format rows a line a process",
@@ -205,6 +205,10 @@ const WAYS: [(&str, &str); 8] = [
     ("-u", "user:NAME is a filter: zmtop user:NAME"),
     ("-p", "pid:N is a filter: zmtop pid:1,1234"),
     ("-s", "--sort KEY sorts"),
+    (
+        "--view",
+        "views are of the monitor: zmtop --view NAME; zmtop ps takes a filter, --columns, --sort and --by",
+    ),
     ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
 ];
 

@@ -30,6 +30,9 @@ use crate::trend::{Judgement, Verdict};
 pub use incidents::Incidents;
 pub use last_words::LastWords;
 
+/// A limit that is reached within this many seconds needs attention: one day.
+const SOON: f64 = 86_400.0;
+
 /// The last snapshot, and everything derived from the snapshots so far.
 #[derive(Debug)]
 pub struct State {
@@ -103,6 +106,19 @@ impl State {
     /// Returns the suspects that have not ended, worst first: leaking ones, then growing ones.
     pub fn living_suspects(&self) -> impl Iterator<Item = &Suspect> {
         self.suspects.iter().filter(|suspect| suspect.ended.is_none())
+    }
+
+    /// Returns the suspect that needs attention first: the worst, unless another one, such as a hoard, reaches a limit sooner and
+    /// within a day.
+    pub fn first_suspect(&self) -> Option<&Suspect> {
+        let worst = self.living_suspects().next()?;
+        let eta = |suspect: &Suspect| suspect.eta.filter(|eta| (0.0..SOON).contains(eta));
+        let grows = |suspect: &&Suspect| suspect.judgement.verdict >= Verdict::Hoarding;
+        let soonest = self.living_suspects().filter(grows);
+        let soonest = soonest.filter_map(|suspect| Some((eta(suspect)?, suspect)));
+        let soonest = soonest.min_by(|a, b| a.0.total_cmp(&b.0));
+        let is_sooner = |found: &(f64, &Suspect)| eta(worst).is_none_or(|eta| found.0 < eta);
+        Some(soonest.filter(is_sooner).map_or(worst, |(_, suspect)| suspect))
     }
 
     /// Returns the suspects, then the rows whose growth has stopped.

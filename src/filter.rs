@@ -187,6 +187,14 @@ impl Filter {
         self.uses_text
     }
 
+    /// Returns true if it names a field or compares a figure, and so cannot be meant as a plain text.
+    pub fn has_fields(&self) -> bool {
+        let is_field = |condition: &Condition| !matches!(condition, Condition::Anywhere(_) | Condition::Pattern(_));
+        self.root
+            .as_ref()
+            .is_some_and(|root| root.has(&mut |condition| is_field(condition)))
+    }
+
     /// Returns the columns that it compares, sorted and without duplicates.
     pub fn columns(&self) -> Vec<usize> {
         let mut columns: Vec<usize> = self.bounds().into_iter().map(|(column, _)| column).collect();

@@ -166,7 +166,6 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the map
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, go to any time'
@@ -179,6 +178,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or che
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Generate shell completions'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s u -d 'List only processes of this user, as user:NAME does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s p -d 'List only these processes, as pid:N does' -r
@@ -459,26 +459,6 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if that cannot be known yet'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Sum branches with less than this share of the kept memory, in percent' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l starttime -d 'The start of the process in ticks since boot: another one with its pid is not measured' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l format -d 'The format of the output' -r -f -a "table\t'A tree of call paths'
-json\t'One object with all call paths'
-ndjson\t'An object every 2 s with all call paths so far'
-folded\t'A line per call path with its kept bytes, for flame graph tools'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
-k\t''
-m\t''
-g\t''
-bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to what they called'
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l armed -d 'Measure for hours at little cost, and end with the parent'
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let a Java machine record for TIME which code allocates objects that stay: 30s. It loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later' -r
@@ -1171,26 +1151,44 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'R
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, go to any time'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "why" -d 'Explain what happened to memory in a recording: what ran out, what had grown, what was killed'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "kernel" -d 'Report kernel memory'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "config" -d 'Show or check the configuration'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "completions" -d 'Generate shell completions'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks callers heap record replay limits why serve fleet kernel config schema completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Sum branches with less than this share of the kept memory, in percent' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l format -d 'The format of the output' -r -f -a "table\t'A tree of call paths'
+json\t'One object with all call paths'
+ndjson\t'An object every 2 s with all call paths so far'
+folded\t'A line per call path with its kept bytes, for flame graph tools'"
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
+k\t''
+m\t''
+g\t''
+bytes\t''"
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to what they called'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "ps" -d 'Print a table of processes, once or repeatedly'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "mem" -d 'Print a breakdown of the system\'s memory: RAM, swap and compressed memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "maps" -d 'Print the mappings of processes, summed by name'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, go to any time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "why" -d 'Explain what happened to memory in a recording: what ran out, what had grown, what was killed'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "kernel" -d 'Report kernel memory'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "config" -d 'Show or check the configuration'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "completions" -d 'Generate shell completions'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from record" -f -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'

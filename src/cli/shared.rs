@@ -222,6 +222,8 @@ pub enum ProcessArg {
     Pid(u32),
     /// The name of the program or script, or a part of the command line.
     Name(String),
+    /// A filter that names a field or compares a figure, such as `user:alice pss>1G`.
+    Filter(String),
 }
 
 impl FromStr for ProcessArg {
@@ -229,10 +231,15 @@ impl FromStr for ProcessArg {
 
     fn from_str(typed: &str) -> Result<Self, String> {
         if typed.is_empty() {
-            return Err("expected a pid, a program's name, or a part of a command line".into());
+            return Err("expected a pid, a program's name, a part of a command line, or a filter".into());
         }
         if !typed.bytes().all(|b| b.is_ascii_digit()) {
-            return Ok(Self::Name(typed.into()));
+            let is_filter = Filter::parse(typed, &COLUMNS).is_ok_and(|filter| filter.has_fields());
+            return Ok(if is_filter {
+                Self::Filter(typed.into())
+            } else {
+                Self::Name(typed.into())
+            });
         }
         let pid = typed.parse().ok().filter(|pid| *pid > 0);
         pid.map(Self::Pid).ok_or_else(|| format!("{typed} is no pid"))

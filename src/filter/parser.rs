@@ -633,7 +633,13 @@ fn shown(typed: &str) -> String {
 fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> FilterError {
     let name = normalized(key);
     let what = if schema.figure(&name).is_some() {
-        format!("{name} is a figure: write {name}>{}", shown(value))
+        match value.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("{name} is a figure: write {name}>{}", shown(value)),
+            false if name == "trend" => {
+                "trend is a pace, such as trend>1M/min; the verdict is written verdict:leaking".into()
+            }
+            false => format!("{name} is a figure: write {name}> and a number"),
+        }
     } else {
         // A verdict is written `verdict:leaking`, too.
         unknown(key, KEYS.iter().map(|(name, ..)| *name).chain(schema.figures()))
@@ -668,7 +674,7 @@ const fn example_of(unit: Unit) -> &'static str {
         Unit::PerSecond | Unit::Count | Unit::Text => "a number such as 12 or 10k",
         Unit::Share => "a percentage such as 50 or 0.5%",
         Unit::Seconds => "a time such as 90, 5m or 2h",
-        Unit::Verdict => "shrinking, steady, warming, growing or leaking",
+        Unit::Verdict => "shrinking, steady, warming, hoarding, growing or leaking",
     }
 }
 

@@ -10,6 +10,7 @@ use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
+use crate::history::process::Ended;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
 use crate::model::cgroup::CgroupFigures;
@@ -31,6 +32,10 @@ const MAX_ALIKE_PACE: f64 = 4.0;
 const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
 /// Maximum number of rows whose growth stopped.
 const MAX_STOPPED: usize = 5;
+/// Minimum time for which such a process grew.
+const MIN_ENDED_GROWTH: Duration = Duration::from_secs(600);
+/// The time after its end in which a process is listed that grew and was not called a leak.
+const ENDED_GROWTH_LISTED: Duration = Duration::from_secs(3600);
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -209,7 +214,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_fleet_programs(history, snapshot, &mut found);
     } else {
         find_living(history, snapshot, query.least, &mut found);
-        find_ended(history, query.least, &mut found);
+        find_ended(history, snapshot.monotonic, query.least, &mut found);
         let mut programs = Vec::new();
         find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
         add_programs(programs, &mut found);
@@ -343,9 +348,21 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
     }
 }
 
-fn find_ended(history: &History, least: Verdict, found: &mut Vec<Suspect>) {
+/// Finds the ended processes that leaked, and those that grew for long and ended recently: not a compiler that grew for minutes.
+fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<Suspect>) {
     let mut programs: HashMap<&[u8], usize> = HashMap::new();
-    for ended in history.all_ended().filter(|ended| is_suspect(&ended.history, least)) {
+    let is_listed = |ended: &&Ended| {
+        let grew_since = ended.history.trend().seen_since();
+        let grew_long = grew_since.is_some_and(|since| ended.at.saturating_sub(since) >= MIN_ENDED_GROWTH);
+        let is_recent = now.saturating_sub(ended.at) <= ENDED_GROWTH_LISTED;
+        let least_ended = if grew_long && is_recent {
+            Verdict::Growing
+        } else {
+            Verdict::Leaking
+        };
+        is_suspect(&ended.history, least.max(least_ended))
+    };
+    for ended in history.all_ended().filter(is_listed) {
         let name = ended.command.as_deref().unwrap_or(&ended.facts.comm);
         if let Some(at) = programs.get(name) {
             let last: &mut Suspect = &mut found[*at];

@@ -39,6 +39,7 @@ use crate::output::text_table::TextTable;
 use crate::output::{OutputStyle, Report};
 use crate::record::time_text;
 use crate::schema::Schema;
+use crate::trend::Verdict;
 use crate::{text, units};
 
 #[derive(Clone, Debug)]
@@ -105,8 +106,10 @@ described_object! {
         "slope_processes_per_s": pace().null("no growing number of processes") => {
             Some(suspect.judgement.slope).filter(|_| suspect.is_population())
         },
-        /// The confidence of the verdict.
-        "confidence": share().null("not known yet") => suspect.judgement.confidence,
+        /// The confidence that it leaks.
+        "confidence": share().null("it is not called a leak: growth is a fact") => {
+            Some(suspect.judgement.confidence).filter(|_| suspect.judgement.verdict == Verdict::Leaking)
+        },
         /// When its growth began.
         "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
         /// The part of that time in which zmtop did not run.

@@ -29,7 +29,8 @@ use crate::units::{counted, span};
     after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1."
 )]
 pub struct CallersArgs {
-    /// The processes, which are summed: each by its pid, or all with that program's name, or that part of the command line
+    /// The processes, which are summed: each by its pid, or all with that program's name, that part of the command line, or that
+    /// match a filter such as 'user:www pss>100M'
     #[arg(value_name = "PROCESS", required = true)]
     pub processes: Vec<ProcessArg>,
     /// Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report

@@ -23,7 +23,7 @@ use crate::{filter, record};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaArgs {
-    /// Describe only this schema, such as zmtop-mem/1
+    /// Describe only this schema, such as zmtop-mem/1 or mem; of `zmtop ps`, ps
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -74,7 +74,17 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
     let all = ALL.iter().map(|schema| schema());
     let chosen: Vec<Schema> = match &args.name {
         None => all.collect(),
-        Some(name) => all.filter(|schema| schema.name == name).collect(),
+        Some(name) => {
+            // The commands whose documents have another name.
+            let name = match name.as_str() {
+                "ps" => "table",
+                "callers" => "call-paths",
+                name => name,
+            };
+            let bare = |full: &'static str| full.strip_prefix("zmtop-")?.split('/').next();
+            all.filter(|schema| schema.name == name || bare(schema.name) == Some(name))
+                .collect()
+        }
     };
     if chosen.is_empty() {
         let names: Vec<_> = schema_names().collect();
@@ -85,7 +95,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn completions(shell: Shell) -> Exit {
-    let mut command = with_values(Cli::command());
+    let mut command = without_hidden(with_values(Cli::command()));
     command.set_bin_name("zmtop");
     command.build();
     let mut script = Vec::new();
@@ -110,6 +120,19 @@ fn with_values(command: Command) -> Command {
         }
     });
     command.mut_subcommands(with_values)
+}
+
+/// Rebuilds `callers` without its hidden options: the generators of completions list them.
+fn without_hidden(command: Command) -> Command {
+    if cfg!(not(feature = "code")) {
+        return command;
+    }
+    command.mut_subcommand("callers", |sub| {
+        let shown = sub.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
+        Command::new("callers")
+            .about(sub.get_about().cloned().unwrap_or_default())
+            .args(shown)
+    })
 }
 
 fn values(command: &str, arg: &Arg) -> Vec<&'static str> {
@@ -241,7 +264,8 @@ fn subcommand(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
         .to_writer(out)?;
     let own = command.clone().mut_args(|arg| {
         let is_usual = ["help", "version"].contains(&arg.get_id().as_str());
-        arg.hide(is_usual)
+        let is_hidden = is_usual || arg.is_hide_set();
+        arg.hide(is_hidden)
     });
     if own.get_arguments().any(|arg| !arg.is_hide_set()) {
         options(&Man::new(own), out)?;

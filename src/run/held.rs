@@ -18,7 +18,7 @@ use crate::sampler::{Needs, Policy, Scanner};
 #[command(after_help = "Exit code 3 if the descriptors of any named process could not be read.")]
 pub struct HeldArgs {
     #[arg(
-        help = "The holding processes: each by its pid, its program's name, or a part of its command line",
+        help = "The holding processes: each by its pid, its program's name, a part of its command line, or a filter that only it matches",
         value_name = "PROCESS",
         required = true
     )]

@@ -17,7 +17,7 @@ use crate::sampler::mappings::{self, Found};
 #[command(after_help = "Exit code 3 if the mappings of any named process could not be read.")]
 pub struct MapsArgs {
     #[arg(
-        help = "The processes: each by its pid, its program's name, or a part of its command line",
+        help = "The processes: each by its pid, its program's name, a part of its command line, or a filter that only it matches",
         value_name = "PROCESS",
         required = true
     )]

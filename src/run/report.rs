@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use super::{Failure, output_style, sampler_options, settings, snapshot};
 use crate::cli::{Format, ProcessArg, ReportArgs, UsageError, check_filter};
-use crate::columns::{Column, TableKind, named};
+use crate::columns::{COLUMNS, Column, ColumnId, Needs, TableKind, named, needs_of_filter};
 use crate::config::{Env, unknown};
 use crate::filter::Filter;
 use crate::group::{GroupBy, GroupNames};
 use crate::model::ProcessSample;
 use crate::output::report_layout::ReportLayout;
+use crate::query::RowSource;
 use crate::sampler::{Options, Scanner};
 use crate::text;
 
@@ -82,35 +83,90 @@ pub(super) fn resolve_all(processes: &[ProcessArg], options: &Options) -> Result
     Ok(pids)
 }
 
-/// Returns the pids of these processes, in the order given: of a name, those that `choose` returns of all that match it.
+/// Returns the pids of these processes, in the order given: of a name or a filter, those that `choose` returns of all that match
+/// it.
 fn find(
     processes: &[ProcessArg],
     options: &Options,
     choose: impl Fn(&str, &[&ProcessSample]) -> Result<Vec<u32>, Failure>,
 ) -> Result<Vec<u32>, Failure> {
+    let filters = processes.iter().filter_map(|process| match process {
+        ProcessArg::Filter(typed) => Some(check_target(typed)),
+        ProcessArg::Pid(_) | ProcessArg::Name(_) => None,
+    });
+    let filters = filters.collect::<Result<Vec<_>, _>>()?;
+    let needs: Needs = filters.iter().map(needs_of_filter).collect();
+    let mut filters = filters.iter();
     let (mut snapshot, mut pids) = (None, Vec::new());
     for process in processes {
-        match process {
-            ProcessArg::Pid(pid) => pids.push(*pid),
-            ProcessArg::Name(name) => {
-                let snapshot = match &mut snapshot {
-                    Some(snapshot) => snapshot,
-                    none => none.insert(snapshot::scan(Scanner::new(options))?),
-                };
-                if let Err(why) = &snapshot.processes {
-                    return Err(format!("the processes cannot be listed: {why}").into());
-                }
-                let own = options.roots().is_own().then(std::process::id);
-                let found = matching(name, snapshot.rows(), own);
-                if found.is_empty() {
-                    let shown = text::safe(name.as_bytes());
-                    return Err(format!("no process is named `{shown}`, or has that in its command line").into());
-                }
-                pids.extend(choose(name, &found)?);
+        let (typed, filter) = match process {
+            ProcessArg::Pid(pid) => {
+                pids.push(*pid);
+                continue;
             }
+            ProcessArg::Name(name) => (name, None),
+            ProcessArg::Filter(typed) => (typed, filters.next()),
+        };
+        let snapshot = match &mut snapshot {
+            Some(snapshot) => snapshot,
+            none => {
+                let mut scanner = Scanner::new(options);
+                scanner.set_needs(needs);
+                none.insert(snapshot::scan(scanner)?)
+            }
+        };
+        if let Err(why) = &snapshot.processes {
+            return Err(format!("the processes cannot be listed: {why}").into());
         }
+        let own = options.roots().is_own().then(std::process::id);
+        let found = match filter {
+            Some(filter) => {
+                let source = RowSource::new(snapshot, None);
+                let rows = snapshot.rows().iter();
+                let rows = rows.filter(|sample| Some(sample.id.pid) != own && !sample.stat.is_kernel_thread());
+                rows.filter(|sample| filter.matches(&source.process(sample))).collect()
+            }
+            None => matching(typed, snapshot.rows(), own),
+        };
+        if found.is_empty() {
+            return Err(nothing_matches(typed, filter.is_some()).into());
+        }
+        pids.extend(choose(typed, &found)?);
     }
     Ok(pids)
+}
+
+/// Parses a filter that selects processes on the command line. It must be answerable from one snapshot.
+fn check_target(typed: &str) -> Result<Filter, UsageError> {
+    let filter = check_filter("PROCESS", typed, &COLUMNS)?;
+    let mut columns = filter.columns().into_iter().map(|at| ColumnId(at).get());
+    match columns.find(|column| column.needs.is_beyond_one_snapshot()) {
+        Some(column) => {
+            let what = format!(
+                "{} takes more than one snapshot: select processes by other columns",
+                column.id
+            );
+            Err(UsageError::option("PROCESS", what))
+        }
+        None => Ok(filter),
+    }
+}
+
+/// Returns the error for a name or a filter that selects no process. What may have been meant as a filter has its fault.
+fn nothing_matches(typed: &str, is_filter: bool) -> String {
+    let shown = text::safe(typed.as_bytes());
+    if is_filter {
+        return format!("no process matches `{shown}`");
+    }
+    let error = typed
+        .contains([':', '<', '>', '='])
+        .then(|| Filter::parse(typed, &COLUMNS).err())
+        .flatten();
+    let fault = error.map(|error| format!(", and it is not a filter: {}", error.in_lines(typed)));
+    format!(
+        "no process is named `{shown}`, or has that in its command line{}",
+        fault.unwrap_or_default()
+    )
 }
 
 /// Returns the pid of the only process that matches.

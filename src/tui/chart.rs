@@ -2,6 +2,7 @@
 
 pub(in crate::tui) mod draw;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -49,6 +50,8 @@ pub struct Chart {
     index: usize,
     /// The time of the cursor on the monotonic clock, if there is a cursor.
     cursor: Option<Duration>,
+    /// The span is longer than the chosen one, so that it covers the growth.
+    is_auto: bool,
 }
 
 /// The time that a chart shows.
@@ -67,6 +70,7 @@ impl Chart {
         Self {
             index: SPANS.iter().position(|span| span.id == id).unwrap_or(0),
             cursor: None,
+            is_auto: false,
         }
     }
 
@@ -78,9 +82,19 @@ impl Chart {
     #[must_use]
     pub fn covering(&self, time: Duration) -> Self {
         let longer = SPANS.iter().position(|span| span.time >= time);
+        let index = longer.unwrap_or(SPANS.len() - 1).max(self.index);
         Self {
-            index: longer.unwrap_or(SPANS.len() - 1).max(self.index),
+            index,
             cursor: None,
+            is_auto: index > self.index,
+        }
+    }
+
+    /// Returns the name of the span for a sentence, `2 hours`, and whether it is not the one that was chosen: `2 hours (auto)`.
+    pub fn name(&self) -> Cow<'static, str> {
+        match self.span().name {
+            name if self.is_auto => format!("{name} (auto)").into(),
+            name => name.into(),
         }
     }
 

@@ -20,6 +20,8 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Panel, "panel"),
     Hint::Action(Action::Back, "back"),
     Hint::Action(Action::Mappings, "read again"),
+    Hint::Action(Action::CallPaths, "call paths"),
+    Hint::Action(Action::Heap, "heap"),
     Hint::Action(Action::NextGroups, "group"),
     Hint::Action(Action::SortMenu, "sort"),
     Hint::Action(Action::Leaks, "leaks"),
@@ -52,7 +54,7 @@ const REPLAY_KEYS: &[Hint] = &[
 ];
 
 /// The number of keys before the keys of the other pages.
-const PAGES_AFTER: usize = 8;
+const PAGES_AFTER: usize = 10;
 
 /// The width of the scan's progress bar.
 const BAR_WIDTH: usize = 20;
@@ -147,7 +149,8 @@ fn key_of(app: &App, context: Context, action: Action) -> Option<Chord> {
         KeyCode::Char(c) if key.types() => modal.types(c, Some(action)),
         _ => false,
     };
-    let contexts = [Some(context), modal.further_context()].into_iter().flatten();
+    let leaves = modal.leads_to(action).then_some(Context::Table);
+    let contexts = [Some(context), modal.further_context(), leaves].into_iter().flatten();
     let keys = contexts.flat_map(|context| app.config.keymap.keys(context, action));
     let keys: Vec<&Chord> = keys.filter(|key| !is_text(key)).collect();
     // Where letters are text, the first key that is none.
@@ -189,6 +192,7 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
+        Action::CallPaths | Action::Heap => app.replay.is_some() || app.panel_process().is_none(),
         Action::Right => app.right_shows_now().is_none(),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,

@@ -40,8 +40,10 @@ use crate::text::{self, Align, fit};
 use crate::tui::app::{App, Hint, Modal, Response};
 use crate::tui::widgets::{ListState, TextInput, draw_line, draw_text, line, movement};
 
-/// Lines below the entries that explain the selected one: a rule and three lines of text.
+/// Lines below the entries that explain the selected one: a rule and at least three lines of text.
 const NOTE_LINES: u16 = 4;
+/// Maximum number of those lines, for a long note on a narrow screen.
+const MAX_NOTE_LINES: u16 = 9;
 /// Minimum number of lines inside a popup for a note, unless all entries have room beside it.
 const MIN_LINES_WITH_NOTE: usize = 10;
 
@@ -90,10 +92,22 @@ pub trait Popup: Any {
     };
     /// Lines above the entries.
     const HEADING_LINES: u16 = 0;
+    /// The actions of the tables that close it and are then performed.
+    const LEADS_TO: &'static [Action] = &[];
 
     /// Returns the preferred width, if it depends on the entries.
     fn width(&self, _app: &App) -> u16 {
         Self::WIDTH
+    }
+
+    /// Returns the title, if it depends on the entries.
+    fn title(&self, _app: &App) -> Cow<'static, str> {
+        Self::TITLE.into()
+    }
+
+    /// Returns the index of the entry that a digit leads to.
+    fn place_of_digit(&self, _app: &App, _digit: char) -> Option<usize> {
+        None
     }
 
     /// Returns the text of each entry, for the search.
@@ -148,9 +162,17 @@ pub trait Text: Any {
     const WIDTH: u16;
     /// Columns of the labels at the left, 0 for none.
     const LABEL_WIDTH: u16 = 0;
+    const HINTS: &'static [Hint] = READ;
+    /// The actions of the tables that close it and are then performed.
+    const LEADS_TO: &'static [Action] = &[];
 
     /// Returns every line. `width` is the width inside the frame.
     fn lines(app: &App, width: usize) -> Vec<TextLine>;
+
+    /// Returns the index of the line that a digit leads to.
+    fn place_of_digit(_lines: &[TextLine], _digit: char) -> Option<usize> {
+        None
+    }
 }
 
 /// A line of a text: a label at the left, and a text beside it, each with its style. A label without a text may be wider.
@@ -160,10 +182,16 @@ impl<T: Text> Popup for T {
     const TITLE: &'static str = <T as Text>::TITLE;
     const WIDTH: u16 = <T as Text>::WIDTH;
     const IS_TEXT: bool = true;
+    const HINTS: &'static [Hint] = <T as Text>::HINTS;
+    const LEADS_TO: &'static [Action] = <T as Text>::LEADS_TO;
 
     fn texts(&self, app: &App) -> Vec<String> {
         let lines = text_lines::<T>(app).into_iter();
         lines.map(|[(label, _), (text, _)]| format!("{label} {text}")).collect()
+    }
+
+    fn place_of_digit(&self, app: &App, digit: char) -> Option<usize> {
+        T::place_of_digit(&text_lines::<T>(app), digit)
     }
 
     fn draw(&self, app: &App, list: ListState, area: Rect, buf: &mut Buffer) {
@@ -240,8 +268,11 @@ impl<P: Popup> Opened<P> {
     /// Places the popup, and cuts it to `screen`: the state's size may lag behind the terminal's.
     fn parts(&self, app: &App, screen: Rect) -> Parts {
         let texts = self.popup.texts(app);
-        let has_note = self.popup.note(app, self.list.cursor).is_some();
-        let note = if has_note { NOTE_LINES } else { 0 };
+        let width = app.screen.size.0.min(self.popup.width(app)).saturating_sub(4);
+        let note = self.popup.note(app, self.list.cursor).map_or(0, |words| {
+            let lines = u16::try_from(wrap(&words, width.into()).len()).unwrap_or(u16::MAX);
+            lines.saturating_add(1).clamp(NOTE_LINES, MAX_NOTE_LINES)
+        });
         let around = P::HEADING_LINES + note + 2;
         let height = u16::try_from(texts.len().max(1) + usize::from(around)).unwrap_or(u16::MAX);
         let area = app.layout().popup(self.popup.width(app), height).intersection(screen);
@@ -290,9 +321,9 @@ impl<P: Popup> Opened<P> {
     }
 
     /// Returns the title in the frame. If a text is longer than the frame, it says which lines are on screen.
-    fn title(&self, all: usize, height: usize) -> Cow<'static, str> {
+    fn title(&self, app: &App, all: usize, height: usize) -> Cow<'static, str> {
         if !P::IS_TEXT || height >= all {
-            return P::TITLE.into();
+            return self.popup.title(app);
         }
         let first = self.list.cursor;
         let last = (first + height).min(all);
@@ -396,6 +427,10 @@ impl<P: Popup> Modal for Opened<P> {
         P::IS_MENU && (c.is_alphanumeric() || self.find.is_typing && !switches)
     }
 
+    fn leads_to(&self, action: Action) -> bool {
+        !self.find.is_typing && P::LEADS_TO.contains(&action)
+    }
+
     fn hints(&self) -> &[Hint] {
         match (self.find.is_typing, self.find.is_empty()) {
             (true, _) => &[],
@@ -452,6 +487,8 @@ impl<P: Popup> Modal for Opened<P> {
                 self.find = Find::from(self.list.cursor);
             }
             self.search(app, |input| input.insert(c.encode_utf8(&mut [0; 4])));
+        } else if let Some(to) = self.popup.place_of_digit(app, c) {
+            self.move_to(app, |_, _| to);
         } else {
             let shown = text::safe_prefix(c.encode_utf8(&mut [0; 4]).as_bytes(), 2).into_owned();
             app.screen.say(format!("{shown} does nothing here"));
@@ -518,7 +555,7 @@ impl<P: Popup> Modal for Opened<P> {
         } = self.parts(app, frame.area());
         frame.render_widget(Clear, area);
         let block = Block::bordered().border_style(theme.frame).style(theme.popup);
-        let title = self.title(texts.len(), list.height.into());
+        let title = self.title(app, texts.len(), list.height.into());
         frame.render_widget(block.title(title), area);
         let buf = frame.buffer_mut();
         self.popup.draw(app, self.list, list, buf);
@@ -528,7 +565,16 @@ impl<P: Popup> Modal for Opened<P> {
         if let (Some(words), false) = (self.popup.note(app, cursor), note.is_empty()) {
             let width = usize::from(note.width);
             draw_line(buf, note, &"─".repeat(width), theme.frame);
-            let lines = wrap(&words, width.saturating_sub(2));
+            let width = width.saturating_sub(2);
+            let mut lines = wrap(&words, width);
+            let room = usize::from(note.height.saturating_sub(1));
+            if lines.len() > room
+                && let Some(last) = room.checked_sub(1)
+            {
+                // The rest of the note does not fit: `fit` ends the line with an ellipsis.
+                let rest = lines.split_off(last).join(" ");
+                lines.push(fit(&rest, width, Align::Left));
+            }
             for (y, text) in (1..note.height).zip(lines) {
                 draw_line(buf, line(note, y), &format!(" {text}"), theme.dim);
             }

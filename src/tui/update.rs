@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::config::{Action, Chord};
+use crate::config::{Action, Chord, Context};
 use crate::group::{GroupBy, RowKey};
 use crate::query::ListPlan;
 use crate::tui::app::{App, Hint, Response};
@@ -163,7 +163,11 @@ fn action_of(app: &App, key: KeyEvent, typed: Option<char>) -> Option<Action> {
     let own = bound(modal.context()).filter(|action| modal.takes(*action));
     match typed {
         Some(c) if modal.types(c, own) => None,
-        _ => own.or_else(|| modal.further_context().and_then(bound)),
+        _ => {
+            let further = || modal.further_context().and_then(bound);
+            let leaves = || bound(Context::Table).filter(|action| modal.leads_to(*action));
+            own.or_else(further).or_else(leaves)
+        }
     }
 }
 
@@ -195,6 +199,11 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
     match action {
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],
+        action if app.modal.as_ref().is_some_and(|modal| modal.leads_to(action)) => {
+            let mut effects: Vec<_> = app.close().into_iter().collect();
+            effects.extend(perform(app, action));
+            effects
+        }
         action if app.modal.is_some() => app.with_modal(|modal, app| modal.on_action(app, action)),
         action if replay::is_of_player(action) => control(app, action),
         Action::Pause if app.replay.is_some() => command(ReplayCommand::Pause),

@@ -132,6 +132,9 @@ fn bash_completes_commands_options_and_values() {
         ("zmtop maps --sort addr", &["address"]),
         ("zmtop completions z", &["zsh"]),
         ("zmtop config ch", &["check"]),
+        // An option that only zmtop itself uses is hidden.
+        ("zmtop callers --arm", &[""]),
+        ("zmtop callers --flame", &["--flamegraph"]),
     ] {
         assert_eq!(completed(line), expected, "{line}");
     }

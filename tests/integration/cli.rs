@@ -230,6 +230,12 @@ fn words_that_are_no_command_filter_the_monitor() {
     assert!(parse("lekas").unwrap_err().text.contains("leaks"));
     let e = parse("user:nobody ps").unwrap_err();
     assert!(e.text.contains("filters of `ps` go after it"), "{}", e.text);
+    let e = parse("ps --view web").unwrap_err();
+    assert!(
+        e.text.contains("views are of the monitor: zmtop --view NAME"),
+        "{}",
+        e.text
+    );
     assert!(parse("user:nobody --nonsense").unwrap_err().text.contains("--nonsense"));
     assert!(applied("pss>").unwrap_err().contains("a figure is missing after pss"));
 }
@@ -327,7 +333,7 @@ fn exit_codes_are_the_documented_ones() {
 }
 
 #[test]
-fn a_process_is_typed_as_a_pid_or_a_name() {
+fn a_process_is_typed_as_a_pid_a_name_or_a_filter() {
     let maps = |line: &str| match parse(line).unwrap().command {
         Some(Command::Maps(args)) => args.processes,
         other => panic!("{other:?}"),
@@ -340,6 +346,17 @@ fn a_process_is_typed_as_a_pid_or_a_name() {
             name("leak.py"),
             name("7z"),
             ProcessArg::Pid(u32::MAX)
+        ]
+    );
+    let filter = |typed: &str| ProcessArg::Filter(typed.into());
+    assert_eq!(
+        maps("maps user:alice nginx: pss>1Q /usr/bin/redis-server pss>1M"),
+        [
+            filter("user:alice"),
+            name("nginx:"),
+            name("pss>1Q"),
+            name("/usr/bin/redis-server"),
+            filter("pss>1M")
         ]
     );
     let Some(Command::Leaks(args)) = parse("leaks --prove node").unwrap().command else {

@@ -262,6 +262,13 @@ fn every_schema_has_a_name_of_its_own() {
         one.as_object_mut().unwrap().remove("$schema");
         assert_eq!(&one, definition);
     }
+    for (short, name) in [
+        ("mem", "zmtop-mem/1"),
+        ("ps", "zmtop-table/1"),
+        ("callers", "zmtop-call-paths/1"),
+    ] {
+        assert_eq!(schema(&[short])["title"], *name);
+    }
     let done = run(&["zmtop-nothing/1"]);
     assert_eq!(done.status.code(), Some(2));
     let err = String::from_utf8(done.stderr).unwrap();

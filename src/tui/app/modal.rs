@@ -66,6 +66,12 @@ pub trait Modal: Any {
         false
     }
 
+    /// Returns true if an action of the tables closes it and is then performed, such as one that opens another popup about the
+    /// same process.
+    fn leads_to(&self, _action: Action) -> bool {
+        false
+    }
+
     /// Returns true if a key closes it and then does what it does without it.
     fn is_left_by(&self, _key: KeyEvent) -> bool {
         false

@@ -91,12 +91,12 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
     let (Some(low), Some(high)) = (low, high) else {
-        let text = format!(" {name}: nothing known of these {}", chart.span().name);
+        let text = format!(" {name}: nothing known of these {}", chart.name());
         label.text(1, text, theme.dim);
         return label.draw(head, buf);
     };
     let bytes = |n| units::bytes(n, app.screen.units);
-    let range = format!(" {name} over {}: {} to {}", chart.span().name, bytes(low), bytes(high));
+    let range = format!(" {name} over {}: {} to {}", chart.name(), bytes(low), bytes(high));
     label.text(85, range, theme.dim);
     match window.cursor {
         Some(at) => {

@@ -107,6 +107,16 @@ impl Popup for AlertList {
     const WIDTH: u16 = 76;
     const IS_MENU: bool = false;
 
+    /// Returns the number of events, and how many of them still fire: ` Alerts: 12, 3 firing `.
+    fn title(&self, app: &App) -> Cow<'static, str> {
+        let alerts = &app.engine.alerts;
+        match (alerts.events().len(), alerts.firing()) {
+            (0, _) => Self::TITLE.into(),
+            (events, 0) => format!(" Alerts: {events} ").into(),
+            (events, firing) => format!(" Alerts: {events}, {firing} firing ").into(),
+        }
+    }
+
     /// Returns the width that the longest line needs.
     fn width(&self, app: &App) -> u16 {
         let lines = lines(app, usize::MAX);

@@ -17,6 +17,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::Popup;
+use super::inquiry::ABOUT_PROCESS;
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
 use crate::tui::app::{App, CallPathView, Hint, Response};
@@ -137,9 +138,11 @@ impl Popup for CallPathTree {
     const HEADING_LINES: u16 = 1;
     const IS_MENU: bool = false;
     const SWITCHES: bool = true;
+    const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
     const HINTS: &'static [Hint] = &[
         Hint::Action(Action::Search, "search"),
         Hint::Action(Action::Toggle, "callers, callees, flame graph"),
+        Hint::Action(Action::Heap, "heap"),
         Hint::Action(Action::Cancel, "end"),
     ];
 

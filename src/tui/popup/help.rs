@@ -25,9 +25,24 @@ impl Text for Help {
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         let theme = &app.config.theme;
         let mut lines = Vec::new();
-        for (title, entries) in sections(app) {
+        let mut sections = sections(app);
+        // The digits that lead to the other sections, on the first screen.
+        let index = (2..).zip(&sections[1..]);
+        let index: Vec<_> = index
+            .map(|(number, (title, _))| format!("{number} {}", short(title)))
+            .collect();
+        let keys = format!("2 to {}", sections.len());
+        sections[0]
+            .1
+            .insert(0, (keys, format!("Go to a section: {}", index.join(", "))));
+        for (number, (title, entries)) in (1..).zip(sections) {
             let mut push = |label, style, text| lines.push([(label, style), (text, theme.popup)]);
-            push(title.into(), theme.title, String::new());
+            let title = if number == 0 {
+                title.to_owned()
+            } else {
+                format!("{number} {title}")
+            };
+            push(title, theme.title, String::new());
             for (mut term, about) in entries {
                 // A long term has the line to itself.
                 if text::width(&term) >= usize::from(Self::LABEL_WIDTH) - 1 {
@@ -41,6 +56,20 @@ impl Text for Help {
         }
         lines
     }
+
+    /// Goes to the section of that number.
+    fn place_of_digit(lines: &[TextLine], digit: char) -> Option<usize> {
+        let is_title = |[(label, _), (text, _)]: &TextLine| {
+            text.is_empty() && label.strip_prefix(digit).is_some_and(|rest| rest.starts_with(' '))
+        };
+        lines.iter().position(is_title).filter(|_| digit.is_ascii_digit())
+    }
+}
+
+/// Returns the beginning of a title as a phrase: `all keys`.
+fn short(title: &str) -> String {
+    let words = title.split_once(',').map_or(title, |(before, _)| before);
+    words.to_lowercase().replace(" pss", " PSS")
 }
 
 fn sections(app: &App) -> Vec<HelpSection> {

@@ -9,11 +9,24 @@
 //! ```
 
 use super::{Text, TextLine, wrap};
+use crate::config::Action;
 use crate::sampler::inquiry::Inquiry;
 use crate::text;
-use crate::tui::app::{App, Asked};
+use crate::tui::app::{App, Asked, Hint};
 use crate::tui::event::Effect;
 use crate::units;
+
+/// The keys that open a popup about one process: in such a popup they open another about the same process.
+pub(super) const ABOUT_PROCESS: &[Action] = &[Action::Environment, Action::OpenFiles, Action::Heap, Action::CallPaths];
+/// The keys of the footer in such a popup.
+const READ: &[Hint] = &[
+    Hint::Action(Action::Search, "search"),
+    Hint::Action(Action::Down, "down"),
+    Hint::Action(Action::Up, "up"),
+    Hint::Action(Action::CallPaths, "call paths"),
+    Hint::Action(Action::Heap, "heap"),
+    Hint::Action(Action::Cancel, "close"),
+];
 
 pub struct Environment;
 pub struct OpenFiles;
@@ -72,7 +85,13 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
         if text::width(&name) >= label - 1 {
             lines.push(line(std::mem::take(&mut name), String::new()));
         }
-        for value in pieces(&text::safe(value), width.saturating_sub(label + 1)) {
+        let (value, room) = (text::safe(value), width.saturating_sub(label + 1));
+        // The heap is described in sentences.
+        let values = match asked.inquiry {
+            Inquiry::Heap => wrap(&value, room),
+            Inquiry::Environment | Inquiry::OpenFiles => pieces(&value, room),
+        };
+        for value in values {
             lines.push(line(std::mem::take(&mut name), value));
         }
         if !name.is_empty() {
@@ -103,6 +122,8 @@ impl Text for Environment {
     const TITLE: &'static str = " Environment ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 24;
+    const HINTS: &'static [Hint] = READ;
+    const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
@@ -113,6 +134,8 @@ impl Text for OpenFiles {
     const TITLE: &'static str = " Open files ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 8;
+    const HINTS: &'static [Hint] = READ;
+    const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
@@ -123,6 +146,8 @@ impl Text for Heap {
     const TITLE: &'static str = " Heap ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 12;
+    const HINTS: &'static [Hint] = READ;
+    const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())

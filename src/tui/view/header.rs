@@ -536,9 +536,9 @@ fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
     draw_chart(app, snapshot, &charted, right, buf);
 }
 
-/// Returns the worst suspect with its history, if its footprint grows.
+/// Returns the first suspect with its history, if its footprint grows.
 fn growing(app: &App) -> Option<(&Suspect, &RowHistory)> {
-    let suspect = app.engine.living_suspects().next()?;
+    let suspect = app.engine.first_suspect()?;
     let all = &app.engine.history;
     let history = match &suspect.key {
         _ if !suspect.is_mapped() => None,
@@ -579,7 +579,7 @@ fn draw_machine(app: &App, snapshot: &Snapshot, chart: Chart, area: Rect, buf: &
         let range = if low == high { low } else { format!("{low} to {high}") };
         let mut title = StatusLine::default();
         title.text(90, " in use", theme.dim);
-        title.text(80, format!(" over {}", chart.span().name), theme.dim);
+        title.text(80, format!(" over {}", chart.name()), theme.dim);
         title.text(85, format!(": {range}"), theme.dim);
         title.text(70, format!(" of {total}"), theme.dim);
         title.draw(Rect { height: 1, ..area }, buf);
@@ -742,8 +742,7 @@ const MAX_ETA: Duration = Duration::from_secs(365 * 86_400);
 fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
-    // The worst comes first.
-    let Some(suspect) = app.engine.living_suspects().next() else {
+    let Some(suspect) = app.engine.first_suspect() else {
         return line;
     };
     let judgement = &suspect.judgement;

@@ -290,7 +290,7 @@ fn badges_are_buttons() {
         assert!(before < title.chars().count(), "{text} in {title}");
         session.click(before as u16 + 1, 0).picture()
     };
-    assert!(click("! 1 alert").contains(" Alerts "));
+    assert!(click("! 1 alert").contains(" Alerts: 1, 1 firing "));
     session.keys("Esc");
     assert!(session.app.requests.paused);
     let title = session.picture().lines().next().unwrap().to_owned();

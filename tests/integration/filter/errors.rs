@@ -37,7 +37,7 @@ fn every_fault_has_its_place_and_its_words() {
         (
             "verdict:bad",
             8,
-            "verdict wants shrinking, steady, warming, growing or leaking, not bad",
+            "verdict wants shrinking, steady, warming, hoarding, growing or leaking, not bad",
         ),
         ("verdict>1M", 8, "verdict wants shrinking"),
         ("trend>leaking", 6, "trend wants a size per time"),
@@ -82,6 +82,8 @@ fn every_fault_has_its_place_and_its_words() {
         ("(", 0, "this ( is not closed"),
         ("a)", 1, "this ) closes nothing"),
         (")", 0, "this ) closes nothing"),
+        ("trend:leak", 0, "the verdict is written verdict:leaking"),
+        ("growth:fast", 0, "growth is a figure: write growth> and a number"),
         ("a ()", 2, "nothing between the parentheses"),
         ("a |", 2, "a term is missing after |"),
         ("a | | b", 2, "a term is missing after |"),

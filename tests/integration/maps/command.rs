@@ -236,6 +236,10 @@ fn a_process_is_named_by_its_program_or_a_part_of_its_command_line() {
         ("sh 7", &[9, 7]),
         // The program before what has its name among its arguments.
         ("other.py", &[8]),
+        // Filters, each of which selects one process, beside pids.
+        ("cmd:leak-free", &[8]),
+        ("8 pid:7", &[8, 7]),
+        ("comm:sh", &[9]),
     ] {
         let (code, out, err) = maps(&tree, &format!("{line} --format json"));
         assert_eq!((code, err.as_str()), (Some(0), ""), "{line}");
@@ -271,6 +275,29 @@ fn a_name_of_none_or_of_several_is_refused_and_they_are_listed() {
     let (code, _, err) = maps(&tree, "api p");
     assert_eq!(code, Some(2));
     assert!(!err.contains('\x1b'), "{err:?}");
+    for (line, expected, error) in [
+        ("cmd:nginx", 3, "zmtop: no process matches `cmd:nginx`\n"),
+        (
+            "cmd:leak",
+            2,
+            "zmtop: PROCESS: 2 processes match `cmd:leak`; name one by its pid:\n",
+        ),
+        (
+            "growth>1M/min",
+            2,
+            "zmtop: PROCESS: growth takes more than one snapshot",
+        ),
+        // Meant as a filter, but it is none: both are said.
+        (
+            "pss>1Q",
+            3,
+            "no process is named `pss>1Q`, or has that in its command line, and it is not a filter: ",
+        ),
+    ] {
+        let (code, out, err) = maps(&tree, line);
+        assert_eq!((code, out.as_str()), (Some(expected), ""), "{line}");
+        assert!(err.contains(error), "{line}: {err}");
+    }
 }
 
 #[test]

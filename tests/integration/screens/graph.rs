@@ -74,9 +74,12 @@ fn what_began_while_nobody_watched_may_be_older() {
 fn what_leaks_is_drawn_since_before_it_began() {
     let mut wide = growing(120, 1);
     let title = wide.line("in use over");
-    assert!(title.contains("700 python3 grows.py over 30 min: 100M to "), "{title}");
+    assert!(
+        title.contains("700 python3 grows.py over 30 min (auto): 100M to "),
+        "{title}"
+    );
     // Two charts beside each other have the same axis of time.
-    assert!(title.contains("in use over 30 min: "), "{title}");
+    assert!(title.contains("in use over 30 min (auto): "), "{title}");
     let axis = wide.line("30 min ago");
     assert_eq!(axis.matches("└30 min ago").count(), 2, "{axis}");
     assert!(axis.contains("▲ leak begins"), "{axis}");

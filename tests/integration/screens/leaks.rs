@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use zmtop::group::RowKey;
+use zmtop::history::suspects::Suspect;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample};
+use zmtop::trend::Verdict;
 use zmtop::tui::Event;
 
 use crate::support::rows::{MIB, in_cgroup, walk, with_pss};
@@ -151,4 +154,65 @@ fn a_group_in_full() {
 #[test]
 fn whom_it_names() {
     photograph!("leak-panel-120x40", session(120, 40, CALLED).keys("L Enter"));
+}
+
+#[test]
+fn what_grew_for_minutes_leaves_the_list_when_it_ends() {
+    // Grows from the fifth minute on, and ends.
+    let listed = |ends: u64, until: u64| {
+        let mut session = Session::new(120, 30);
+        for second in (0..until).step_by(10) {
+            let grown = second.saturating_sub(300);
+            let mut all = grouped(0);
+            all.retain(|p| p.id.pid != 901 || second < ends);
+            if let Some(sample) = all.iter_mut().find(|p| p.id.pid == 901) {
+                sample.walk = Ok(walk(90 * MIB + grown * MIB / 4, 10 * MIB));
+            }
+            session.tick(10, all);
+        }
+        session.keys("L").picture().contains("ended")
+    };
+    assert!(!listed(500, 560), "it grew for three minutes, as a compiler does");
+    assert!(listed(1000, 1060), "it grew for 11 minutes");
+    assert!(!listed(1000, 1000 + 3700), "an hour ago");
+    assert!(listed(1900, 1960), "it was called a leak");
+}
+
+#[test]
+fn the_line_above_the_table_has_what_reaches_a_limit_first() {
+    let mut session = session(120, 30, CALLED);
+    session.line("▲ leak  900");
+    let mut hoard = session.app.engine.suspects[0].clone();
+    let sample = session
+        .app
+        .engine
+        .snapshot
+        .as_ref()
+        .unwrap()
+        .rows()
+        .iter()
+        .find(|p| p.id.pid == 901);
+    hoard.key = RowKey::Process(sample.unwrap().id);
+    hoard.judgement.verdict = Verdict::Hoarding;
+    for (of_leak, of_hoard, first) in [
+        (Some(7200.0), Some(3600.0), "◇ hoarding"),
+        (Some(3600.0), Some(7200.0), "▲ leak"),
+        (None, Some(3600.0), "◇ hoarding"),
+        // Nothing is reached within a day.
+        (None, Some(200_000.0), "▲ leak"),
+        (None, None, "▲ leak"),
+    ] {
+        let suspects = &mut session.app.engine.suspects;
+        suspects.truncate(1);
+        suspects[0].eta = of_leak;
+        suspects.push(Suspect {
+            eta: of_hoard,
+            ..hoard.clone()
+        });
+        assert!(
+            session.picture().contains(first),
+            "{of_leak:?} {of_hoard:?}: {}",
+            session.picture()
+        );
+    }
 }

@@ -104,6 +104,33 @@ fn the_help_begins_with_the_ten_keys_that_one_needs() {
     ] {
         assert!(picture.contains(words), "{words}: {picture}");
     }
-    session.keys("/").types("all keys");
-    session.line("ALL KEYS");
+    // A digit goes to a section, which the first lines list.
+    assert!(picture.contains("keys, 4 filter, 5 columns, "), "{picture}");
+    session.keys("4");
+    session.line("4 FILTER");
+    session.keys("1");
+    session.line("1 THE TEN KEYS");
+    session.keys("/").types("in a line of text");
+    session.line("IN A LINE OF TEXT");
+}
+
+#[test]
+fn a_popup_about_a_process_leads_to_another_about_it() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("e");
+    session.line("Environment");
+    let footer = session.line("close");
+    assert!(footer.contains("O call paths") && footer.contains("J heap"), "{footer}");
+    for (key, title) in [
+        ("l", " Open files "),
+        ("J", " Heap "),
+        ("O", " Origin of the memory "),
+        ("J", " Heap "),
+    ] {
+        session.keys(key);
+        assert!(session.picture().contains(title), "{key}: {}", session.picture());
+    }
+    // Other keys of the table stay without effect.
+    session.keys("t");
+    assert!(session.picture().contains(" Heap "));
 }
