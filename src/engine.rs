@@ -9,6 +9,7 @@
 
 mod incidents;
 mod last_words;
+mod takers;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::trend::{Judgement, Verdict};
 
 pub use incidents::Incidents;
 pub use last_words::LastWords;
+pub use takers::{Suspicion, Takers};
 
 /// A limit that is reached within this many seconds needs attention: one day.
 const SOON: f64 = 86_400.0;

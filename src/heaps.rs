@@ -20,13 +20,16 @@ use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
 use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
-use crate::model::{Missing, Reading};
+use crate::model::taker::HeapUse;
+use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::parse::{self, LineBuffer};
 use crate::proc::{clock, files, memory, pid as pid_files};
 
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
 pub const MIN_ANON: u64 = 64 << 20;
+/// The inverse of the largest share of the memory of a process that may be in swap for its heap to be read without a request.
+pub const MAX_SWAP_SHARE: u64 = 64;
 /// Maximum length of a line of `maps` whose name is stored whole.
 const MAX_LINE: usize = 4096 + 128;
 /// The time that a read may take on a busy machine, as a multiple of its processor time.
@@ -240,6 +243,33 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
 /// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
 /// the reason why its memory cannot be read.
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
+    let used = read_in_time(proc, pid, limit)?;
+    Ok([used.free, used.kept])
+}
+
+/// Returns the memory of a process in RAM and in swap, and the use of its glibc heap, as [`free`] does. Reads no heap that is partly
+/// in swap: its headers would come back into RAM.
+pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Reading<HeapUse>) {
+    let dir = proc.join(id.pid.to_string());
+    let memory = memory(&dir);
+    let is_same = || {
+        let mut buf = [0; 1024];
+        let path = dir.join("stat");
+        let bytes = files::slurp(path.as_os_str().as_bytes(), &mut buf).map_err(files::reason)?;
+        let starttime = pid_files::stat(bytes, 1)?.starttime;
+        (starttime == id.starttime).then_some(()).ok_or(Missing::Gone)
+    };
+    let heap = memory.and_then(|memory| match memory.swapped > memory.total() / MAX_SWAP_SHARE {
+        true => Err(Missing::NotAsked),
+        false => read_in_time(proc, id.pid, limit),
+    });
+    match is_same() {
+        Ok(()) => (memory.map(Placed::total), heap),
+        Err(why) => (Err(why), Err(why)),
+    }
+}
+
+fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     let until = Instant::now() + limit * MAX_SLOWDOWN;
     let mut files = Files::open(&proc.join(pid.to_string()), until)?;
     files.allow_pid(proc, pid);
@@ -247,7 +277,13 @@ pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
     match glibc::read(&mut files) {
         Ok(heap) if !heap.is_partial => {
             let total = heap.total();
-            Ok([total.free(), total.kept()])
+            Ok(HeapUse {
+                in_use: total
+                    .in_use
+                    .saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes)),
+                free: total.free(),
+                kept: total.kept(),
+            })
         }
         Ok(_) | Err(Unknown::Moving) => Err(Missing::Pending),
         Err(Unknown::Gone) => Err(Missing::Gone),

@@ -17,6 +17,7 @@ pub mod process;
 pub mod reading;
 pub mod snapshot;
 pub mod system;
+pub mod taker;
 
 pub use cgroup::CgroupFigures;
 pub use container::{Container, ContainerNames};

@@ -33,6 +33,7 @@ mod process;
 mod read;
 mod slab;
 mod system;
+mod taker;
 mod unread;
 mod write;
 

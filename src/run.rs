@@ -31,6 +31,7 @@ mod runtime;
 #[cfg(feature = "network")]
 mod serve;
 mod snapshot;
+mod takers;
 pub mod terminal;
 pub mod why;
 

@@ -46,6 +46,7 @@ use crate::model::exit::Exit;
 use crate::model::kill::OomKill;
 use crate::model::process::Identity;
 use crate::model::snapshot::Snapshot;
+use crate::model::taker::Taker;
 use crate::order;
 
 /// A limit that is no further ahead is an event; at the end of a recording or of a boot, memory was then short.
@@ -63,6 +64,8 @@ const NEAR: Duration = Duration::from_secs(600);
 const LEAST_BRIEF: [u64; 2] = [64 << 20, 128 << 20];
 /// Maximum number of such processes.
 const MAX_BRIEF: usize = 20;
+/// Maximum number of looks at what took the memory.
+const MAX_TAKERS: usize = 16;
 /// Maximum number of events that are listed.
 const MAX_EVENTS: usize = 100;
 /// Number of processes that are listed.
@@ -166,6 +169,8 @@ pub struct Why {
     brief: Vec<Exit>,
     /// Why such processes could not be seen.
     unseen: Option<Missing>,
+    /// The looks at processes that took the memory in this boot, oldest first.
+    takers: VecDeque<Taker>,
     /// The last snapshots of what was written without an end; `None` if that is not known.
     cuts: Option<Vec<SystemTime>>,
     /// The host and the boot id of this machine, if it wrote the recording.
@@ -192,6 +197,7 @@ impl Why {
             worst: Worst::default(),
             brief: Vec::new(),
             unseen: None,
+            takers: VecDeque::new(),
             cuts: None,
             here: None,
         }
@@ -240,6 +246,7 @@ impl Why {
         if self.open.as_ref().is_some_and(|open| open.is_over(snapshot.monotonic)) {
             self.close();
         }
+        self.add_takers(snapshot);
         self.add_brief(snapshot);
         self.add_kills(snapshot);
         self.add_signs(snapshot);
@@ -263,6 +270,43 @@ impl Why {
         self.brief.extend(high.cloned());
         self.brief.sort_by_key(|exit| Reverse(exit.own()));
         self.brief.truncate(MAX_EVENTS);
+    }
+
+    /// Adds the looks that no earlier snapshot has.
+    fn add_takers(&mut self, snapshot: &Snapshot) {
+        for taker in snapshot.takers.iter() {
+            if !self.takers.contains(taker) {
+                if self.takers.len() == MAX_TAKERS {
+                    self.takers.pop_front();
+                }
+                self.takers.push_back(taker.clone());
+            }
+        }
+    }
+
+    /// Returns the newest look at each process below the limit, if it was soon before the event.
+    fn takers_of(&self, event: SystemTime, victims: &[Victim], moment: &Moment<'_>) -> Vec<Taker> {
+        let is_below = |taker: &Taker| {
+            let is_victim = victims.iter().any(|victim| victim_of(&victim.kill) == Some(taker.id));
+            let row = moment.snapshot.row(taker.id);
+            is_victim || row.is_some_and(|row| moment.is_below(&row.facts))
+        };
+        let is_before = |taker: &Taker| match event.duration_since(taker.time) {
+            Ok(before) => before <= TEN_MINUTES,
+            Err(after) => after.duration() <= TOGETHER,
+        };
+        let mut found: Vec<Taker> = Vec::new();
+        for taker in self
+            .takers
+            .iter()
+            .rev()
+            .filter(|taker| is_before(taker) && is_below(taker))
+        {
+            if found.iter().all(|newer| newer.id != taker.id) {
+                found.push(taker.clone());
+            }
+        }
+        found
     }
 
     fn last(&self) -> Option<&Arc<Snapshot>> {
@@ -380,6 +424,7 @@ impl Why {
         }
         self.history = History::with_config(self.config);
         self.trail = Trail::default();
+        self.takers.clear();
         self.last_kill = None;
     }
 
@@ -528,6 +573,7 @@ impl Why {
             others: Vec::new(),
             more: 0,
             holders: holders(&moment, &victims, span),
+            takers: self.takers_of(episode.time, &victims, &moment),
             brief: Vec::new(),
             unseen: None,
             span,

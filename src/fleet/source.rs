@@ -318,6 +318,7 @@ impl FleetSource {
             heaps: Arc::default(),
             mapped: Arc::default(),
             address_limits: Arc::default(),
+            takers: Arc::default(),
             repeats: Arc::default(),
             fleet: Some(Arc::default()),
         }

@@ -13,6 +13,7 @@ use crate::model::mapping::MappedObject;
 use crate::model::process::{Identity, ProcessSample};
 use crate::model::reading::Reading;
 use crate::model::system::{AccountingInputs, SystemSample};
+use crate::model::taker::Taker;
 use crate::text;
 
 /// The cost of zmtop and its children.
@@ -95,6 +96,8 @@ pub struct Snapshot {
     pub heaps: Arc<BTreeMap<Identity, MallocHeap>>,
     /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
+    /// The processes that take the memory in a danger, as they were read. Only in recordings.
+    pub takers: Arc<[Taker]>,
     /// The files and shared memory that processes map, as far as they were asked for. Not recorded.
     pub mapped: Arc<BTreeMap<Identity, Reading<Arc<[MappedObject]>>>>,
     /// The pids, sorted, of zmtop and of its ancestors whose command lines repeat its arguments. Words of a filter do not

@@ -28,6 +28,7 @@ use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::kill::KillCause;
+use crate::model::taker::{KeptPath, Taker};
 use crate::model::{Exit, Facts, Missing, Reading};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::{OutputStyle, Report};
@@ -45,6 +46,8 @@ const SCHEMA: &str = "zmtop-why/1";
 const WIDTH: usize = 80;
 const NAME: usize = 40;
 const COMMAND: usize = 41;
+/// Maximum width of a function, in columns.
+const FUNCTION: usize = 60;
 /// The time before the moment for which the machine is described.
 const HOUR: Duration = Duration::from_secs(3600);
 /// A recording that ends so soon after a danger does not show that it passed.
@@ -416,6 +419,54 @@ impl WhyReport<'_> {
             ));
         }
         told
+    }
+
+    /// Returns the sentences on what took the memory, as it was read before.
+    fn takers(&self) -> Vec<String> {
+        let e = self.explanation;
+        let known = |taker: &&Taker| taker.heap.is_ok() || taker.kept_by.is_some();
+        let told = e.takers.iter().filter(known).map(|taker| {
+            let before = e.event.time.duration_since(taker.time).unwrap_or_default();
+            let before = if before < Duration::from_secs(1) {
+                String::new()
+            } else {
+                format!(", {} before", seconds(before))
+            };
+            let at = format!("At {}{before}", self.time(taker.time));
+            let name = format!("{} (pid {})", text::cut(&taker.comm, NAME), taker.id.pid);
+            let of = taker
+                .memory
+                .map_or_else(|_| String::new(), |memory| format!(" of its {}", self.bytes(memory)));
+            let kept_by = taker.kept_by.as_ref().map(|path| self.kept_by(path));
+            match (&taker.heap, kept_by) {
+                (Ok(heap), kept_by) => format!(
+                    "{at}, {name} had {}{of} in use inside malloc, and {} free there{}.",
+                    self.bytes(heap.in_use),
+                    self.bytes(heap.kept),
+                    kept_by.map_or_else(String::new, |kept_by| format!("; {kept_by}")),
+                ),
+                (Err(_), kept_by) => format!("{at}, the memory{of} of {name} was {}.", kept_by.unwrap_or_default()),
+            }
+        });
+        told.collect()
+    }
+
+    /// Returns the clause on the code: `kept by remember ← handle, 94 % of 120M in 2 min`.
+    fn kept_by(&self, path: &KeptPath) -> String {
+        let names = path.functions.iter();
+        let names: Vec<_> = names.map(|name| text::cut(name.as_bytes(), FUNCTION)).collect();
+        let arrow = if self.style.ascii { " <- " } else { " ← " };
+        let runtime = path.runtime.as_ref();
+        let runtime = runtime.map_or_else(String::new, |runtime| {
+            format!(" of the {}", text::cut(runtime.as_bytes(), NAME))
+        });
+        format!(
+            "kept by {}{runtime}, {} of {} in {}",
+            names.join(arrow),
+            percent(path.share()),
+            self.bytes(path.total),
+            seconds(path.span)
+        )
     }
 
     /// Returns the time of the snapshot that the explanation is of.
@@ -867,6 +918,48 @@ described_object! {
         "killed": switch() => holder.is_victim,
     }
 
+    fn path_of, path_fields<'s>(path: &'s KeptPath) -> Object<'s> {
+        /// The function and its callers, innermost first.
+        "functions": list(foreign()) => {
+            path.functions.iter().map(|function| Node::bytes(function.as_bytes())).collect::<Vec<_>>()
+        },
+        /// The runtime that most of it goes through.
+        "runtime": foreign().null("none") => path.runtime.as_ref().map(|runtime| Node::bytes(runtime.as_bytes())),
+        /// The memory that this path keeps.
+        "bytes": bytes() => path.bytes,
+        /// The memory that all paths keep.
+        "total": bytes() => path.total,
+        /// The time in which it was taken.
+        "span_s": seconds() => path.span.as_secs_f64(),
+    }
+
+    fn taker_of, taker_fields<'s>(taker: &'s Taker, before: Duration) -> Object<'s> {
+        /// Its pid.
+        "pid": id() => taker.id.pid,
+        /// When it started, in ticks since boot.
+        "starttime": id() => taker.id.starttime,
+        /// Its short name.
+        "comm": foreign() => Node::bytes(&taker.comm),
+        /// When it was read.
+        "time": time() => time_text(taker.time),
+        /// The time from that to the event.
+        "before_s": seconds() => before.as_secs_f64(),
+        /// Its memory in RAM and in swap.
+        "memory": bytes().null("not known") => taker.memory.ok(),
+        /// The memory inside malloc that the program did not free.
+        "in_use": bytes().null("see `heap_unread`") => taker.heap.ok().map(|heap| heap.in_use),
+        /// The free memory inside malloc, resident or not.
+        "free": bytes().null("see `heap_unread`") => taker.heap.ok().map(|heap| heap.free),
+        /// The part of it in RAM or in swap.
+        "kept": bytes().null("see `heap_unread`") => taker.heap.ok().map(|heap| heap.kept),
+        /// Why its heap was not read.
+        "heap_unread": text().null("it was read") => taker.heap.err().map(Missing::reason),
+        /// The code that keeps most of its memory.
+        "kept_by": object(path_fields()).null("its page faults were not sampled before") => {
+            taker.kept_by.as_ref().map(path_of)
+        },
+    }
+
     fn brief_of, brief_fields<'s>(exit: &'s Exit) -> Object<'s> {
         /// Its pid.
         "pid": id() => exit.pid,
@@ -967,6 +1060,12 @@ described_object! {
         "processes": list(object(holder_fields())) => {
             report.explanation.holders.iter().map(holder_of).collect::<Vec<_>>()
         },
+        /// The processes that took the memory below a limit less than two minutes ahead, as they were read then, the newest first.
+        "takers": list(object(taker_fields())) => {
+            let e = report.explanation;
+            let before = |taker: &Taker| e.event.time.duration_since(taker.time).unwrap_or_default();
+            e.takers.iter().map(|taker| taker_of(taker, before(taker))).collect::<Vec<_>>()
+        },
         /// Processes that lived at most a minute, in the ten minutes before, or at any time if nothing happened, and that rose high: at
         /// most 20, the highest first.
         "brief": list(object(brief_fields())) => {
@@ -1028,6 +1127,7 @@ impl Report for WhyReport<'_> {
         let paragraphs = [
             self.happened(),
             self.grew(),
+            self.takers(),
             self.brief(),
             [self.machine(), self.worst()].concat(),
         ];

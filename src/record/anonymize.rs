@@ -25,6 +25,7 @@ use crate::model::system::{
     AccountingInputs, MemoryMount, Scope, ScopeLevel, SwapArea, SystemSample, Zram, ZramDevice, scope_figures,
     system_figures,
 };
+use crate::model::taker::{KeptPath, Taker};
 use crate::model::{Container, ContainerNames, Facts, Fleet, FleetHost, Held, HeldObject, ProcessSample, Snapshot};
 
 /// Words that stay, sorted.
@@ -204,6 +205,7 @@ impl Anonymizer {
             jvms: _,
             heaps: _,
             address_limits: _,
+            takers,
             mapped,
             repeats: _,
             fleet,
@@ -230,6 +232,7 @@ impl Anonymizer {
         for exit in &mut Arc::make_mut(exits).list {
             self.exit(exit);
         }
+        *takers = takers.iter().cloned().map(|taker| self.taker(taker)).collect();
         *inspected = None;
         for objects in Arc::make_mut(mapped).values_mut().flatten() {
             *objects = objects.iter().cloned().map(|object| self.mapped(object)).collect();
@@ -473,6 +476,36 @@ impl Anonymizer {
             self.cut.insert(comm.into(), replaced.as_slice().into());
         }
         replaced.into()
+    }
+
+    fn taker(&mut self, taker: Taker) -> Taker {
+        let Taker {
+            id: _,
+            comm,
+            time: _,
+            memory: _,
+            heap: _,
+            kept_by,
+        } = &taker;
+        let kept_by = kept_by.as_ref().map(|path| {
+            let KeptPath {
+                functions,
+                runtime,
+                bytes: _,
+                total: _,
+                span: _,
+            } = path;
+            KeptPath {
+                functions: functions.iter().map(|function| self.string(function).into()).collect(),
+                runtime: runtime.as_ref().map(|runtime| self.string(runtime).into()),
+                ..path.clone()
+            }
+        });
+        Taker {
+            comm: self.comm(comm, None),
+            kept_by,
+            ..taker
+        }
     }
 
     fn kill(&mut self, mut kill: OomKill) -> OomKill {

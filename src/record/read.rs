@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::model::kill::OomKill;
 use crate::model::system::AccountingInputs;
+use crate::model::taker::Taker;
 use crate::model::{CgroupFigures, Identity, Missing, ProcessSample, Sampling, Snapshot};
 use crate::record::accounting::{Accounting, Field, OomKillRecord};
 use crate::record::cgroup::Cgroup;
@@ -20,6 +21,7 @@ use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::{Process, set_walk_time};
 use crate::record::system::System;
+use crate::record::taker::TakerRecord;
 use crate::record::unread::{Reasons, Unread};
 use crate::record::{Cost, MAX_PROCESSES, Tick, bytes, seconds, slab, string};
 use crate::text;
@@ -124,6 +126,8 @@ struct Fields<'a> {
     heaps: Vec<Heap>,
     #[serde(default)]
     address_limits: Vec<AddressLimit>,
+    #[serde(default)]
+    takers: Vec<TakerRecord>,
     processes: Option<Processes>,
     unread: Option<Unread>,
 }
@@ -236,6 +240,7 @@ impl From<Fields<'_>> for Recorded {
                 jvms: Arc::new(fields.jvms.into_iter().map(Jvm::heap).collect()),
                 heaps: Arc::new(fields.heaps.into_iter().map(Heap::heap).collect()),
                 address_limits: Arc::new(fields.address_limits.into_iter().map(AddressLimit::limit).collect()),
+                takers: fields.takers.into_iter().take(Taker::MOST).map(Taker::from).collect(),
                 repeats: Arc::default(),
                 inspected: None,
                 fleet: None,

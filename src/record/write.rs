@@ -16,6 +16,7 @@ use crate::record::exits::ExitsRecord;
 use crate::record::killers;
 use crate::record::process::Process;
 use crate::record::system::System;
+use crate::record::taker::TakerRecord;
 use crate::record::unread::{MissingFields, Unread};
 use crate::record::{Cost, SCHEMA, Tick, slab, time_text};
 use crate::schema::{Schema, described};
@@ -94,6 +95,9 @@ described! {
         /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
         address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
+        /// The processes that take the memory below a limit less than two minutes ahead, read once a danger; for a minute.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        takers: Vec<TakerRecord> = list(object(TakerRecord::fields())).absent("if there are none, and outside of recordings"),
         /// The processes, in the requested order.
         processes: Option<Processes<'a>> = list(object(Process::documented())).unread(),
         /// Sums over these processes; partial if some are unreadable.
@@ -200,6 +204,7 @@ impl Serialize for Record<'_> {
                 .iter()
                 .map(|(id, bytes)| AddressLimit::new(*id, *bytes))
                 .collect(),
+            takers: snapshot.takers.iter().map(TakerRecord::from).collect(),
             processes: listed.map(|_| Processes {
                 rows: &self.rows,
                 now: snapshot.monotonic,

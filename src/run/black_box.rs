@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustix::process::geteuid;
 
+use super::takers::Looks;
 use crate::alert::AlertEvent;
 use crate::config::settings::RecordSettings;
 use crate::config::{Env, state};
@@ -28,6 +29,8 @@ pub(super) struct Outlets {
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) own: OwnRecording,
     pub(super) kernel_log: Option<KernelLog>,
+    /// What takes the memory in a danger is looked at.
+    pub(super) looks: Option<Looks>,
 }
 
 /// Writes the snapshots of an engine to its outlets, with their incidents.
@@ -60,6 +63,7 @@ impl RecordFeed {
     /// Writes the snapshot that the engine has just pushed. Never blocks.
     pub(super) fn push(&mut self, snapshot: &Arc<Snapshot>, alerts: &[AlertEvent]) {
         let mut incidents = Vec::new();
+        let mut snapshot = Arc::clone(snapshot);
         // The very first one may come before the state is set.
         if let Some(state) = self.state.get() {
             let state = state.lock();
@@ -69,12 +73,20 @@ impl RecordFeed {
                     log.write(line);
                 }
             }
+            let is_recorded = self.outlets.recorder.is_some() || self.outlets.own.lock().is_some();
+            if let Some(looks) = self.outlets.looks.as_mut().filter(|_| is_recorded) {
+                looks.follow(&state);
+                let found = looks.found();
+                if !found.is_empty() {
+                    Arc::make_mut(&mut snapshot).takers = found;
+                }
+            }
         }
         if let Some(own) = &*self.outlets.own.lock() {
-            own.record(snapshot, incidents.clone());
+            own.record(&snapshot, incidents.clone());
         }
         if let Some(recorder) = &self.outlets.recorder {
-            recorder.record(snapshot, incidents);
+            recorder.record(&snapshot, incidents);
         }
     }
 

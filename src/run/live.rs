@@ -11,6 +11,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use super::black_box::{self, Outlets};
 use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
+use super::takers::Looks;
 use super::{complain, process, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
@@ -163,6 +164,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     }
     let mut outlets = Outlets::default();
     if is_live && options.cgroup.is_none() && options.roots().is_own() {
+        outlets.looks = config.settings.sampler.heaps.then(Looks::default);
         match black_box::start(&config.settings.record, env) {
             Ok(recorder) => outlets.recorder = recorder.map(Arc::new),
             // One reason for both.

@@ -13,6 +13,7 @@ use tokio::signal::unix::SignalKind;
 
 use super::black_box::{self, Outlets, RecordFeed};
 use super::runtime::{on_runtime, signals};
+use super::takers::Looks;
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::{CgroupArgs, Exit, PathArgs, UsageError, set};
@@ -138,6 +139,7 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
         let mut feed = RecordFeed::new(Outlets {
             recorder: recorder.clone(),
             kernel_log,
+            looks: (own_pid.is_some() && settings.sampler.heaps).then(Looks::default),
             ..Outlets::default()
         });
         let shared = feed.state();

@@ -19,12 +19,13 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::black_box::{self, Outlets, RecordFeed};
+use super::takers::Looks;
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
 use crate::columns::Needs;
-use crate::config::settings::RecordSettings;
+use crate::config::Settings;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
@@ -86,7 +87,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let interval = settings.sampler.interval;
     let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
     let outlets = if is_machine {
-        outlets(&settings.record, env)
+        outlets(&settings, env)
     } else {
         Outlets::default()
     };
@@ -145,7 +146,9 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Opens what snapshots are written to. Reports what cannot be opened.
-fn outlets(settings: &RecordSettings, env: &Env) -> Outlets {
+fn outlets(settings: &Settings, env: &Env) -> Outlets {
+    let looks = settings.sampler.heaps.then(Looks::default);
+    let settings = &settings.record;
     let recorder = black_box::start(settings, env).unwrap_or_else(|why| {
         complain(&format!("no black box: {why}"));
         None
@@ -157,6 +160,7 @@ fn outlets(settings: &RecordSettings, env: &Env) -> Outlets {
     Outlets {
         recorder: recorder.map(Arc::new),
         kernel_log,
+        looks,
         ..Outlets::default()
     }
 }

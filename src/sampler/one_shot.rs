@@ -145,6 +145,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
+        takers: Arc::default(),
         repeats: Arc::default(),
         inspected: None,
         fleet: None,

@@ -409,6 +409,7 @@ impl Scanner {
             jvms: Arc::clone(&self.close_looks.heaps),
             heaps: Arc::clone(&self.heaps.found),
             address_limits: Arc::clone(&self.close_looks.limits),
+            takers: Arc::default(),
             mapped: Arc::clone(&self.mapped.found),
             repeats,
             fleet: None,

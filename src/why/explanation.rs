@@ -10,6 +10,7 @@ use crate::model::Missing;
 use crate::model::exit::Exit;
 use crate::model::process::{Facts, Identity};
 use crate::model::reading::Reading;
+use crate::model::taker::Taker;
 use crate::text::named;
 use crate::trend::Verdict;
 
@@ -221,6 +222,8 @@ pub struct Explanation {
     pub booted: SystemTime,
     /// The largest processes at the moment, and a killed one in any case.
     pub holders: Vec<Holder>,
+    /// What took the memory below the limit, as it was read in the ten minutes before, the newest look at each process.
+    pub takers: Vec<Taker>,
     /// Processes with a high peak that came and went between snapshots, in the minutes before, or at any time if nothing
     /// happened. The highest peak first.
     pub brief: Vec<Exit>,

@@ -46,6 +46,7 @@ mod sharers;
 mod sites;
 mod slab;
 mod support;
+mod takers;
 mod text;
 mod tree;
 mod trend;

@@ -12,7 +12,8 @@ use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::OomKill;
-use zmtop::model::{CgroupFigures, Exit, Exits, Missing, ProcessSample, Snapshot};
+use zmtop::model::taker::{HeapUse, KeptPath, Taker};
+use zmtop::model::{CgroupFigures, Exit, Exits, Identity, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
 use zmtop::output::{Format, OutputStyle, Report, write};
 use zmtop::record::{Incident, IncidentKind, Record};
@@ -174,6 +175,72 @@ fn a_victim_that_grew_is_named_with_its_growth_and_its_limit() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(!text.contains("far"), "{text}");
+}
+
+/// The limit's victim as it was read 40 s before, by a look that ten snapshots have, with the code that keeps its memory.
+fn taken() -> Vec<Snapshot> {
+    let mut all = limit();
+    let id = all[0].row(all[0].rows()[0].id).unwrap().id;
+    let second = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+    let taker = Taker {
+        id,
+        comm: (*b"importer").into(),
+        time: second(80),
+        memory: Ok(60 * MIB),
+        heap: Ok(HeapUse {
+            in_use: 57 * MIB,
+            free: 5 * MIB,
+            kept: 2 * MIB,
+        }),
+        kept_by: Some(KeptPath {
+            functions: vec!["remember_session".into(), "handle_request".into()],
+            runtime: None,
+            bytes: 47 * MIB,
+            total: 50 * MIB,
+            span: Duration::from_secs(30),
+        }),
+    };
+    // Not of the cgroup, and long before.
+    let far = Taker {
+        id: Identity { pid: 9, ..id },
+        comm: (*b"far").into(),
+        ..taker.clone()
+    };
+    for snap in &mut all[81..91] {
+        snap.takers = Arc::from([far.clone(), taker.clone()]);
+    }
+    all
+}
+
+#[test]
+fn what_took_the_memory_is_told_as_it_was_read_before() {
+    let found = explain(taken(), None).unwrap();
+    let said = text(&found);
+    let line = "At 00:01:20, 40 s before, importer (pid 7) had 57.0M of its 60.0M in use inside malloc, and 2.0M free there; kept by \
+                remember_session ← handle_request, 94% of 50.0M in 30 s.";
+    assert!(said.contains(line), "{said}");
+    assert!(!said.contains("far"), "{said}");
+    let document: serde_json::Value = serde_json::from_str(&written(&found, Format::Json)).unwrap();
+    let taker = &document["takers"][0];
+    assert_eq!(
+        (taker["pid"].as_u64(), taker["before_s"].as_f64()),
+        (Some(7), Some(40.0))
+    );
+    assert_eq!(taker["kept_by"]["functions"][1], "handle_request");
+    // After the kill it is no longer the cause of what happens.
+    let mut late = taken();
+    for snap in &mut late {
+        snap.takers = snap
+            .takers
+            .iter()
+            .cloned()
+            .map(|taker| Taker {
+                time: taker.time + Duration::from_secs(60),
+                ..taker
+            })
+            .collect();
+    }
+    assert_eq!(explain(late, None).unwrap().takers, []);
 }
 
 #[test]
@@ -950,6 +1017,7 @@ pub(crate) fn of_all() -> Vec<String> {
         explain(calm("boot", 0), None),
         explain(spike(), None),
         explain(slab(), None),
+        explain(taken(), None),
     ];
     all.into_iter()
         .flatten()
@@ -1023,6 +1091,7 @@ fn scenes() -> Vec<(&'static str, Vec<Snapshot>)> {
     }
     vec![
         ("limit", limit()),
+        ("taken", taken()),
         ("bystander", bystander()),
         ("machine", with_kill(full, &killed(120, 1, 7, "importer", 920, None))),
         ("limit-reboot", boots(limit()[..125].to_vec())),

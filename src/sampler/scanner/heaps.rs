@@ -9,14 +9,12 @@ use std::time::Duration;
 
 use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
-use crate::heaps::{self, MIN_ANON};
+use crate::heaps::{self, MAX_SWAP_SHARE, MIN_ANON};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
 use crate::sampler::reading::Context;
 
-/// The inverse of the largest share of it that may be in swap.
-const MAX_SWAP_SHARE: u64 = 64;
 /// Minimum time between two reads of a heap.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The inverse of the share of a core that all reads may use.

@@ -14,6 +14,7 @@ use zmtop::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::KillCause;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
+use zmtop::model::taker::{HeapUse, KeptPath, Taker};
 use zmtop::model::{
     CgroupFigures, Container, ContainerNames, Counted, Exit, Exits, Facts, Held, HeldKind, HeldObject, Identity,
     Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
@@ -221,7 +222,37 @@ pub(crate) fn small() -> Snapshot {
     let id = made.rows()[0].id;
     made.jvms = Arc::new([(id, Ok(HEAP))].into());
     made.address_limits = Arc::new([(id, 1 << 31)].into());
+    made.takers = takers(id, made.time);
     made
+}
+
+/// A process that was read, with its code, and one that was not.
+fn takers(id: Identity, now: SystemTime) -> Arc<[Taker]> {
+    let read = Taker {
+        id,
+        comm: (*b"caf\xe9").into(),
+        time: now,
+        memory: Ok(2 << 30),
+        heap: Ok(HeapUse {
+            in_use: 1900 << 20,
+            free: 80 << 20,
+            kept: 60 << 20,
+        }),
+        kept_by: Some(KeptPath {
+            functions: vec!["remember<\u{1b}[31m>".into(), "handle server.c:88".into()],
+            runtime: Some("Java machine".into()),
+            bytes: 94 << 20,
+            total: 100 << 20,
+            span: Duration::from_millis(61_500),
+        }),
+    };
+    let unread = Taker {
+        memory: Err(Missing::Gone),
+        heap: Err(Missing::Unsupported),
+        kept_by: None,
+        ..read.clone()
+    };
+    Arc::from([read, unread])
 }
 
 /// A snapshot of as many processes as a name each of [`HOSTILE`] gives, in every field that has one.

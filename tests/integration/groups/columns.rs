@@ -168,6 +168,7 @@ fn what_the_cgroup_says_stands_beside_the_sums() {
         heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
+        takers: Arc::default(),
         repeats: Arc::default(),
         ..snap.clone()
     };

@@ -123,6 +123,7 @@ pub(crate) fn snapshot(at: Duration, processes: Vec<ProcessSample>) -> Snapshot 
         heaps: Arc::default(),
         mapped: Arc::default(),
         address_limits: Arc::default(),
+        takers: Arc::default(),
         repeats: Arc::default(),
         inspected: None,
         fleet: None,

@@ -1,0 +1,113 @@
+//! Chooses the processes to look at closely while a limit is near.
+//!
+//! When a limit is less than two minutes ahead, the heap of the process that takes the memory is read once, so that a recording
+//! can tell what it was. Pure: the caller reads the heap.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::State;
+use crate::call_tree::{KeptBy, frame_text};
+use crate::group::{GroupBy, RowKey};
+use crate::history::dangers::{Danger, Limit};
+use crate::model::taker::KeptPath;
+use crate::model::{Identity, Snapshot};
+
+/// A limit that is nearer is worth a look.
+const NEAR: Duration = Duration::from_secs(120);
+/// A danger that was away for a shorter time gets no further look, and a process that was looked at within it neither.
+const LULL: Duration = Duration::from_secs(60);
+/// Maximum number of looks in [`PERIOD`].
+const MOST: usize = 4;
+const PERIOD: Duration = Duration::from_secs(600);
+
+/// A process to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspicion {
+    pub id: Identity,
+    /// Its short name, raw.
+    pub comm: Box<[u8]>,
+    /// The code that keeps its memory, if that was measured.
+    pub kept_by: Option<KeptPath>,
+}
+
+/// A limit that is near.
+#[derive(Debug)]
+struct Near {
+    last: Duration,
+    is_looked_at: bool,
+}
+
+/// Chooses the processes of each snapshot.
+#[derive(Debug, Default)]
+pub struct Takers {
+    limits: BTreeMap<Limit, Near>,
+    /// The last looks, and their times.
+    looks: Vec<(Identity, Duration)>,
+}
+
+impl Takers {
+    /// Returns the processes to look at because of the snapshot that was pushed last. Never the process `own`.
+    pub fn of(&mut self, state: &State, own: u32) -> Vec<Suspicion> {
+        let Some(snapshot) = &state.snapshot else {
+            return Vec::new();
+        };
+        let now = snapshot.monotonic;
+        self.limits.retain(|_, near| now.saturating_sub(near.last) <= LULL);
+        self.looks.retain(|(_, at)| now.saturating_sub(*at) <= PERIOD);
+        let mut chosen = Vec::new();
+        for danger in state.history.dangers().iter().filter(|d| d.forecast.time() < NEAR) {
+            let near = self.limits.entry(danger.limit.clone()).or_insert(Near {
+                last: now,
+                is_looked_at: false,
+            });
+            near.last = now;
+            if near.is_looked_at || self.looks.len() >= MOST {
+                continue;
+            }
+            // It may not be known yet which process it is.
+            let Some(id) = process(danger, state, snapshot).filter(|id| id.pid != own) else {
+                continue;
+            };
+            near.is_looked_at = true;
+            let is_known = |(of, at): &(Identity, Duration)| *of == id && now.saturating_sub(*at) <= LULL;
+            if self.looks.iter().any(is_known) {
+                continue;
+            }
+            self.looks.push((id, now));
+            chosen.extend(snapshot.row(id).map(|row| Suspicion {
+                id,
+                comm: row.facts.comm.clone(),
+                kept_by: state.history.kept_by(id).map(|kept_by| path(kept_by)),
+            }));
+        }
+        chosen
+    }
+}
+
+/// Returns the process that takes the memory: of a program, which only takes the machine's, the one that has
+/// most.
+fn process(danger: &Danger, state: &State, snapshot: &Snapshot) -> Option<Identity> {
+    let (key, _) = danger.taker.as_ref()?;
+    match key {
+        RowKey::Process(id) => Some(*id),
+        RowKey::Part(_) => None,
+        RowKey::Group(key) if key.by != GroupBy::Command => None,
+        RowKey::Group(key) => {
+            let rows = snapshot.rows().iter();
+            let rows = rows.filter(|row| state.history.command(row.id) == key.name);
+            let held = |id| state.history.get(id).and_then(|row| row.footprint().last());
+            rows.map(|row| row.id).max_by_key(|id| held(*id))
+        }
+    }
+}
+
+fn path(kept_by: &KeptBy) -> KeptPath {
+    KeptPath {
+        functions: kept_by.frames.iter().map(|frame| frame_text(frame).into()).collect(),
+        runtime: kept_by.runtime.map(|runtime| runtime.name().into()),
+        bytes: kept_by.bytes,
+        total: kept_by.total,
+        span: kept_by.time,
+    }
+}

@@ -1,0 +1,60 @@
+//! What takes the memory below a limit that will be reached soon.
+
+use std::time::{Duration, SystemTime};
+
+use super::{Identity, Reading};
+
+/// A process as it was read during a danger, because it took most of the memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taker {
+    pub id: Identity,
+    /// Its short name, raw.
+    pub comm: Box<[u8]>,
+    /// When its heap was read.
+    pub time: SystemTime,
+    /// Its memory in RAM and in swap, in bytes.
+    pub memory: Reading<u64>,
+    /// Its heap of glibc.
+    pub heap: Reading<HeapUse>,
+    /// The code that keeps most of its memory, if page faults were sampled before.
+    pub kept_by: Option<KeptPath>,
+}
+
+impl Taker {
+    /// Maximum number of these in a snapshot.
+    pub const MOST: usize = 8;
+}
+
+/// The use of a heap, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeapUse {
+    /// Memory that the program did not free, with the overhead of each chunk.
+    pub in_use: u64,
+    /// Memory that the program freed, or never used.
+    pub free: u64,
+    /// The part of it that is in RAM or in swap.
+    pub kept: u64,
+}
+
+/// A call path that keeps memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPath {
+    /// The function and its callers, innermost first. Foreign text.
+    pub functions: Vec<Box<str>>,
+    /// The runtime that most of it goes through, if its functions have no names.
+    pub runtime: Option<Box<str>>,
+    /// The bytes that this path keeps, and all paths together.
+    pub bytes: u64,
+    pub total: u64,
+    /// The time in which they were taken.
+    pub span: Duration,
+}
+
+impl KeptPath {
+    /// Maximum number of functions.
+    pub const MOST: usize = 8;
+
+    pub fn share(&self) -> f64 {
+        self.bytes as f64 / self.total.max(1) as f64
+    }
+}
