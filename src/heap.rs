@@ -27,6 +27,11 @@ pub trait Memory {
     /// Fills `into`, beginning at the address. Returns false if a part of it cannot be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
+    /// Reads four words at each address. Returns the number of addresses read, in order: fewer than all if one cannot be read.
+    fn read_each(&mut self, addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
+        read_alone(self, addresses, into)
+    }
+
     /// Fills `into` with entries of `/proc/PID/pagemap`, beginning at the page number. Returns false if they cannot be read.
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool;
 
@@ -38,6 +43,24 @@ pub trait Memory {
 
     /// Returns true once the time limit of the read has passed. Called often, so it must be cheap.
     fn is_over(&mut self) -> bool;
+}
+
+/// Reads four words at each address, one address at a time, as [`Memory::read_each`].
+pub(crate) fn read_alone(memory: &mut (impl Memory + ?Sized), addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
+    let mut bytes = [0; 32];
+    let mut count = 0;
+    for (address, words) in addresses.iter().zip(into) {
+        if !memory.read(*address, &mut bytes) {
+            break;
+        }
+        let (read, _) = bytes.as_chunks::<8>();
+        words
+            .iter_mut()
+            .zip(read)
+            .for_each(|(word, read)| *word = u64::from_le_bytes(*read));
+        count += 1;
+    }
+    count
 }
 
 /// A mapping that the process may read and write, or several adjacent ones of the same kind.

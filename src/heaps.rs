@@ -1,8 +1,8 @@
 //! The heaps of the processes of this machine, read from outside.
 //!
 //! Reads `/proc/PID/mem`, `maps` and `pagemap`. Stops nothing and writes nothing. Pages in swap that hold the header of a free
-//! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then. A read may block, so
-//! it needs a process or thread of its own.
+//! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then; the reads by pid count only if
+//! that program still runs at the end. A read may block, so it needs a process or thread of its own.
 
 #[cfg(feature = "code")]
 mod go;
@@ -19,11 +19,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
+use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
 use crate::model::{Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::parse::{self, LineBuffer};
-use crate::proc::{clock, files, pid as pid_files};
+use crate::proc::{clock, files, memory, pid as pid_files};
 
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
 pub const MIN_ANON: u64 = 64 << 20;
@@ -41,6 +41,10 @@ const NARROW: u8 = 1;
 /// The files of a process.
 struct Files {
     memory: File,
+    /// The pid, if many pieces of memory may be read in one call. That call takes a pid, not a file.
+    pid: Option<u32>,
+    /// A piece that was read by pid was that of the file.
+    is_checked: bool,
     pagemap: File,
     maps: File,
     until: Instant,
@@ -63,6 +67,8 @@ impl Files {
         };
         Ok(Self {
             memory: open("mem")?,
+            pid: None,
+            is_checked: false,
             pagemap: open("pagemap")?,
             maps: open("maps")?,
             until,
@@ -71,6 +77,11 @@ impl Files {
             has_mappings: false,
             entries: Vec::new(),
         })
+    }
+
+    /// Allows reads by pid, unless `/proc` is that of another machine.
+    fn allow_pid(&mut self, proc: &Path, pid: u32) {
+        self.pid = (proc == Path::new("/proc")).then_some(pid);
     }
 
     /// Adds an allocator or runtime.
@@ -123,6 +134,21 @@ impl Memory for Files {
         self.memory.read_exact_at(into, address).is_ok()
     }
 
+    fn read_each(&mut self, addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
+        let count = self.pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
+        let first = addresses.first().filter(|_| count.is_some() && !self.is_checked);
+        if let Some(first) = first {
+            // Where `/proc` is that of another pid namespace, the pid is another process.
+            let mut same = [[0; 4]];
+            self.is_checked = heap::read_alone(self, &[*first], &mut same) == 1 && same[0] == into[0];
+        }
+        let count = count.filter(|_| self.is_checked).unwrap_or(0);
+        if count == 0 && !addresses.is_empty() {
+            self.pid = None;
+        }
+        count + heap::read_alone(self, &addresses[count..], &mut into[count..])
+    }
+
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
         self.entries.resize(into.len() * 8, 0);
         let Some(offset) = page.checked_mul(8) else {
@@ -162,6 +188,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
         Missing::Gone => without_memory(&dir),
         other => other,
     })?;
+    files.allow_pid(proc, pid);
     let comm = std::fs::read(dir.join("comm")).map(|comm| comm.trim_ascii_end().into());
     let program = std::fs::read_link(dir.join("exe"));
     // Neither has memory: a zombie has a name but no program, like a kernel thread.
@@ -215,6 +242,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
     let until = Instant::now() + limit * MAX_SLOWDOWN;
     let mut files = Files::open(&proc.join(pid.to_string()), until)?;
+    files.allow_pid(proc, pid);
     files.cpu_until = Some(clock::thread_time() + limit);
     match glibc::read(&mut files) {
         Ok(heap) if !heap.is_partial => {

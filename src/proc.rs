@@ -16,6 +16,7 @@ pub mod kallsyms;
 pub mod kernel;
 pub mod kmsg;
 pub mod maps;
+pub mod memory;
 pub mod page_cache;
 pub mod page_faults;
 pub(crate) mod parse;

@@ -113,6 +113,8 @@ struct Reader<'a, M> {
     last: Region,
     pages: Vec<(u64, u64)>,
     bytes: Vec<u8>,
+    /// Pages of which a header was read alone, in the order of `pages`.
+    touched: Vec<u64>,
     /// Pages of an older epoch are read again.
     epoch: u64,
     chunks: u64,
@@ -154,6 +156,7 @@ impl<'a, M: Memory> Reader<'a, M> {
             },
             pages: vec![(0, u64::MAX); CACHED],
             bytes: vec![0; CACHED * PIECE as usize],
+            touched: vec![u64::MAX; CACHED],
             epoch: 0,
             chunks: 0,
             is_partial: false,
@@ -189,14 +192,26 @@ impl<'a, M: Memory> Reader<'a, M> {
         self.pages[page as usize % CACHED] == (page, self.epoch)
     }
 
+    /// Returns true if a neighbouring page is cached.
+    fn is_near(&self, address: u64) -> bool {
+        self.is_cached(address.wrapping_sub(PIECE)) || self.is_cached(address.wrapping_add(PIECE))
+    }
+
+    /// Returns true if the whole page of an address should be read: it is likely to hold more headers. A page is copied in the time
+    /// in which two headers are read alone.
+    fn is_dense(&mut self, address: u64) -> bool {
+        let page = address / PIECE;
+        let before = std::mem::replace(&mut self.touched[page as usize % CACHED], page);
+        before == page || self.is_near(address)
+    }
+
     /// Reads the page of an address into its slot. If a neighbouring page is cached, reads a group of pages at once, unless some
     /// are in swap: those stay there.
     fn fill(&mut self, address: u64) -> bool {
         let page = address / PIECE;
         let first = page / GROUP * GROUP;
-        let is_near = self.is_cached(address.wrapping_sub(PIECE)) || self.is_cached(address.wrapping_add(PIECE));
         let mut entries = [0; GROUP as usize];
-        let reads_group = is_near
+        let reads_group = self.is_near(address)
             && self.page_size == PIECE
             && self.holds(first * PIECE, GROUP * PIECE)
             && self.memory.pages(first, &mut entries)
@@ -238,12 +253,12 @@ impl<'a, M: Memory> Reader<'a, M> {
         Some(std::array::from_fn(|at| word(bytes, at as u64 * 8)))
     }
 
-    /// Reads a chunk; `None` if it cannot be one.
-    fn chunk(&mut self, address: u64) -> Option<Chunk> {
+    /// Reads a chunk, unless its header is given; `None` if it cannot be one.
+    fn chunk(&mut self, address: u64, header: Option<[u64; 4]>) -> Option<Chunk> {
         if !address.is_multiple_of(16) {
             return None;
         }
-        let [_, size, fd, bk] = self.words(address)?;
+        let [_, size, fd, bk] = header.or_else(|| self.words(address))?;
         let (size, flags) = (size & !FLAGS, size & FLAGS);
         let is_one = size >= MIN_CHUNK && size.is_multiple_of(16) && self.holds(address, size);
         is_one.then_some(Chunk { size, flags, fd, bk })
@@ -609,17 +624,27 @@ impl FreePages {
     }
 }
 
-/// A list of free chunks, while it is followed.
+/// A list of free chunks, while it is followed. A bin is followed from both ends.
 #[derive(Clone, Copy)]
 struct Walk {
     /// Its number: the bins, then the lists of small chunks.
     list: usize,
     /// The end of a bin, where its list begins.
     end: u64,
-    before: u64,
-    chunk: u64,
+    /// Forwards, and backwards.
+    ways: [Way; 2],
     sum: Chunks,
     pace: Pace,
+}
+
+/// A direction in which a list is followed.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    /// The chunk before, in this direction.
+    before: u64,
+    chunk: u64,
+    /// The header of the chunk, if it was read ahead.
+    header: Option<[u64; 4]>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -630,69 +655,145 @@ enum Pace {
     Broken,
 }
 
+impl Walk {
+    /// Number of directions.
+    const fn ways(&self) -> usize {
+        if self.list < BINS { 2 } else { 1 }
+    }
+
+    /// Returns true if all chunks were followed: both directions meet, or the single list ends.
+    const fn is_whole(&self) -> bool {
+        let [forth, back] = self.ways;
+        match self.list {
+            BINS.. => forth.chunk == 0,
+            _ => forth.chunk == back.before && back.chunk == forth.before,
+        }
+    }
+}
+
 impl<M: Memory> Reader<'_, M> {
     fn begin(&mut self, state: &State, list: usize) -> Walk {
         let end = if list < BINS { state.bin(list) } else { 0 };
-        let first = if list < BINS {
-            self.words(end + HEADER).map_or(1, |[first]| first)
+        let [first, last] = if list < BINS {
+            self.words(end + HEADER).unwrap_or([1; 2])
         } else {
             let lists = state.layout - HEADER - FAST_BINS * 8;
             let first = self.words(state.address + lists + (list - BINS) as u64 * 8);
-            first.map_or(1, |[first]| first)
+            first.map_or([1; 2], |[first]| [first; 2])
+        };
+        let way = |chunk| Way {
+            before: end,
+            chunk,
+            header: None,
         };
         Walk {
             list,
             end,
-            before: end,
-            chunk: first,
+            ways: [way(first), way(last)],
             sum: Chunks::default(),
             pace: Pace::Walking,
         }
     }
 
-    /// Follows a list until it ends, or until the second page that is not cached. Then other lists continue, which often pass
-    /// through the same pages.
+    /// Reads the next header of all lists at once, or its page if it is likely to hold more of them.
+    fn read_ahead(&mut self, walks: &mut [Walk]) {
+        let mut addresses = Vec::with_capacity(2 * walks.len());
+        let mut places = Vec::with_capacity(2 * walks.len());
+        for (at, walk) in walks.iter().enumerate() {
+            if walk.pace != Pace::Walking || walk.is_whole() {
+                continue;
+            }
+            for way in 0..walk.ways() {
+                let chunk = walk.ways[way].chunk;
+                if self.is_cached(chunk) || !chunk.is_multiple_of(16) || !self.holds(chunk, MIN_CHUNK) {
+                    continue;
+                }
+                if self.is_dense(chunk) {
+                    self.fill(chunk);
+                } else {
+                    addresses.push(chunk);
+                    places.push((at, way));
+                }
+            }
+        }
+        let mut pieces = vec![[0; 4]; addresses.len()];
+        let count = self.memory.read_each(&addresses, &mut pieces);
+        for ((at, way), piece) in places.into_iter().zip(pieces).take(count) {
+            walks[at].ways[way].header = Some(piece);
+        }
+    }
+
+    /// Follows a list until it ends, or until a chunk that was not read yet.
     fn follow(&mut self, walk: &mut Walk, most: u64, pages: &mut FreePages) {
-        let mut misses = 0;
-        while walk.chunk != walk.end {
-            if !self.is_cached(walk.chunk) {
-                misses += 1;
-                if misses > 1 {
+        for way in 0..walk.ways() {
+            let mut is_first = true;
+            while walk.pace == Pace::Walking && !walk.is_whole() {
+                let Way { chunk, header, .. } = walk.ways[way];
+                if !is_first && !self.is_cached(chunk) {
+                    break;
+                }
+                is_first = false;
+                if !self.step() {
+                    walk.pace = Pace::Done;
+                    return;
+                }
+                if !self.advance(walk, way, header, most, pages) {
+                    walk.pace = Pace::Broken;
                     return;
                 }
             }
-            if !self.step() {
-                walk.pace = Pace::Done;
-                return;
-            }
-            let found = self.chunk(walk.chunk).filter(|found| {
-                if walk.list >= BINS {
-                    return found.size == (walk.list - BINS + 2) as u64 * 16;
-                }
-                let belongs = walk.list == 0 || bin_of(found.size) == walk.list as u64;
-                // The chunks of a bin point forth and back.
-                belongs && found.bk == walk.before && found.flags & PREV_IN_USE != 0
-            });
-            let next = found.as_ref().and_then(|found| match walk.list {
-                BINS.. => self.unmasked(found.fd, walk.chunk + HEADER),
-                _ => Some(found.fd),
-            });
-            let (Some(found), Some(next)) = (found, next) else {
-                walk.pace = Pace::Broken;
-                return;
-            };
-            walk.sum += Chunks {
-                count: 1,
-                bytes: found.size,
-            };
-            if walk.sum.bytes > most {
-                walk.pace = Pace::Broken;
-                return;
-            }
-            pages.add(walk.chunk, found.size, walk.list);
-            (walk.before, walk.chunk) = (walk.chunk, next);
         }
-        walk.pace = Pace::Done;
+        if walk.is_whole() {
+            walk.pace = Pace::Done;
+        }
+    }
+
+    /// Adds the next chunk of a list. Returns false if it cannot belong to the list.
+    fn advance(
+        &mut self,
+        walk: &mut Walk,
+        way: usize,
+        header: Option<[u64; 4]>,
+        most: u64,
+        pages: &mut FreePages,
+    ) -> bool {
+        let Way { before, chunk, .. } = walk.ways[way];
+        // A bin that ends here changed, as both directions have not met.
+        if chunk == walk.end {
+            return false;
+        }
+        let Some(found) = self.chunk(chunk, header) else {
+            return false;
+        };
+        let next = if walk.list >= BINS {
+            let fits = found.size == (walk.list - BINS + 2) as u64 * 16;
+            self.unmasked(found.fd, chunk + HEADER).filter(|_| fits)
+        } else {
+            let belongs = walk.list == 0 || bin_of(found.size) == walk.list as u64;
+            // The chunks of a bin point forth and back.
+            let (next, last) = if way == 0 {
+                (found.fd, found.bk)
+            } else {
+                (found.bk, found.fd)
+            };
+            let fits = belongs && last == before && found.flags & PREV_IN_USE != 0;
+            fits.then_some(next)
+        };
+        let Some(next) = next else { return false };
+        walk.sum += Chunks {
+            count: 1,
+            bytes: found.size,
+        };
+        if walk.sum.bytes > most {
+            return false;
+        }
+        pages.add(chunk, found.size, walk.list);
+        walk.ways[way] = Way {
+            before: chunk,
+            chunk: next,
+            header: None,
+        };
+        true
     }
 
     /// Returns the pointer at an address: plain, or, since 2.32, masked with its page number.
@@ -783,6 +884,7 @@ impl<M: Memory> Reader<'_, M> {
         let mut walks: Vec<Walk> = (0..lists).map(|list| self.begin(state, list)).collect();
         let mut tries = 0;
         while !walks.is_empty() {
+            self.read_ahead(&mut walks);
             for walk in walks.iter_mut().filter(|walk| walk.pace == Pace::Walking) {
                 self.follow(walk, state.system, pages);
                 if pages.is_full() {
@@ -859,5 +961,7 @@ pub fn read(memory: &mut impl Memory) -> Result<Heap, Unknown> {
     let addresses: Vec<u64> = arenas.iter().map(|state| state.address).collect();
     heap.caches = reader.caches(&addresses, &mut heap.arenas);
     heap.is_partial = reader.is_partial;
-    Ok(heap)
+    // Only the file of the memory, which this reads, ends with the program.
+    let is_same = reader.memory.read(addresses[0], &mut [0; 8]);
+    is_same.then_some(heap).ok_or(Unknown::Moving)
 }

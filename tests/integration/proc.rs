@@ -9,6 +9,7 @@ mod fdinfo;
 pub(crate) mod hsperfdata;
 mod kmsg;
 mod limits;
+mod memory;
 mod mounts;
 mod objects;
 mod privilege;

@@ -455,6 +455,59 @@ fn a_damaged_heap_is_not_understood_and_never_followed_for_ever() {
     }
 }
 
+/// Makes a process with a bin of `count` large chunks. Returns their addresses, the first one last.
+fn with_bin(count: usize) -> (Fake, Vec<u64>) {
+    let mut fake = process(VERSIONS[3]);
+    let arena = LIBC + ARENA;
+    let top = fake.get(arena + 96);
+    let mut builder = Builder {
+        fake: &mut fake,
+        version: VERSIONS[3],
+        arena,
+        at: top,
+        flags: 0,
+    };
+    // Each on a page of its own.
+    let all = (0..count).map(|_| (builder.free(6000, 101), builder.used(3008)).0);
+    let all = all.collect();
+    builder.top(HEAP + LEN);
+    (fake, all)
+}
+
+#[test]
+fn a_bin_is_followed_from_both_ends() {
+    for count in 0..9 {
+        let (mut fake, chunks) = with_bin(count);
+        let heap = fake.heap().unwrap();
+        let large = Chunks {
+            count: count as u64 + 1,
+            bytes: count as u64 * 6000 + 2048,
+        };
+        assert_eq!(heap.arenas[0].large, large);
+        // Each pointer counts, in both directions.
+        for (chunk, pointer) in chunks.iter().flat_map(|chunk| [(chunk, 16), (chunk, 24)]) {
+            for other in [
+                0,
+                *chunk,
+                chunks[0],
+                chunks[count / 2],
+                LIBC + ARENA + 112 + 100 * 16 - 16,
+            ] {
+                let mut damaged = fake.clone();
+                if damaged.get(chunk + pointer) != other {
+                    damaged.put(chunk + pointer, other);
+                    assert_eq!(
+                        damaged.heap(),
+                        Err(Unknown::Moving),
+                        "{count} {chunk:x} {pointer} {other:x}"
+                    );
+                    assert!(damaged.reads.get() < 50_000);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn without_time_the_figures_are_a_minimum() {
     let mut fake = process(VERSIONS[3]);
