@@ -355,12 +355,14 @@ fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<
         let grew_since = ended.history.trend().seen_since();
         let grew_long = grew_since.is_some_and(|since| ended.at.saturating_sub(since) >= MIN_ENDED_GROWTH);
         let is_recent = now.saturating_sub(ended.at) <= ENDED_GROWTH_LISTED;
-        let least_ended = if grew_long && is_recent {
-            Verdict::Growing
-        } else {
-            Verdict::Leaking
-        };
-        is_suspect(&ended.history, least.max(least_ended))
+        is_suspect(
+            &ended.history,
+            if grew_long && is_recent {
+                least
+            } else {
+                Verdict::Leaking
+            },
+        )
     };
     for ended in history.all_ended().filter(is_listed) {
         let name = ended.command.as_deref().unwrap_or(&ended.facts.comm);
