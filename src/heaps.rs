@@ -259,9 +259,11 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
         let starttime = pid_files::stat(bytes, 1)?.starttime;
         (starttime == id.starttime).then_some(()).ok_or(Missing::Gone)
     };
-    let heap = memory.and_then(|memory| match memory.swapped > memory.total() / MAX_SWAP_SHARE {
-        true => Err(Missing::NotAsked),
-        false => read_in_time(proc, id.pid, limit),
+    let heap = memory.and_then(|memory| {
+        if memory.swapped > memory.total() / MAX_SWAP_SHARE {
+            return Err(Missing::NotAsked);
+        }
+        read_in_time(proc, id.pid, limit)
     });
     match is_same() {
         Ok(()) => (memory.map(Placed::total), heap),

@@ -232,7 +232,7 @@ impl Anonymizer {
         for exit in &mut Arc::make_mut(exits).list {
             self.exit(exit);
         }
-        *takers = takers.iter().cloned().map(|taker| self.taker(taker)).collect();
+        *takers = takers.iter().map(|taker| self.taker(taker)).collect();
         *inspected = None;
         for objects in Arc::make_mut(mapped).values_mut().flatten() {
             *objects = objects.iter().cloned().map(|object| self.mapped(object)).collect();
@@ -478,7 +478,7 @@ impl Anonymizer {
         replaced.into()
     }
 
-    fn taker(&mut self, taker: Taker) -> Taker {
+    fn taker(&mut self, taker: &Taker) -> Taker {
         let Taker {
             id: _,
             comm,
@@ -486,7 +486,7 @@ impl Anonymizer {
             memory: _,
             heap: _,
             kept_by,
-        } = &taker;
+        } = taker;
         let kept_by = kept_by.as_ref().map(|path| {
             let KeptPath {
                 functions,
@@ -504,7 +504,7 @@ impl Anonymizer {
         Taker {
             comm: self.comm(comm, None),
             kept_by,
-            ..taker
+            ..taker.clone()
         }
     }
 
