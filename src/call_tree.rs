@@ -396,18 +396,34 @@ impl KeptBy {
 
     /// Returns a line: `kept by remember server.c:41 ← handle server.c:88, 94 % of 12.1M in 2h10`. Safe to print.
     pub fn text(&self, units: Units, ascii: bool) -> String {
-        let amount = format!("{} in {}", units::bytes(self.total, units), units::span(self.time));
+        self.line(units, ascii, self.frames.len(), true)
+    }
+
+    /// Returns the longest line that fits into `width` columns. It omits the amount first, then callers, the outermost first.
+    pub fn text_within(&self, units: Units, ascii: bool, width: usize) -> String {
+        let shorter = (1..=self.frames.len())
+            .rev()
+            .map(|named| self.line(units, ascii, named, false));
+        let mut lines = std::iter::once(self.text(units, ascii)).chain(shorter);
+        let fits = lines.find(|line| text::width(line) <= width);
+        fits.unwrap_or_else(|| text::fit(&self.line(units, ascii, 1, false), width, text::Align::Left))
+    }
+
+    fn line(&self, units: Units, ascii: bool, named: usize, with_amount: bool) -> String {
         let runtime = self
             .runtime
             .map_or_else(String::new, |runtime| format!(" of the {}", runtime.name()));
-        let names = self
-            .frames
-            .iter()
-            .map(|frame| text::truncate(&frame_text(frame), NAME_WIDTH));
+        let names = self.frames.iter().take(named);
         let path = names
+            .map(|frame| text::truncate(&frame_text(frame), NAME_WIDTH))
             .collect::<Vec<_>>()
             .join(&format!(" {}", Order::Callers.arrow(ascii)));
-        format!("kept by {path}{runtime}, {:.0} % of {amount}", self.share() * 100.0)
+        let amount = if with_amount {
+            format!(" of {} in {}", units::bytes(self.total, units), units::span(self.time))
+        } else {
+            String::new()
+        };
+        format!("kept by {path}{runtime}, {:.0} %{amount}", self.share() * 100.0)
     }
 }
 

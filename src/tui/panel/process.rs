@@ -78,7 +78,10 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
     });
     lines.extend(coldness_line(app, sample));
     let kept_by = app.engine.history.kept_by(sample.id);
-    lines.extend(kept_by.map(|found| StatusLine::of(format!(" {}", found.text(app.screen.units, false)), theme.leak)));
+    lines.extend(kept_by.map(|found| {
+        let text = found.text_within(app.screen.units, false, usize::from(width).saturating_sub(2));
+        StatusLine::of(format!(" {text}"), theme.leak)
+    }));
     lines.extend(jvm_line(app, sample));
     lines.extend(malloc_line(app, sample));
     if let Ok(path) = &facts.cgroup {

@@ -14,10 +14,10 @@ use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
-use super::Popup;
 use super::inquiry::ABOUT_PROCESS;
+use super::{Popup, wrap};
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
 use crate::tui::app::{App, CallPathView, Hint, Response};
@@ -132,6 +132,13 @@ fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &m
     }
 }
 
+/// Draws a text that may need several lines.
+fn draw_wrapped(buf: &mut Buffer, area: Rect, text: &str, style: Style) {
+    for (y, words) in (0..area.height).zip(wrap(text, usize::from(area.width).saturating_sub(2))) {
+        draw_line(buf, line(area, y), &format!(" {words}"), style);
+    }
+}
+
 impl Popup for CallPathTree {
     const TITLE: &'static str = " Origin of the memory ";
     const WIDTH: u16 = 160;
@@ -223,13 +230,10 @@ impl Popup for CallPathTree {
         }
         let measured = match &data.found {
             None => {
-                let wait = format!(
-                    " {}: sampling its page faults, the first result comes in some seconds …",
-                    data.name
-                );
-                return draw_line(buf, area, &wait, theme.dim);
+                let wait = "sampling its page faults, the first result comes in some seconds …";
+                return draw_wrapped(buf, area, &format!("{}: {wait}", data.name), theme.dim);
             }
-            Some(Err(why)) => return draw_line(buf, area, &format!(" {}", text::safe(why.as_bytes())), theme.error),
+            Some(Err(why)) => return draw_wrapped(buf, area, &text::safe(why.as_bytes()), theme.error),
             Some(Ok(measured)) => measured,
         };
         if data.view == CallPathView::Flame {

@@ -189,6 +189,16 @@ fn the_code_that_keeps_most_is_named_in_a_line() {
         text(kept_by(stacks(SERVER), 10)),
         "kept by remember <- handle <- main, 60 % of 100M in 2h10"
     );
+    // A narrow line has no amount, then fewer callers.
+    let found = kept_by(stacks(SERVER), 10).unwrap();
+    for (width, line) in [
+        (58, "kept by remember <- handle <- main, 60 % of 100M in 2h10"),
+        (50, "kept by remember <- handle <- main, 60 %"),
+        (36, "kept by remember <- handle, 60 %"),
+        (26, "kept by remember, 60 %"),
+    ] {
+        assert_eq!(found.text_within(Units::Auto, true, width), line, "{width}");
+    }
     // Callers that keep no more than a half of it each are not named.
     let split = stacks("malloc<copy<one 10 10\nmalloc<copy<two 10 10");
     assert_eq!(text(kept_by(split, 10)), "kept by copy, 100 % of 20.0M in 2h10");
