@@ -31,7 +31,9 @@ impl Kind {
             Self::Jemalloc => {
                 "MALLOC_CONF=stats_print:true prints its state at exit, and malloc_stats_print() at any time"
             }
-            Self::Tcmalloc => "MallocExtension::GetStats() returns its state, and MALLOCSTATS=1 prints it",
+            Self::Tcmalloc => {
+                "MallocExtension::GetStats() returns its state, and in gperftools MALLOCSTATS=1 prints it at exit"
+            }
             Self::Mimalloc => "MIMALLOC_SHOW_STATS=1 prints its state at exit, and mi_stats_print() at any time",
             Self::Musl => "it keeps no statistics",
             Self::Java => "jcmd PID GC.heap_info shows its heap, and jcmd PID VM.native_memory what else it has",
@@ -120,10 +122,8 @@ const PROGRAMS: [(&str, Kind); 7] = [
 /// Text in a program's file that reveals a statically linked allocator or runtime.
 const TEXTS: [(&str, Kind); 4] = [
     ("<jemalloc>: ", Kind::Jemalloc),
-    (
-        "MALLOC: ------------------------------------------------",
-        Kind::Tcmalloc,
-    ),
+    // A line of the statistics of gperftools and of google/tcmalloc.
+    (" Actual memory used (physical + swap)", Kind::Tcmalloc),
     ("mimalloc: ", Kind::Mimalloc),
     (" Go buildinf:", Kind::Go),
 ];
