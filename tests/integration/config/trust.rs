@@ -52,10 +52,10 @@ fn root_with_a_kept_home_runs_no_program_of_another_users_config_and_says_so() {
     pty.wait_for("▼PID");
     pty.send("!");
     pty.wait("the list says it", |s| {
-        s.contains(" Alerts ") && s.contains("belongs to user 65534")
+        s.contains("┌ Alerts") && s.contains("belongs to user 65534")
     });
     pty.send("\x1b");
-    pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+    pty.wait("the list is closed", |s| !s.contains("┌ Alerts"));
     pty.send("q");
     pty.wait("the line on stderr", |s| {
         s.contains("zmtop: the config's programs and log")

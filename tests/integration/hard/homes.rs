@@ -103,11 +103,11 @@ fn the_readme_s_command_works_as_written_where_root_s_home_is_kept() {
     pty.wait_for_table();
     pty.send("!");
     pty.wait("the list says both", |screen| {
-        screen.contains(" Alerts ") && screen.contains("cannot read ") && screen.contains("nothing is kept")
+        screen.contains("┌ Alerts") && screen.contains("cannot read ") && screen.contains("nothing is kept")
     });
     // Nothing is written over what could not be read.
     pty.send(ESC);
-    pty.wait("the list is closed", |screen| !screen.contains(" Alerts "));
+    pty.wait("the list is closed", |screen| !screen.contains("┌ Alerts"));
     pty.send("W");
     pty.wait_for("saved: none");
     pty.send("\r");
@@ -196,10 +196,10 @@ fn two_starts(script: &str, home: &str) -> [String; 2] {
         pty.wait_for_table();
         pty.send("!");
         pty.wait("the list says it", |s| {
-            s.contains(" Alerts ") && s.contains("nothing is kept")
+            s.contains("┌ Alerts") && s.contains("nothing is kept")
         });
         pty.send(ESC);
-        pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+        pty.wait("the list is closed", |s| !s.contains("┌ Alerts"));
         pty.send("W");
         pty.wait_for("saved: none");
         pty.send("\r");

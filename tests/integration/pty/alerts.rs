@@ -43,12 +43,12 @@ run = ["/nowhere/at/all"]
     assert!(json["for_s"].as_f64().unwrap() >= 0.4);
     assert_eq!(pty.raw().split(|b| *b == 7).count(), 2, "it rings once");
     pty.send("!");
-    pty.wait("the list", |s| s.contains(" Alerts ") && s.contains("fired    sleeper"));
+    pty.wait("the list", |s| s.contains("┌ Alerts") && s.contains("fired    sleeper"));
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     pty.wait_for("gone     sleeper");
     pty.send(ESC);
-    pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+    pty.wait("the list is closed", |s| !s.contains("┌ Alerts"));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
     let log = std::fs::read_to_string(path("log")).unwrap();
@@ -145,9 +145,9 @@ run = ["/bin/sh", "-c", "cat >> \"$0\"", "{out}"]
     }
     // And the screen shows it once it can.
     pty.send("!");
-    pty.wait("the list", |s| s.contains(" Alerts ") && s.contains("gone     sleeper"));
+    pty.wait("the list", |s| s.contains("┌ Alerts") && s.contains("gone     sleeper"));
     pty.send(ESC);
-    pty.wait("the list is closed", |s| !s.contains(" Alerts "));
+    pty.wait("the list is closed", |s| !s.contains("┌ Alerts"));
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }
