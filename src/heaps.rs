@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
+use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc};
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
@@ -236,18 +236,18 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Returns the free bytes in the glibc heap of a process, and the part of these in RAM or in swap. Stops after about `limit` of
+/// Returns the free bytes in the heap of a process, of glibc or of jemalloc, and the part of these in RAM or in swap. Stops after about `limit` of
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
-/// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
+/// [`Missing::Unsupported`] if it has no heap that is understood, [`Missing::Pending`] if the heap changed too often; else
 /// the reason why its memory cannot be read.
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
     let used = read_in_time(proc, pid, limit)?;
     Ok([used.free, used.kept])
 }
 
-/// Returns the memory of a process in RAM and in swap, and the use of its glibc heap, as [`free`] does. Reads no heap that is partly
+/// Returns the memory of a process in RAM and in swap, and the use of its heap, as [`free`] does. Reads no heap that is partly
 /// in swap: its headers would come back into RAM.
 pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Reading<HeapUse>) {
     let dir = proc.join(id.pid.to_string());
@@ -273,10 +273,11 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
 
 fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     let until = Instant::now() + limit * MAX_SLOWDOWN;
-    let mut files = Files::open(&proc.join(pid.to_string()), until)?;
+    let dir = proc.join(pid.to_string());
+    let mut files = Files::open(&dir, until)?;
     files.allow_pid(proc, pid);
     files.cpu_until = Some(clock::thread_time() + limit);
-    match glibc::read(&mut files) {
+    let glibc = match glibc::read(&mut files) {
         Ok(heap) if !heap.is_partial => {
             let total = heap.total();
             Ok(HeapUse {
@@ -288,8 +289,26 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
             })
         }
         Ok(_) | Err(Unknown::Moving) => Err(Missing::Pending),
-        Err(Unknown::Gone) => Err(Missing::Gone),
+        Err(Unknown::Gone) => return Err(Missing::Gone),
         Err(_) => Err(Missing::Unsupported),
+    };
+    let held = glibc.map_or(0, |used| used.in_use.saturating_add(used.kept));
+    if glibc == Err(Missing::Pending) || memory(&dir).is_ok_and(|memory| held >= memory.total() / 2) {
+        return glibc;
+    }
+    // The memory is elsewhere: perhaps the program has an allocator of its own.
+    match jemalloc::read(&mut files) {
+        Ok(heap) => {
+            let sum = heap.total();
+            let before = glibc.unwrap_or_default();
+            Ok(HeapUse {
+                in_use: before.in_use.saturating_add(sum.in_use),
+                free: before.free.saturating_add(sum.kept()),
+                kept: before.kept.saturating_add(sum.kept()),
+            })
+        }
+        Err(Unknown::Moving) => Err(Missing::Pending),
+        Err(_) => glibc,
     }
 }
 

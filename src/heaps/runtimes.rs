@@ -3,9 +3,7 @@
 //! Opening a [`Door`] changes nothing. It reports the cost of a read, so that the cost can be announced first.
 
 use std::ops::Range;
-use std::path::Path;
-#[cfg(feature = "code")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Files;
@@ -14,7 +12,7 @@ use super::java::{Jvm, Refusal};
 use super::{go, python};
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Objects, Part, Runtime};
-use crate::heap::{self, Memory, State};
+use crate::heap::{self, Memory, State, Unknown};
 use crate::proc::hsperfdata;
 use crate::text::safe;
 use crate::units;
@@ -47,6 +45,7 @@ pub struct Door {
 
 enum Way {
     Java(Jvm),
+    Jemalloc(PathBuf, u32),
     #[cfg(feature = "code")]
     Python(PathBuf, heap::python::Runtime),
     #[cfg(feature = "code")]
@@ -68,6 +67,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             Kind::Python if is_in_swap => Way::None(
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
             ),
+            Kind::Jemalloc => Way::Jemalloc(proc.to_owned(), state.pid),
             #[cfg(feature = "code")]
             Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
             _ => return None,
@@ -138,12 +138,33 @@ impl Door {
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
+            Way::Jemalloc(proc, pid) => look_at_jemalloc(proc, *pid, &mut runtime),
             #[cfg(feature = "code")]
             Way::Python(dir, python) => look_at_python(dir, *python, &mut runtime),
             #[cfg(feature = "code")]
             Way::Go(dir, program) => look_at_go(dir, program, &mut runtime),
         }
         runtime
+    }
+}
+
+fn look_at_jemalloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
+    let files = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
+    let heap = files.map_err(|why| why.to_string()).and_then(|mut files| {
+        files.allow_pid(proc, pid);
+        heap::jemalloc::read(&mut files).map_err(|why| match why {
+            Unknown::NotFound => "its structures were not found".to_owned(),
+            why => why.to_string(),
+        })
+    });
+    match heap {
+        Ok(heap) => *runtime = heap.runtime(),
+        Err(why) => {
+            let shown_by = Kind::Jemalloc.shown_by();
+            runtime
+                .remarks
+                .push(format!("The heap of jemalloc is not read: {why}; {shown_by}."));
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Taker {
     pub time: SystemTime,
     /// Its memory in RAM and in swap, in bytes.
     pub memory: Reading<u64>,
-    /// Its heap of glibc.
+    /// Its heap, of glibc or of jemalloc.
     pub heap: Reading<HeapUse>,
     /// The code that keeps most of its memory, if page faults were sampled before.
     pub kept_by: Option<KeptPath>,
@@ -26,7 +26,7 @@ impl Taker {
 }
 
 /// The use of a heap, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapUse {
     /// Memory that the program did not free, with the overhead of each chunk.
     pub in_use: u64,
