@@ -37,7 +37,7 @@ use crate::sampler::page_cache::{self, Named};
 use crate::sampler::{self, Options, Scanner};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
-use crate::units::{span, span_exact};
+use crate::units::{counted, span, span_exact};
 
 /// The shortest watching time. Before 2 minutes hardly any growth can be detected.
 const SHORTEST: Duration = Duration::from_secs(120);
@@ -147,6 +147,12 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let dangers: Vec<Danger> = concerns.dangers().cloned().collect();
     let stalls: Vec<Stall> = concerns.stalls().cloned().collect();
     let kills = concerns.kills();
+    let matched = (!plan.filter.is_empty()).then(|| matched(&observed.snapshot, &plan.filter));
+    let unmatched = (matched == Some(0) && found.is_empty() && stopped.is_empty()).then(|| {
+        let rows = observed.snapshot.rows().iter();
+        let all = rows.filter(|sample| !sample.stat.is_kernel_thread()).count() as u64;
+        format!("0 of {} match", counted(all, "process"))
+    });
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
     let grown = mappings.map_or_else(HashMap::new, |mappings| {
@@ -166,6 +172,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         watched: observed.watched,
         past_age: observed.past_age,
         by: args.by,
+        matched,
         suspects: &found,
         stopped: &stopped,
         dangers: &dangers,
@@ -179,13 +186,19 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     };
     Ok(match print(&report, args.machine.format) {
         Exit::Done if args.check && leaks => Exit::Found,
-        Exit::Done if args.check => match observed.unjudged {
+        Exit::Done if args.check => match unmatched.or(observed.unjudged) {
             Some(why) => {
                 complain(&format!("not yet judged: {why}"));
                 Exit::Unjudged
             }
             None => Exit::Done,
         },
+        Exit::Done => {
+            if let Some(why) = unmatched {
+                complain(&format!("{why} (with --check, the exit code is 5)"));
+            }
+            Exit::Done
+        }
         other => other,
     })
 }
@@ -512,6 +525,13 @@ impl<'a> Watch<'a> {
             mappings: Some(self.mappings),
         })
     }
+}
+
+/// Returns the number of processes that the filter selects by their words. Its figures exclude none.
+fn matched(snapshot: &Snapshot, filter: &Filter) -> u64 {
+    let rows = snapshot.rows().iter();
+    let selected = rows.filter(|sample| filter.matches_but_for_figures(&Row::of_process(sample, None, snapshot)));
+    selected.count() as u64
 }
 
 /// Keeps the suspects that pass the filter. Its words already selected the processes in the history, so they are
