@@ -16,6 +16,8 @@ pub struct Taker {
     pub memory: Reading<u64>,
     /// Its heap, of glibc or of jemalloc.
     pub heap: Reading<HeapUse>,
+    /// Its largest mappings, the largest first.
+    pub mappings: Reading<Vec<MappingUse>>,
     /// The code that keeps most of its memory, if page faults were sampled before.
     pub kept_by: Option<KeptPath>,
 }
@@ -23,6 +25,17 @@ pub struct Taker {
 impl Taker {
     /// Maximum number of these in a snapshot.
     pub const MOST: usize = 8;
+    /// Maximum number of mappings.
+    pub const MAPPINGS: usize = 3;
+}
+
+/// The memory in all areas of a mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappingUse {
+    /// The name in `smaps`, or of anonymous memory. Raw.
+    pub name: Box<[u8]>,
+    /// PSS and `SwapPss`, in bytes.
+    pub bytes: u64,
 }
 
 /// The use of a heap, in bytes.

@@ -37,7 +37,7 @@ use crate::sampler::page_cache::{self, Named};
 use crate::sampler::{self, Options, Scanner};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
-use crate::units::{counted, span, span_exact};
+use crate::units::{span, span_exact};
 
 /// The shortest watching time. Before 2 minutes hardly any growth can be detected.
 const SHORTEST: Duration = Duration::from_secs(120);
@@ -47,6 +47,9 @@ const DEFAULT: Duration = Duration::from_secs(1200);
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest watching time. For more, make a recording.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// The reason why nothing was judged if the words of the filter select no process.
+const UNMATCHED: &str = "no process matches the filter";
 
 /// Maximum number of suspects whose mappings are read. Nobody reads a longer report.
 const MAX_SUSPECTS: usize = 32;
@@ -143,16 +146,18 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     });
     let mut stopped = stopped(&observed.history, &observed.snapshot, args.by, &found);
     retain_passing(&mut stopped, &observed, &plan.filter);
+    let matched = (!plan.filter.is_empty()).then(|| matched(&observed.snapshot, &plan.filter));
+    let is_unmatched = matched == Some(0) && found.is_empty() && stopped.is_empty();
+    if is_unmatched && observed.unjudged.as_deref() != Some(UNMATCHED) {
+        if !args.check {
+            complain(UNMATCHED);
+        }
+        observed.unjudged = Some(UNMATCHED.to_owned());
+    }
     let concerns = Concerns::new(&observed, &plan.filter);
     let dangers: Vec<Danger> = concerns.dangers().cloned().collect();
     let stalls: Vec<Stall> = concerns.stalls().cloned().collect();
     let kills = concerns.kills();
-    let matched = (!plan.filter.is_empty()).then(|| matched(&observed.snapshot, &plan.filter));
-    let unmatched = (matched == Some(0) && found.is_empty() && stopped.is_empty()).then(|| {
-        let rows = observed.snapshot.rows().iter();
-        let all = rows.filter(|sample| !sample.stat.is_kernel_thread()).count() as u64;
-        format!("0 of {} match", counted(all, "process"))
-    });
     let all = found.len();
     found.truncate(args.top.map_or(usize::MAX, |n| n as usize));
     let grown = mappings.map_or_else(HashMap::new, |mappings| {
@@ -186,19 +191,13 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     };
     Ok(match print(&report, args.machine.format) {
         Exit::Done if args.check && leaks => Exit::Found,
-        Exit::Done if args.check => match unmatched.or(observed.unjudged) {
+        Exit::Done if args.check => match observed.unjudged {
             Some(why) => {
                 complain(&format!("not yet judged: {why}"));
                 Exit::Unjudged
             }
             None => Exit::Done,
         },
-        Exit::Done => {
-            if let Some(why) = unmatched {
-                complain(&format!("{why} (with --check, the exit code is 5)"));
-            }
-            Exit::Done
-        }
         other => other,
     })
 }
@@ -309,8 +308,8 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     let watched = covered(&history, snapshot.monotonic);
     let unjudged = match past {
         _ if !has_match => {
-            complain("no process matches the filter; --for TIME waits for one");
-            Some("no process matches the filter".to_owned())
+            complain(&format!("{UNMATCHED}; --for TIME waits for one"));
+            Some(UNMATCHED.to_owned())
         }
         Some(Ok(past)) if watched >= SHORTEST => {
             // Nothing is known of the gap, so that it proves no absence of a leak.

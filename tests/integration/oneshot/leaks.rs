@@ -466,12 +466,12 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
     );
     // A filter that selects nothing says so, and is no all-clear. One by figures is.
     let nobody = check("leaking-service.ndjson.zst", &["nobody"]);
-    let said = "zmtop: not yet judged: 0 of 1 process match\n";
+    let said = "zmtop: not yet judged: no process matches the filter\n";
     assert_eq!((nobody.code, nobody.err.as_str()), (5, said));
     assert_eq!(check("leaking-service.ndjson.zst", &["pss>1T"]).code, 0);
     let path = fixture("leaking-service.ndjson.zst");
     let unchecked = zmtop(&["leaks", "--from", &path, "nobody", "--format", "json"]);
-    let said = "zmtop: 0 of 1 process match (with --check, the exit code is 5)\n";
+    let said = "zmtop: no process matches the filter\n";
     assert_eq!((unchecked.code, unchecked.err.as_str()), (0, said));
     assert!(unchecked.out.contains("\"matched\":0,"), "{}", unchecked.out);
     // After half of the time it grows, at an even pace or a little slower: a fact, and no leak yet.
