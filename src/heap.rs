@@ -11,8 +11,10 @@ pub mod go;
 pub mod java;
 pub mod jemalloc;
 pub mod kinds;
+pub mod mallocng;
 pub mod python;
 pub mod runtimes;
+mod scan;
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc};
+use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng};
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
@@ -218,6 +218,10 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     if files.others.is_empty() && memory.is_ok_and(|memory| held < memory.total() / 2) {
         files.add(of_program(&exe));
     }
+    // A statically linked musl leaves no text.
+    if files.others.is_empty() && heap == Err(Unknown::NotFound) && mallocng::read(&mut files).is_ok() {
+        files.add(Some(Kind::Musl));
+    }
     let heap = heap.map_err(|why| {
         files.has_mappings = false;
         let _ = files.read_regions();
@@ -236,7 +240,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Returns the free bytes in the heap of a process, of glibc or of jemalloc, and the part of these in RAM or in swap. Stops after about `limit` of
+/// Returns the free bytes in the heap of a process, of glibc, jemalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
@@ -296,15 +300,19 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     if glibc == Err(Missing::Pending) || memory(&dir).is_ok_and(|memory| held >= memory.total() / 2) {
         return glibc;
     }
-    // The memory is elsewhere: perhaps the program has an allocator of its own.
-    match jemalloc::read(&mut files) {
-        Ok(heap) => {
-            let sum = heap.total();
+    // The memory is elsewhere: perhaps the program has another allocator.
+    let found = match jemalloc::read(&mut files) {
+        Ok(heap) => Ok((heap.total().in_use, heap.total().kept())),
+        Err(Unknown::NotFound) => mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept)),
+        Err(why) => Err(why),
+    };
+    match found {
+        Ok((in_use, kept)) => {
             let before = glibc.unwrap_or_default();
             Ok(HeapUse {
-                in_use: before.in_use.saturating_add(sum.in_use),
-                free: before.free.saturating_add(sum.kept()),
-                kept: before.kept.saturating_add(sum.kept()),
+                in_use: before.in_use.saturating_add(in_use),
+                free: before.free.saturating_add(kept),
+                kept: before.kept.saturating_add(kept),
             })
         }
         Err(Unknown::Moving) => Err(Missing::Pending),

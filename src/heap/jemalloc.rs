@@ -19,31 +19,24 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::kinds::Kind;
 use super::runtimes::{Part, Runtime};
+use super::scan::{PAGE, PRESENT, Scan};
 use super::{Memory, Placed, RegionKind, Regions, Unknown};
 use crate::units::{self, Units};
 
-const PAGE: u64 = 4096;
 /// The largest address.
 const ADDRESS: u64 = (1 << 57) - 1;
 /// The bits of a pointer to an extent. The bits below are flags: extents are at multiples of 64, since 5.3 of 128.
 const POINTER: u64 = ADDRESS & !63;
 /// Number of size classes: a leaf's word has a larger one if its extent is not in use.
 const CLASSES: u64 = 232;
-/// The bits of `/proc/PID/pagemap`.
-const PRESENT: u64 = 1 << 63;
-const SWAPPED: u64 = 1 << 62;
 /// Maximum number of regions of a slab.
 const MAX_REGIONS: u64 = 512;
 /// Number of extents that decide on the layout.
 const SAMPLES: usize = 256;
-/// Maximum number of bytes of data to search for the root.
-const MAX_SEARCHED: u64 = 256 << 20;
 /// Maximum number of extents followed in one read.
 const MAX_EXTENTS: u64 = 20_000_000;
 /// Number of extents that are read at once.
 const BATCH: usize = 1024;
-/// Pages of which the locations are looked up at once.
-const WINDOW: u64 = 4096;
 /// Maximum number of reads of a heap that changes meanwhile.
 const TRIES: u32 = 4;
 /// Arenas that are listed individually.
@@ -245,18 +238,6 @@ impl Extent {
     }
 }
 
-struct Reader<'m> {
-    memory: &'m mut dyn Memory,
-    regions: Regions,
-    /// The locations of the pages in `window`.
-    entries: Vec<u64>,
-    window: std::ops::Range<u64>,
-    /// Pointers that were followed while the root was searched.
-    refused: HashSet<u64>,
-    /// Room for a node.
-    bytes: Vec<u8>,
-}
-
 /// Returns true if a node of `len` bytes may be at that address.
 fn is_node(regions: &Regions, address: u64, len: u64) -> bool {
     let region = regions.find(address).filter(|_| address.is_multiple_of(64));
@@ -272,70 +253,18 @@ fn entries(bytes: &[u8], size: u64) -> impl Iterator<Item = (u64, [u64; 2])> {
     (0..).zip(entries).filter(|(_, entry)| entry[0] != 0)
 }
 
-impl Reader<'_> {
-    /// Fills `into` with the resident pages of a range. Pages that were never touched are zero, and are not touched by this read
-    /// either; pages in swap count as zero too.
-    fn resident(&mut self, start: u64, into: &mut [u8]) -> Option<()> {
-        into.fill(0);
-        let first = start / PAGE;
-        let count = into.len() / PAGE as usize;
-        let mut entries = vec![0; count];
-        self.memory.pages(first, &mut entries).then_some(())?;
-        let mut at = 0;
-        while at < count {
-            let run = entries[at..].iter().take_while(|entry| **entry & PRESENT != 0).count();
-            if run > 0 {
-                let bytes = &mut into[at * PAGE as usize..(at + run) * PAGE as usize];
-                self.memory.read(start + at as u64 * PAGE, bytes).then_some(())?;
-            }
-            at += run.max(1);
-        }
-        Some(())
-    }
-
+impl Scan<'_> {
     /// Searches the data of the program and its libraries for the root.
     fn root(&mut self) -> Result<(u64, Tree), Unknown> {
-        let regions = self.regions.clone();
-        let mut searched = 0;
-        let mut bytes = vec![0; 64 * PAGE as usize];
-        // The end of the last data: without a file, the rest of it follows.
-        let mut data_end = 0;
-        for region in regions.all() {
-            let is_data = matches!(region.kind, RegionKind::File | RegionKind::Libc);
-            let follows = region.kind == RegionKind::Anonymous && region.start == data_end;
-            if !is_data && !follows {
-                continue;
+        // Pointers that were followed before.
+        let mut refused = HashSet::new();
+        self.search(|scan, place, pointer| {
+            if !is_node(&scan.regions, pointer, 0) || !refused.insert(pointer) {
+                return None;
             }
-            if is_data {
-                data_end = region.end;
-            }
-            let mut start = region.start;
-            while start < region.end {
-                if self.memory.is_over() || searched >= MAX_SEARCHED {
-                    return Err(Unknown::TooLarge);
-                }
-                let len = (region.end - start).min(bytes.len() as u64);
-                let piece = &mut bytes[..len as usize];
-                searched += len;
-                if self.resident(start, piece).is_some() {
-                    let (words, _) = bytes[..len as usize].as_chunks::<8>();
-                    for (at, word) in words.iter().enumerate() {
-                        let pointer = u64::from_le_bytes(*word);
-                        let place = start + at as u64 * 8;
-                        if !is_node(&regions, pointer, 0) || !self.refused.insert(pointer) {
-                            continue;
-                        }
-                        let mut trees = TREES.into_iter();
-                        let found = trees.find_map(|tree| Some((self.root_of(pointer, place, tree)?, tree)));
-                        if let Some(found) = found {
-                            return Ok(found);
-                        }
-                    }
-                }
-                start += len;
-            }
-        }
-        Err(Unknown::NotFound)
+            let mut trees = TREES.into_iter();
+            trees.find_map(|tree| Some((scan.root_of(pointer, place, tree)?, tree)))
+        })
     }
 
     /// Returns the root if the pointer at `place` is one of its entries.
@@ -391,11 +320,11 @@ impl Reader<'_> {
     /// Returns the entries of a node that are not empty, with their indexes.
     fn entries_of(&mut self, node: u64, len: u64, size: u64) -> Option<Vec<(u64, [u64; 2])>> {
         let start = node / PAGE * PAGE;
-        let mut bytes = std::mem::take(&mut self.bytes);
+        let mut bytes = std::mem::take(&mut self.buffer);
         bytes.resize((len + PAGE) as usize, 0);
         let is_read = self.resident(start, &mut bytes).is_some();
         let found = is_read.then(|| entries(&bytes[(node - start) as usize..][..len as usize], size).collect());
-        self.bytes = bytes;
+        self.buffer = bytes;
         found
     }
 
@@ -441,33 +370,6 @@ impl Reader<'_> {
         )
     }
 
-    /// Returns the location of a range of pages.
-    fn placed(&mut self, address: u64, size: u64) -> Option<Placed> {
-        let mut placed = Placed::default();
-        let (mut page, end) = (address / PAGE, (address + size) / PAGE);
-        while page < end {
-            if !self.window.contains(&page) {
-                if self.memory.is_over() {
-                    return None;
-                }
-                self.entries.resize(WINDOW as usize, 0);
-                self.memory.pages(page, &mut self.entries).then_some(())?;
-                self.window = page..page + WINDOW;
-            }
-            let to = end.min(self.window.end);
-            let (from, until) = (page - self.window.start, to - self.window.start);
-            for entry in &self.entries[from as usize..until as usize] {
-                match entry {
-                    entry if entry & PRESENT != 0 => placed.resident += PAGE,
-                    entry if entry & SWAPPED != 0 => placed.swapped += PAGE,
-                    _ => {}
-                }
-            }
-            page = to;
-        }
-        Some(placed)
-    }
-
     /// Reads all extents once.
     fn heap(&mut self, root: u64, tree: Tree) -> Result<Heap, Unknown> {
         let mut layout = None;
@@ -475,7 +377,7 @@ impl Reader<'_> {
         let mut extents = Vec::new();
         let mut arenas = BTreeMap::<u64, Arena>::new();
         let (mut count, mut strange) = (0, 0);
-        self.window = 0..0;
+        self.forget();
         for (first, leaf) in self.leaves(root, tree).ok_or(Unknown::Moving)? {
             let entries = self.entries_of(leaf, tree.len(tree.levels - 1), tree.entry);
             let mut words = entries.ok_or(Unknown::Moving)?;
@@ -570,15 +472,7 @@ pub fn read(memory: &mut dyn Memory) -> Result<Heap, Unknown> {
     if memory.page_size() != PAGE {
         return Err(Unknown::NotFound);
     }
-    let regions = memory.regions().ok_or(Unknown::Moving)?;
-    let mut reader = Reader {
-        memory,
-        regions,
-        entries: Vec::new(),
-        window: 0..0,
-        refused: HashSet::new(),
-        bytes: Vec::new(),
-    };
+    let mut reader = Scan::new(memory)?;
     let (root, tree) = reader.root()?;
     let mut result = Err(Unknown::Moving);
     for _ in 0..TRIES {
@@ -586,7 +480,7 @@ pub fn read(memory: &mut dyn Memory) -> Result<Heap, Unknown> {
         if result != Err(Unknown::Moving) || reader.memory.is_over() {
             break;
         }
-        reader.regions = reader.memory.regions().ok_or(Unknown::Moving)?;
+        reader.map()?;
     }
     result
 }

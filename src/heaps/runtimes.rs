@@ -45,7 +45,8 @@ pub struct Door {
 
 enum Way {
     Java(Jvm),
-    Jemalloc(PathBuf, u32),
+    /// An allocator whose structures are read.
+    Malloc(PathBuf, u32),
     #[cfg(feature = "code")]
     Python(PathBuf, heap::python::Runtime),
     #[cfg(feature = "code")]
@@ -67,7 +68,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             Kind::Python if is_in_swap => Way::None(
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
             ),
-            Kind::Jemalloc => Way::Jemalloc(proc.to_owned(), state.pid),
+            Kind::Jemalloc | Kind::Musl => Way::Malloc(proc.to_owned(), state.pid),
             #[cfg(feature = "code")]
             Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
             _ => return None,
@@ -138,7 +139,7 @@ impl Door {
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
-            Way::Jemalloc(proc, pid) => look_at_jemalloc(proc, *pid, &mut runtime),
+            Way::Malloc(proc, pid) => look_at_malloc(proc, *pid, &mut runtime),
             #[cfg(feature = "code")]
             Way::Python(dir, python) => look_at_python(dir, *python, &mut runtime),
             #[cfg(feature = "code")]
@@ -148,22 +149,26 @@ impl Door {
     }
 }
 
-fn look_at_jemalloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
+fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
     let files = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
     let heap = files.map_err(|why| why.to_string()).and_then(|mut files| {
         files.allow_pid(proc, pid);
-        heap::jemalloc::read(&mut files).map_err(|why| match why {
+        let runtime = match runtime.kind {
+            Kind::Musl => heap::mallocng::read(&mut files).map(|heap| heap.runtime()),
+            _ => heap::jemalloc::read(&mut files).map(|heap| heap.runtime()),
+        };
+        runtime.map_err(|why| match why {
             Unknown::NotFound => "its structures were not found".to_owned(),
             why => why.to_string(),
         })
     });
     match heap {
-        Ok(heap) => *runtime = heap.runtime(),
+        Ok(found) => *runtime = found,
         Err(why) => {
-            let shown_by = Kind::Jemalloc.shown_by();
+            let (name, shown_by) = (runtime.kind.id(), runtime.kind.shown_by());
             runtime
                 .remarks
-                .push(format!("The heap of jemalloc is not read: {why}; {shown_by}."));
+                .push(format!("The heap of {name} is not read: {why}; {shown_by}."));
         }
     }
 }

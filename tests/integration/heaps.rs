@@ -3,6 +3,7 @@
 mod jemalloc;
 mod live;
 mod made;
+mod mallocng;
 mod words;
 
 use zmtop::heap::{Placed, State};

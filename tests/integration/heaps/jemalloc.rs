@@ -324,7 +324,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-struct Guard(Child);
+pub(super) struct Guard(pub(super) Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {
