@@ -347,10 +347,14 @@ impl State {
         let heap = match &self.heap {
             Ok(heap) => heap,
             Err(why) => {
-                lines.insert(0, ("glibc".into(), why.to_string()));
+                lines.extend(self.runtimes.iter().flat_map(|runtime| runtime.lines(units)));
+                // What is known comes first.
+                let at = if self.runtimes.is_empty() { 0 } else { lines.len() };
+                lines.insert(at, ("glibc".into(), why.to_string()));
                 return lines;
             }
         };
+        lines.extend(self.runtimes.iter().flat_map(|runtime| runtime.lines(units)));
         let bytes = |n| units::bytes(n, units);
         let text = |arena: &Arena| {
             format!(

@@ -37,6 +37,14 @@ pub struct Accepted {
     pub pause: Duration,
 }
 
+impl Accepted {
+    /// Nothing that the program could notice.
+    pub const NOTHING: Self = Self {
+        collection: false,
+        pause: Duration::ZERO,
+    };
+}
+
 /// A runtime that can be read.
 pub struct Door {
     kind: Kind,
@@ -101,6 +109,11 @@ impl Door {
             let pause = units::span(pause.max(Duration::from_millis(100)));
             format!("the Java machine is asked over its attach socket: it {collects}counts its objects, and stands still for up to {pause}")
         })
+    }
+
+    /// Returns true if a read only reads the memory of the program, which does not notice it.
+    pub const fn is_free(&self) -> bool {
+        !matches!(self.way, Way::Java(_))
     }
 
     /// Returns true for a Java machine that can be queried.

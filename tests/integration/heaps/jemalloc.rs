@@ -368,11 +368,9 @@ fn a_real_heap_is_as_the_program_counts_it() {
         };
         let (proc, pid) = (Path::new("/proc"), child.0.id());
         let state = look(proc, pid, Duration::from_secs(60)).unwrap();
-        let accepted = Accepted {
-            collection: false,
-            pause: Duration::ZERO,
-        };
-        let runtimes: Vec<Runtime> = open(proc, &state).iter().map(|door| door.look(accepted)).collect();
+        let doors = open(proc, &state);
+        assert!(doors.iter().all(zmtop::heaps::runtimes::Door::is_free));
+        let runtimes: Vec<Runtime> = doors.iter().map(|door| door.look(Accepted::NOTHING)).collect();
         let [runtime] = &runtimes[..] else {
             panic!("{runtimes:?}")
         };

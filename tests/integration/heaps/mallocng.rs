@@ -215,15 +215,11 @@ fn a_real_heap_has_what_the_program_has() {
     let used: u64 = line.trim().parse().unwrap();
     let (proc, pid) = (Path::new("/proc"), child.0.id());
     let state = look(proc, pid, Duration::from_secs(60)).unwrap();
-    let accepted = Accepted {
-        collection: false,
-        pause: Duration::ZERO,
-    };
     let doors = open(proc, &state);
     let [door] = &doors[..] else {
         panic!("{:?}", state.others)
     };
-    let runtime = door.look(accepted);
+    let runtime = door.look(Accepted::NOTHING);
     let found: u64 = runtime.parts.iter().map(|part| part.used).sum();
     // A slot is up to a fifth larger than what is in it, and the program's output has a buffer.
     assert!(found >= used && found <= used + used / 5, "{used} used, {runtime:?}");
