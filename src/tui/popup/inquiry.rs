@@ -77,10 +77,11 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
             "open file",
             "by number; `zmtop cache PID` shows how much of them is cached",
         ),
-        Inquiry::Heap => (
-            "line",
-            "read from the structures of its allocator; `zmtop heap PID` prints a table",
-        ),
+        Inquiry::Heap => ("line", "read from the structures of its allocator"),
+    };
+    let hint = match asked.inquiry {
+        Inquiry::Heap => format!("{hint}; `zmtop heap {}` prints a table", asked.id.pid),
+        Inquiry::Environment | Inquiry::OpenFiles => hint.to_owned(),
     };
     let found = match &asked.found {
         None => return vec![line(String::new(), format!("{}: …", asked.name))],
