@@ -123,8 +123,18 @@ fn changes(last: &Snapshot, before: &Object, snapshot: &Snapshot, machine: &Obje
         processes: BTreeMap::new(),
         ended: Vec::new(),
     };
+    // Both are sorted by pid.
+    let mut before = last.rows().iter().peekable();
     for sample in snapshot.rows() {
-        let old = last.row(sample.id);
+        while let Some(old) = before.next_if(|old| old.id.pid < sample.id.pid) {
+            line.ended.push(key(old.id));
+        }
+        let with_pid = before.next_if(|old| old.id.pid == sample.id.pid);
+        let (old, other) = (
+            with_pid.filter(|old| old.id == sample.id),
+            with_pid.filter(|old| old.id != sample.id),
+        );
+        line.ended.extend(other.map(|other| key(other.id)));
         if old.is_some_and(|old| is_same(old, sample)) {
             continue;
         }
@@ -133,8 +143,7 @@ fn changes(last: &Snapshot, before: &Object, snapshot: &Snapshot, machine: &Obje
         let changed = old.map_or_else(|| Some(new.clone()), |old| difference(&old, &new));
         line.processes.extend(changed.map(|changed| (key(sample.id), changed)));
     }
-    let ended = last.rows().iter().filter(|old| snapshot.row(old.id).is_none());
-    line.ended.extend(ended.map(|old| key(old.id)));
+    line.ended.extend(before.map(|old| key(old.id)));
     line
 }
 
