@@ -188,7 +188,11 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 9] = [
+const WAYS: [(&str, &str); 10] = [
+    (
+        "jsonl",
+        "zmtop ps --format rows prints a line of JSON per process, --format ndjson one per snapshot",
+    ),
     (
         "--json",
         "zmtop ps --format json prints JSON, --format rows a line a process",
@@ -212,11 +216,15 @@ const WAYS: [(&str, &str); 9] = [
     ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
 ];
 
-/// Adds the way to an error about an option that other monitors have.
+/// Adds the way to an error about an option or a value that other tools have.
 fn with_way(mut error: clap::Error) -> clap::Error {
-    let typed = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(typed)) if error.kind() == ErrorKind::UnknownArgument => typed.clone(),
+    let context = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidValue => ContextKind::InvalidValue,
         _ => return error,
+    };
+    let Some(ContextValue::String(typed)) = error.get(context).cloned() else {
+        return error;
     };
     if let Some((_, way)) = WAYS.iter().find(|(option, _)| typed == *option) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));

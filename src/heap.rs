@@ -9,9 +9,12 @@ mod cache;
 pub mod glibc;
 pub mod go;
 pub mod java;
+pub mod jemalloc;
 pub mod kinds;
+pub mod mallocng;
 pub mod python;
 pub mod runtimes;
+mod scan;
 
 use std::fmt;
 
@@ -217,7 +220,7 @@ impl std::ops::AddAssign for Arena {
 /// The reason why a heap is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// No arena of glibc is in the program's data: another allocator, or it was never used.
+    /// Nothing of the allocator is in the program's data: it has another one, or the allocator was never used.
     NotFound,
     /// There is one, but its contents are inconsistent.
     Strange(&'static str),
@@ -237,7 +240,7 @@ impl fmt::Display for Unknown {
             Self::NotFound => write!(f, "no heap of glibc was found in it"),
             Self::Strange(what) => write!(f, "its heap is not understood: {what}"),
             Self::Moving => write!(f, "not sure: its heap changed while it was read, each time"),
-            Self::TooLarge => write!(f, "its data could not be searched in time for a heap of glibc"),
+            Self::TooLarge => write!(f, "its data could not be searched in time"),
             Self::Narrow => write!(f, "it is a 32-bit program, whose heap is not understood"),
             Self::Gone => write!(f, "it ended or executed another program while its heap was read"),
         }
@@ -344,10 +347,14 @@ impl State {
         let heap = match &self.heap {
             Ok(heap) => heap,
             Err(why) => {
-                lines.insert(0, ("glibc".into(), why.to_string()));
+                lines.extend(self.runtimes.iter().flat_map(|runtime| runtime.lines(units)));
+                // What is known comes first.
+                let at = if self.runtimes.is_empty() { 0 } else { lines.len() };
+                lines.insert(at, ("glibc".into(), why.to_string()));
                 return lines;
             }
         };
+        lines.extend(self.runtimes.iter().flat_map(|runtime| runtime.lines(units)));
         let bytes = |n| units::bytes(n, units);
         let text = |arena: &Arena| {
             format!(

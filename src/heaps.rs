@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc};
+use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng};
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
@@ -218,6 +218,10 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     if files.others.is_empty() && memory.is_ok_and(|memory| held < memory.total() / 2) {
         files.add(of_program(&exe));
     }
+    // A statically linked musl leaves no text.
+    if files.others.is_empty() && heap == Err(Unknown::NotFound) && mallocng::read(&mut files).is_ok() {
+        files.add(Some(Kind::Musl));
+    }
     let heap = heap.map_err(|why| {
         files.has_mappings = false;
         let _ = files.read_regions();
@@ -236,18 +240,18 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Returns the free bytes in the glibc heap of a process, and the part of these in RAM or in swap. Stops after about `limit` of
+/// Returns the free bytes in the heap of a process, of glibc, jemalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
-/// [`Missing::Unsupported`] if it has no heap of glibc that is understood, [`Missing::Pending`] if the heap changed too often; else
+/// [`Missing::Unsupported`] if it has no heap that is understood, [`Missing::Pending`] if the heap changed too often; else
 /// the reason why its memory cannot be read.
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
     let used = read_in_time(proc, pid, limit)?;
     Ok([used.free, used.kept])
 }
 
-/// Returns the memory of a process in RAM and in swap, and the use of its glibc heap, as [`free`] does. Reads no heap that is partly
+/// Returns the memory of a process in RAM and in swap, and the use of its heap, as [`free`] does. Reads no heap that is partly
 /// in swap: its headers would come back into RAM.
 pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Reading<HeapUse>) {
     let dir = proc.join(id.pid.to_string());
@@ -273,10 +277,11 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
 
 fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     let until = Instant::now() + limit * MAX_SLOWDOWN;
-    let mut files = Files::open(&proc.join(pid.to_string()), until)?;
+    let dir = proc.join(pid.to_string());
+    let mut files = Files::open(&dir, until)?;
     files.allow_pid(proc, pid);
     files.cpu_until = Some(clock::thread_time() + limit);
-    match glibc::read(&mut files) {
+    let glibc = match glibc::read(&mut files) {
         Ok(heap) if !heap.is_partial => {
             let total = heap.total();
             Ok(HeapUse {
@@ -288,8 +293,30 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
             })
         }
         Ok(_) | Err(Unknown::Moving) => Err(Missing::Pending),
-        Err(Unknown::Gone) => Err(Missing::Gone),
+        Err(Unknown::Gone) => return Err(Missing::Gone),
         Err(_) => Err(Missing::Unsupported),
+    };
+    let held = glibc.map_or(0, |used| used.in_use.saturating_add(used.kept));
+    if glibc == Err(Missing::Pending) || memory(&dir).is_ok_and(|memory| held >= memory.total() / 2) {
+        return glibc;
+    }
+    // The memory is elsewhere: perhaps the program has another allocator.
+    let found = match jemalloc::read(&mut files) {
+        Ok(heap) => Ok((heap.total().in_use, heap.total().kept())),
+        Err(Unknown::NotFound) => mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept)),
+        Err(why) => Err(why),
+    };
+    match found {
+        Ok((in_use, kept)) => {
+            let before = glibc.unwrap_or_default();
+            Ok(HeapUse {
+                in_use: before.in_use.saturating_add(in_use),
+                free: before.free.saturating_add(kept),
+                kept: before.kept.saturating_add(kept),
+            })
+        }
+        Err(Unknown::Moving) => Err(Missing::Pending),
+        Err(_) => glibc,
     }
 }
 

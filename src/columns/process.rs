@@ -228,7 +228,7 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "Memory that the program freed and that malloc of glibc keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
+        "Memory that the program freed and that malloc of glibc, jemalloc or musl keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
          every 30 s or less often, and of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
          lists in /proc/PID/mem, with pagemap.",
     )

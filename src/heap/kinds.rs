@@ -3,7 +3,7 @@
 use crate::text::named;
 
 named! {
-    /// An allocator or a runtime whose own memory is not read.
+    /// An allocator other than glibc's, or a runtime.
     pub enum Kind {
         Jemalloc = "jemalloc",
         Tcmalloc = "tcmalloc",
@@ -56,6 +56,8 @@ impl Kind {
                 "The JVM keeps it for new objects: -XX:MaxHeapFreeRatio, -XX:G1PeriodicGCInterval or a smaller -Xmx return it",
             ),
             Self::Python => Some("Python returns an arena only when the last object in it is gone"),
+            Self::Jemalloc => Some("jemalloc keeps them for new objects"),
+            Self::Musl => Some("musl keeps them for new objects"),
             _ => None,
         }
     }

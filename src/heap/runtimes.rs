@@ -85,6 +85,8 @@ pub struct Runtime {
     pub remarks: Vec<String>,
 }
 
+/// Types and call paths of a list.
+const LISTED: usize = 12;
 /// Minimum free memory to report.
 const MIN_HOARD: u64 = 32 << 20;
 
@@ -163,6 +165,37 @@ impl Runtime {
             let free = kept.saturating_sub(used);
             free >= MIN_HOARD && free >= kept / 4
         })
+    }
+
+    /// Returns the figures as lines of a label and a text, the verdict first.
+    pub fn lines(&self, units: Units) -> Vec<(String, String)> {
+        let bytes = |n| units::bytes(n, units);
+        let mut lines: Vec<_> = self
+            .verdict(units)
+            .into_iter()
+            .map(|line| (String::new(), line))
+            .collect();
+        for part in &self.parts {
+            let in_ram = part
+                .resident
+                .map_or_else(String::new, |n| format!(", {} in RAM", bytes(n)));
+            let text = format!(
+                "{} in use, {} committed{in_ram}",
+                bytes(part.used),
+                bytes(part.committed)
+            );
+            lines.push((part.name.clone(), text));
+        }
+        let types = self.objects.iter().flat_map(|objects| &objects.types).take(LISTED);
+        lines.extend(types.map(|of| {
+            (
+                bytes(of.bytes),
+                format!("{} of {}", counted(of.count, "object"), of.name),
+            )
+        }));
+        let sites = self.sites.iter().take(LISTED);
+        lines.extend(sites.map(|site| (bytes(site.bytes), format!("allocated by {}", site.frames.join(" ← ")))));
+        lines
     }
 
     /// Returns the conclusions for a user, as sentences.

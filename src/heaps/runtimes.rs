@@ -3,9 +3,7 @@
 //! Opening a [`Door`] changes nothing. It reports the cost of a read, so that the cost can be announced first.
 
 use std::ops::Range;
-use std::path::Path;
-#[cfg(feature = "code")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Files;
@@ -14,7 +12,7 @@ use super::java::{Jvm, Refusal};
 use super::{go, python};
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Objects, Part, Runtime};
-use crate::heap::{self, Memory, State};
+use crate::heap::{self, Memory, State, Unknown};
 use crate::proc::hsperfdata;
 use crate::text::safe;
 use crate::units;
@@ -39,6 +37,14 @@ pub struct Accepted {
     pub pause: Duration,
 }
 
+impl Accepted {
+    /// Nothing that the program could notice.
+    pub const NOTHING: Self = Self {
+        collection: false,
+        pause: Duration::ZERO,
+    };
+}
+
 /// A runtime that can be read.
 pub struct Door {
     kind: Kind,
@@ -47,6 +53,8 @@ pub struct Door {
 
 enum Way {
     Java(Jvm),
+    /// An allocator whose structures are read.
+    Malloc(PathBuf, u32),
     #[cfg(feature = "code")]
     Python(PathBuf, heap::python::Runtime),
     #[cfg(feature = "code")]
@@ -68,6 +76,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             Kind::Python if is_in_swap => Way::None(
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
             ),
+            Kind::Jemalloc | Kind::Musl => Way::Malloc(proc.to_owned(), state.pid),
             #[cfg(feature = "code")]
             Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
             _ => return None,
@@ -100,6 +109,11 @@ impl Door {
             let pause = units::span(pause.max(Duration::from_millis(100)));
             format!("the Java machine is asked over its attach socket: it {collects}counts its objects, and stands still for up to {pause}")
         })
+    }
+
+    /// Returns true if a read only reads the memory of the program, which does not notice it.
+    pub const fn is_free(&self) -> bool {
+        !matches!(self.way, Way::Java(_))
     }
 
     /// Returns true for a Java machine that can be queried.
@@ -138,12 +152,37 @@ impl Door {
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
+            Way::Malloc(proc, pid) => look_at_malloc(proc, *pid, &mut runtime),
             #[cfg(feature = "code")]
             Way::Python(dir, python) => look_at_python(dir, *python, &mut runtime),
             #[cfg(feature = "code")]
             Way::Go(dir, program) => look_at_go(dir, program, &mut runtime),
         }
         runtime
+    }
+}
+
+fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
+    let files = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
+    let heap = files.map_err(|why| why.to_string()).and_then(|mut files| {
+        files.allow_pid(proc, pid);
+        let runtime = match runtime.kind {
+            Kind::Musl => heap::mallocng::read(&mut files).map(|heap| heap.runtime()),
+            _ => heap::jemalloc::read(&mut files).map(|heap| heap.runtime()),
+        };
+        runtime.map_err(|why| match why {
+            Unknown::NotFound => "its structures were not found".to_owned(),
+            why => why.to_string(),
+        })
+    });
+    match heap {
+        Ok(found) => *runtime = found,
+        Err(why) => {
+            let (name, shown_by) = (runtime.kind.id(), runtime.kind.shown_by());
+            runtime
+                .remarks
+                .push(format!("The heap of {name} is not read: {why}; {shown_by}."));
+        }
     }
 }
 

@@ -227,6 +227,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
         families.retain(|family| !is_explained_by_programs(history, family, &programs));
         found.extend(programs.into_iter().chain(families));
+        leave_out_own(history, snapshot, &mut found);
     }
     order::sort_by(&mut found, |a, b| {
         let rank = |s: &Suspect| {
@@ -241,6 +242,29 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         rank(b).cmp(&rank(a)).then(eta(a).total_cmp(&eta(b))).then(by_slope)
     });
     found
+}
+
+/// Removes the growth of zmtop's children, which measure other programs, and of zmtop as a program. A leak stays.
+fn leave_out_own(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
+    let rows = snapshot.rows();
+    let pids = history
+        .config
+        .own_pid
+        .into_iter()
+        .chain(history.keeper.map(|id| id.pid));
+    let places = pids.filter_map(|pid| rows.binary_search_by_key(&pid, |row| row.id.pid).ok());
+    let own: Vec<&ProcessSample> = places.map(|at| &rows[at]).collect();
+    let is_own = |suspect: &Suspect| match &suspect.key {
+        RowKey::Process(id) => {
+            let parent = snapshot.row(*id).map(|sample| sample.stat.ppid);
+            own.iter().any(|own| parent == Some(own.id.pid))
+        }
+        RowKey::Group(key) if key.by == GroupBy::Command => {
+            key.name.is_some() && own.iter().any(|own| history.command(own.id) == key.name)
+        }
+        _ => false,
+    };
+    found.retain(|suspect| suspect.judgement.verdict == Verdict::Leaking || !is_own(suspect));
 }
 
 /// Returns the processes, programs and parts of the RAM whose growth stopped not long ago and was not given back, the largest
@@ -295,6 +319,7 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
     let groups: Vec<_> = groups.collect();
     found.extend(groups);
     found.retain(|suspect| growing.iter().all(|other| other.key != suspect.key));
+    leave_out_own(history, snapshot, &mut found);
     let bytes = |suspect: &Suspect| suspect.stopped.map_or(0, |last| last.bytes());
     order::sort_by(&mut found, |a, b| {
         bytes(b).cmp(&bytes(a)).then_with(|| a.key.cmp(&b.key))

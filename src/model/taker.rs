@@ -14,8 +14,10 @@ pub struct Taker {
     pub time: SystemTime,
     /// Its memory in RAM and in swap, in bytes.
     pub memory: Reading<u64>,
-    /// Its heap of glibc.
+    /// Its heap, of glibc or of jemalloc.
     pub heap: Reading<HeapUse>,
+    /// Its largest mappings, the largest first.
+    pub mappings: Reading<Vec<MappingUse>>,
     /// The code that keeps most of its memory, if page faults were sampled before.
     pub kept_by: Option<KeptPath>,
 }
@@ -23,10 +25,21 @@ pub struct Taker {
 impl Taker {
     /// Maximum number of these in a snapshot.
     pub const MOST: usize = 8;
+    /// Maximum number of mappings.
+    pub const MAPPINGS: usize = 3;
+}
+
+/// The memory in all areas of a mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappingUse {
+    /// The name in `smaps`, or of anonymous memory. Raw.
+    pub name: Box<[u8]>,
+    /// PSS and `SwapPss`, in bytes.
+    pub bytes: u64,
 }
 
 /// The use of a heap, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapUse {
     /// Memory that the program did not free, with the overhead of each chunk.
     pub in_use: u64,

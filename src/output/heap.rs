@@ -203,7 +203,7 @@ described_object! {
         "glibc": object(heap_fields()).null("not known; `glibc_unknown` has the reason") => report.state.heap.as_ref().ok().map(heap_of),
         /// Why the heap of glibc is not known.
         "glibc_unknown": text().null("it is known") => report.state.heap.as_ref().err().map(ToString::to_string),
-        /// Other allocators and runtimes, whose own memory is not read.
+        /// Other allocators and runtimes.
         "others": list(object(other_fields())) => report.state.others.iter().map(|kind| other(*kind)).collect::<Vec<_>>(),
         /// The heaps of the runtimes that can be queried or read.
         "runtimes": list(object(runtime_fields())) => report.state.runtimes.iter().map(runtime_of).collect::<Vec<_>>(),

@@ -52,6 +52,8 @@ pub struct LeaksReport<'a> {
     /// The age of the past that the monitor kept, if the verdicts are from it.
     pub past_age: Option<Duration>,
     pub by: Option<GroupBy>,
+    /// Number of processes that the words of the filter select, if there is a filter.
+    pub matched: Option<u64>,
     pub suspects: &'a [Suspect],
     /// Rows whose growth has stopped.
     pub stopped: &'a [Suspect],
@@ -485,6 +487,8 @@ described_object! {
         "processes": count() => Coverage::of(report.snapshot).readable,
         /// Number of processes whose memory could not be read.
         "unreadable": count() => Coverage::of(report.snapshot).hidden,
+        /// Number of processes that the words of the filter select. Nothing was judged if it is 0.
+        "matched": count().null("no filter was given") => report.matched,
         /// Number of processes and groups without history, because the memory for histories is limited.
         "without_history": count() => report.shortfall.processes + report.shortfall.groups,
         /// The suspects, in order.

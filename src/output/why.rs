@@ -28,7 +28,7 @@ use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
 use crate::model::kill::KillCause;
-use crate::model::taker::{KeptPath, Taker};
+use crate::model::taker::{KeptPath, MappingUse, Taker};
 use crate::model::{Exit, Facts, Missing, Reading};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::{OutputStyle, Report};
@@ -424,7 +424,8 @@ impl WhyReport<'_> {
     /// Returns the sentences on what took the memory, as it was read before.
     fn takers(&self) -> Vec<String> {
         let e = self.explanation;
-        let known = |taker: &&Taker| taker.heap.is_ok() || taker.kept_by.is_some();
+        let known =
+            |taker: &&Taker| taker.heap.is_ok() || taker.kept_by.is_some() || self.largest_mapping(taker).is_some();
         let told = e.takers.iter().filter(known).map(|taker| {
             let before = e.event.time.duration_since(taker.time).unwrap_or_default();
             let before = if before < Duration::from_secs(1) {
@@ -438,17 +439,31 @@ impl WhyReport<'_> {
                 .memory
                 .map_or_else(|_| String::new(), |memory| format!(" of its {}", self.bytes(memory)));
             let kept_by = taker.kept_by.as_ref().map(|path| self.kept_by(path));
+            let largest = self.largest_mapping(taker);
+            let lies_in = largest.as_ref();
+            let lies_in = lies_in.map_or_else(String::new, |largest| format!("; most of it lies in {largest}"));
             match (&taker.heap, kept_by) {
                 (Ok(heap), kept_by) => format!(
-                    "{at}, {name} had {}{of} in use inside malloc, and {} free there{}.",
+                    "{at}, {name} had {}{of} in use inside malloc, and {} free there{}{lies_in}.",
                     self.bytes(heap.in_use),
                     self.bytes(heap.kept),
                     kept_by.map_or_else(String::new, |kept_by| format!("; {kept_by}")),
                 ),
-                (Err(_), kept_by) => format!("{at}, the memory{of} of {name} was {}.", kept_by.unwrap_or_default()),
+                (Err(_), Some(kept_by)) => format!("{at}, the memory{of} of {name} was {kept_by}{lies_in}."),
+                (Err(_), None) => format!(
+                    "{at}, most of the memory{of} of {name} was in {}.",
+                    largest.unwrap_or_default()
+                ),
             }
         });
         told.collect()
+    }
+
+    /// Returns the mapping with most of the memory of a process: `[heap] (1.2G)`. `None` if it is not known, or is less than half.
+    fn largest_mapping(&self, taker: &Taker) -> Option<String> {
+        let largest = taker.mappings.as_ref().ok()?.first()?;
+        let is_most = taker.memory.is_ok_and(|memory| largest.bytes >= memory / 2);
+        is_most.then(|| format!("{} ({})", text::cut(&largest.name, NAME), self.bytes(largest.bytes)))
     }
 
     /// Returns the clause on the code: `kept by remember ← handle, 94 % of 120M in 2 min`.
@@ -933,6 +948,13 @@ described_object! {
         "span_s": seconds() => path.span.as_secs_f64(),
     }
 
+    fn mapping_of, mapping_fields<'s>(mapping: &'s MappingUse) -> Object<'s> {
+        /// Its name, as in `smaps`.
+        "name": foreign() => Node::bytes(&mapping.name),
+        /// PSS and `SwapPss` of all its areas.
+        "bytes": bytes() => mapping.bytes,
+    }
+
     fn taker_of, taker_fields<'s>(taker: &'s Taker, before: Duration) -> Object<'s> {
         /// Its pid.
         "pid": id() => taker.id.pid,
@@ -954,6 +976,12 @@ described_object! {
         "kept": bytes().null("see `heap_unread`") => taker.heap.ok().map(|heap| heap.kept),
         /// Why its heap was not read.
         "heap_unread": text().null("it was read") => taker.heap.err().map(Missing::reason),
+        /// Its largest mappings.
+        "mappings": list(object(mapping_fields())).null("see `mappings_unread`") => {
+            taker.mappings.as_ref().ok().map(|mappings| mappings.iter().map(mapping_of).collect::<Vec<_>>())
+        },
+        /// Why its mappings were not read.
+        "mappings_unread": text().null("they were read") => taker.mappings.as_ref().err().map(|why| why.reason()),
         /// The code that keeps most of its memory.
         "kept_by": object(path_fields()).null("its page faults were not sampled before") => {
             taker.kept_by.as_ref().map(path_of)

@@ -25,7 +25,7 @@ use crate::model::system::{
     AccountingInputs, MemoryMount, Scope, ScopeLevel, SwapArea, SystemSample, Zram, ZramDevice, scope_figures,
     system_figures,
 };
-use crate::model::taker::{KeptPath, Taker};
+use crate::model::taker::{KeptPath, MappingUse, Taker};
 use crate::model::{Container, ContainerNames, Facts, Fleet, FleetHost, Held, HeldObject, ProcessSample, Snapshot};
 
 /// Words that stay, sorted.
@@ -485,8 +485,15 @@ impl Anonymizer {
             time: _,
             memory: _,
             heap: _,
+            mappings,
             kept_by,
         } = taker;
+        let mappings = mappings.clone().map(|mut mappings| {
+            for MappingUse { name, bytes: _ } in &mut mappings {
+                self.boxed(name);
+            }
+            mappings
+        });
         let kept_by = kept_by.as_ref().map(|path| {
             let KeptPath {
                 functions,
@@ -503,6 +510,7 @@ impl Anonymizer {
         });
         Taker {
             comm: self.comm(comm, None),
+            mappings,
             kept_by,
             ..taker.clone()
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Identity;
-use crate::model::taker::{HeapUse, KeptPath, Taker};
+use crate::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use crate::record::accounting::Field;
 use crate::record::seconds;
 use crate::record::unread::{MissingFields, Reasons, Unread};
@@ -24,8 +24,11 @@ described! {
         time: String = time(),
         /// Its memory in RAM and in swap.
         memory: Option<u64> = bytes().unread(),
-        /// Its heap of glibc.
+        /// Its heap, of glibc or of jemalloc.
         heap: Option<HeapRecord> = object(HeapRecord::fields()).unread(),
+        /// Its largest mappings, the largest first.
+        #[serde(default)]
+        mappings: Option<Vec<MappingRecord>> = list(object(MappingRecord::fields())).unread(),
         /// The code that keeps most of its memory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept_by: Option<PathRecord> = object(PathRecord::fields()).absent("if its page faults were not sampled before"),
@@ -43,6 +46,16 @@ described! {
         free: u64 = bytes(),
         /// The part of it that is resident or in swap.
         kept: u64 = bytes(),
+    }
+}
+
+described! {
+    #[derive(Debug, Deserialize, Serialize)]
+    pub(super) struct MappingRecord {
+        /// The name, as in `smaps`; `[anon]` for memory without one.
+        name: String = foreign(),
+        /// PSS and `SwapPss` of all its areas.
+        bytes: u64 = bytes(),
     }
 }
 
@@ -77,6 +90,15 @@ impl From<&Taker> for TakerRecord {
                 free: heap.free,
                 kept: heap.kept,
             }),
+            mappings: missing
+                .value("mappings", taker.mappings.as_ref().map_err(|why| *why))
+                .map(|mappings| {
+                    let record = |mapping: &MappingUse| MappingRecord {
+                        name: mapping.name.to_json(),
+                        bytes: mapping.bytes,
+                    };
+                    mappings.iter().map(record).collect()
+                }),
             kept_by: taker.kept_by.as_ref().map(|path| PathRecord {
                 functions: path.functions.iter().map(Field::to_json).collect(),
                 runtime: path.runtime.as_ref().map(Field::to_json),
@@ -97,6 +119,14 @@ impl From<TakerRecord> for Taker {
             free: heap.free,
             kept: heap.kept,
         });
+        let mappings = record.mappings.map(|mappings| {
+            let mappings = mappings.into_iter().take(Self::MAPPINGS);
+            let mappings = mappings.map(|mapping| MappingUse {
+                name: Field::from_json(mapping.name),
+                bytes: mapping.bytes,
+            });
+            mappings.collect()
+        });
         Self {
             id: Identity {
                 pid: record.pid,
@@ -106,6 +136,7 @@ impl From<TakerRecord> for Taker {
             time: Field::from_json(record.time),
             memory: reasons.reading("memory", record.memory),
             heap: reasons.reading("heap", heap),
+            mappings: reasons.reading("mappings", mappings),
             kept_by: record.kept_by.map(|path| {
                 let functions = path.functions.into_iter().take(KeptPath::MOST);
                 KeptPath {

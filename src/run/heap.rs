@@ -23,7 +23,7 @@ use crate::units::{parse_span, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Reads the heap of glibc, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
+    after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
 )]
 pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches

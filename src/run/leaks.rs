@@ -48,6 +48,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest watching time. For more, make a recording.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
+/// The reason why nothing was judged if the words of the filter select no process.
+const UNMATCHED: &str = "no process matches the filter";
+
 /// Maximum number of suspects whose mappings are read. Nobody reads a longer report.
 const MAX_SUSPECTS: usize = 32;
 /// Maximum number of files of a file system in memory that are looked at: a fraction of a second.
@@ -143,6 +146,14 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     });
     let mut stopped = stopped(&observed.history, &observed.snapshot, args.by, &found);
     retain_passing(&mut stopped, &observed, &plan.filter);
+    let matched = (!plan.filter.is_empty()).then(|| matched(&observed.snapshot, &plan.filter));
+    let is_unmatched = matched == Some(0) && found.is_empty() && stopped.is_empty();
+    if is_unmatched && observed.unjudged.as_deref() != Some(UNMATCHED) {
+        if !args.check {
+            complain(UNMATCHED);
+        }
+        observed.unjudged = Some(UNMATCHED.to_owned());
+    }
     let concerns = Concerns::new(&observed, &plan.filter);
     let dangers: Vec<Danger> = concerns.dangers().cloned().collect();
     let stalls: Vec<Stall> = concerns.stalls().cloned().collect();
@@ -166,6 +177,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         watched: observed.watched,
         past_age: observed.past_age,
         by: args.by,
+        matched,
         suspects: &found,
         stopped: &stopped,
         dangers: &dangers,
@@ -296,8 +308,8 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     let watched = covered(&history, snapshot.monotonic);
     let unjudged = match past {
         _ if !has_match => {
-            complain("no process matches the filter; --for TIME waits for one");
-            Some("no process matches the filter".to_owned())
+            complain(&format!("{UNMATCHED}; --for TIME waits for one"));
+            Some(UNMATCHED.to_owned())
         }
         Some(Ok(past)) if watched >= SHORTEST => {
             // Nothing is known of the gap, so that it proves no absence of a leak.
@@ -512,6 +524,13 @@ impl<'a> Watch<'a> {
             mappings: Some(self.mappings),
         })
     }
+}
+
+/// Returns the number of processes that the filter selects by their words. Its figures exclude none.
+fn matched(snapshot: &Snapshot, filter: &Filter) -> u64 {
+    let rows = snapshot.rows().iter();
+    let selected = rows.filter(|sample| filter.matches_but_for_figures(&Row::of_process(sample, None, snapshot)));
+    selected.count() as u64
 }
 
 /// Keeps the suspects that pass the filter. Its words already selected the processes in the history, so they are

@@ -11,10 +11,14 @@ use parking_lot::Mutex;
 
 use crate::engine::{State, Suspicion, Takers};
 use crate::heaps;
-use crate::model::taker::Taker;
+use crate::model::taker::{MappingUse, Taker};
+use crate::model::{Identity, Missing, Reading};
+use crate::sampler::{Options, mappings};
 
 /// Processor time after which a look gives up.
 const LIMIT: Duration = Duration::from_millis(250);
+/// The memory of a process above which its mappings are not read: the kernel walks 1 GB in 20 ms.
+const MAX_WALKED: u64 = 16 << 30;
 /// Time for which snapshots have a look.
 const KEPT: Duration = Duration::from_secs(60);
 /// Maximum number of looks at once. A read may block for ever.
@@ -51,6 +55,7 @@ impl Looks {
                 time: SystemTime::now(),
                 memory,
                 heap,
+                mappings: memory.and_then(|memory| largest(id, memory)),
                 kept_by,
             };
             found.lock().push((Instant::now(), taker));
@@ -72,4 +77,29 @@ impl Looks {
         found.retain(|(at, _)| at.elapsed() < KEPT);
         found.iter().take(Taker::MOST).map(|(_, taker)| taker.clone()).collect()
     }
+}
+
+/// Returns the largest mappings of a process that has so much memory.
+fn largest(id: Identity, memory: u64) -> Reading<Vec<MappingUse>> {
+    if memory > MAX_WALKED {
+        return Err(Missing::NotAsked);
+    }
+    let found = mappings::merged(&Options::new(None), &[id.pid])
+        .pop()
+        .ok_or(Missing::Pending)??;
+    if found.starttime != id.starttime {
+        return Err(Missing::Gone);
+    }
+    let mut all: Vec<MappingUse> = Vec::new();
+    for mapping in found.what {
+        let memory = mapping.memory?;
+        all.push(MappingUse {
+            name: (*mapping.name.bytes).into(),
+            bytes: memory.pss.saturating_add(memory.swap_pss.unwrap_or(0)),
+        });
+    }
+    all.sort_by_key(|mapping| std::cmp::Reverse(mapping.bytes));
+    all.truncate(Taker::MAPPINGS);
+    all.retain(|mapping| mapping.bytes > 0);
+    Ok(all)
 }

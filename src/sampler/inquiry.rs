@@ -11,7 +11,8 @@ use rustix::io::Errno;
 
 use super::Options;
 use super::reading::pool::{Job, Pool, Priority};
-use crate::heaps;
+use crate::heaps::runtimes::Accepted;
+use crate::heaps::{self, runtimes};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::{clock, environ, files, pid};
@@ -55,7 +56,10 @@ pub fn read(proc: &Path, id: Identity, inquiry: Inquiry) -> Reading<Found> {
         Inquiry::Environment => environment(&dir),
         Inquiry::OpenFiles => open_files(&dir),
         Inquiry::Heap => {
-            let state = heaps::look(proc, id.pid, HEAP_TIME)?;
+            let mut state = heaps::look(proc, id.pid, HEAP_TIME)?;
+            let doors = runtimes::open(proc, &state);
+            let free = doors.iter().filter(|door| door.is_free());
+            state.runtimes = free.map(|door| door.look(Accepted::NOTHING)).collect();
             // It was the same process until now.
             files::open_at(&dir, b"stat").map_err(files::reason)?;
             let lines = state.lines(Units::Auto).into_iter();

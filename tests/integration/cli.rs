@@ -269,6 +269,7 @@ fn options_of_other_monitors_do_what_is_meant_or_name_the_way() {
         ("-b", "zmtop ps --every"),
         ("leaks -u nobody", "user:NAME"),
         ("maps 1 -p 7", "pid:N"),
+        ("ps --format jsonl", "--format rows"),
     ] {
         let e = parse(line).unwrap_err();
         assert_eq!(e.exit, Exit::Usage, "{line}");

@@ -1,7 +1,9 @@
 //! What glibc holds for a process: heaps made in memory, hostile ones among them, and real programs that count themselves.
 
+mod jemalloc;
 mod live;
 mod made;
+mod mallocng;
 mod words;
 
 use zmtop::heap::{Placed, State};

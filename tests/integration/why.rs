@@ -12,7 +12,7 @@ use zmtop::history::HistoryConfig;
 use zmtop::model::cgroup::Count;
 use zmtop::model::kernel::{KernelTables, SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::OomKill;
-use zmtop::model::taker::{HeapUse, KeptPath, Taker};
+use zmtop::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use zmtop::model::{CgroupFigures, Exit, Exits, Identity, Missing, ProcessSample, Snapshot};
 use zmtop::output::why::WhyReport;
 use zmtop::output::{Format, OutputStyle, Report, write};
@@ -177,6 +177,13 @@ fn a_victim_that_grew_is_named_with_its_growth_and_its_limit() {
     assert!(!text.contains("far"), "{text}");
 }
 
+fn mapping(name: &[u8], mib: u64) -> MappingUse {
+    MappingUse {
+        name: name.into(),
+        bytes: mib * MIB,
+    }
+}
+
 /// The limit's victim as it was read 40 s before, by a look that ten snapshots have, with the code that keeps its memory.
 fn taken() -> Vec<Snapshot> {
     let mut all = limit();
@@ -192,6 +199,7 @@ fn taken() -> Vec<Snapshot> {
             free: 5 * MIB,
             kept: 2 * MIB,
         }),
+        mappings: Ok(vec![mapping(b"[heap]", 58), mapping(b"[anon]", 1)]),
         kept_by: Some(KeptPath {
             functions: vec!["remember_session".into(), "handle_request".into()],
             runtime: None,
@@ -217,7 +225,7 @@ fn what_took_the_memory_is_told_as_it_was_read_before() {
     let found = explain(taken(), None).unwrap();
     let said = text(&found);
     let line = "At 00:01:20, 40 s before, importer (pid 7) had 57.0M of its 60.0M in use inside malloc, and 2.0M free there; kept by \
-                remember_session ← handle_request, 94% of 50.0M in 30 s.";
+                remember_session ← handle_request, 94% of 50.0M in 30 s; most of it lies in [heap] (58.0M).";
     assert!(said.contains(line), "{said}");
     assert!(!said.contains("far"), "{said}");
     let document: serde_json::Value = serde_json::from_str(&written(&found, Format::Json)).unwrap();

@@ -28,6 +28,16 @@ const READ: &[Hint] = &[
     Hint::Action(Action::Cancel, "close"),
 ];
 
+/// The same for the heap.
+const OF_HEAP: &[Hint] = &[
+    Hint::Action(Action::Search, "search"),
+    Hint::Action(Action::Down, "down"),
+    Hint::Action(Action::Up, "up"),
+    Hint::Action(Action::CallPaths, "call paths"),
+    Hint::Action(Action::OpenFiles, "open files"),
+    Hint::Action(Action::Cancel, "close"),
+];
+
 pub struct Environment;
 pub struct OpenFiles;
 pub struct Heap;
@@ -67,10 +77,11 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
             "open file",
             "by number; `zmtop cache PID` shows how much of them is cached",
         ),
-        Inquiry::Heap => (
-            "line",
-            "read from the structures of its allocator; `zmtop heap PID` prints a table",
-        ),
+        Inquiry::Heap => ("line", "read from the structures of its allocator"),
+    };
+    let hint = match asked.inquiry {
+        Inquiry::Heap => format!("{hint}; `zmtop heap {}` prints a table", asked.id.pid),
+        Inquiry::Environment | Inquiry::OpenFiles => hint.to_owned(),
     };
     let found = match &asked.found {
         None => return vec![line(String::new(), format!("{}: …", asked.name))],
@@ -146,7 +157,7 @@ impl Text for Heap {
     const TITLE: &'static str = " Heap ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 12;
-    const HINTS: &'static [Hint] = READ;
+    const HINTS: &'static [Hint] = OF_HEAP;
     const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {

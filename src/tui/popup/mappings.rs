@@ -1,4 +1,5 @@
-//! All mappings of the process in the panel. Enter lists the processes that map the chosen one.
+//! All mappings of the process in the panel. Enter lists the processes that map the chosen one; on the memory of `malloc`, it shows
+//! the heap.
 //!
 //! ```text
 //! ┌ Mappings ──────────────────────────────────────────────────────────────┐
@@ -16,9 +17,10 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Popup;
+use super::{Popup, inquiry};
 use crate::model::mapping::MappingKind;
 use crate::model::{Identity, Snapshot};
+use crate::sampler::inquiry::Inquiry;
 use crate::text;
 use crate::tui::app::{App, Response};
 use crate::tui::navigation::show_mappers;
@@ -75,9 +77,13 @@ impl Popup for MappingList {
     }
 
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
-        let Some((_, name)) = self.keys.get(at).cloned() else {
+        let Some((kind, name)) = self.keys.get(at).cloned() else {
             return Response::close();
         };
+        if matches!(kind, MappingKind::Heap | MappingKind::Anon) {
+            let effects = inquiry::open(app, Inquiry::Heap);
+            return Response { effects, close: true };
+        }
         if show_mappers(app, &name, Some(self.id)) {
             Response::close()
         } else {

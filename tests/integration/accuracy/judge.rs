@@ -16,6 +16,9 @@ use crate::support::{block_on, long};
 const SLACK: u64 = 64 << 10;
 /// The longest that a row in sight may be wrong.
 const SIGHT: Duration = Duration::from_secs(6);
+/// In a scene that only faults reveal, the age at which a row in sight is walked, as a multiple of its walk's cost, and the
+/// time that its sharers take after that. See the turns of `sampler::policy::plan`.
+const BY_FAULTS: (u32, Duration) = (4000, Duration::from_secs(3));
 /// The longest that any other may be wrong without saying so: what it does is seen within 8 s on the largest machine.
 const ELSEWHERE: Duration = Duration::from_secs(10);
 /// Time that a scene is given to be right in: more than any row may take, to say how long it took.
@@ -58,6 +61,8 @@ pub(crate) struct Judge {
     watched: BTreeMap<u32, Watched>,
     interval: Duration,
     scene: &'static str,
+    /// The highest cost of a walk in this scene, if only faults reveal what happens in it.
+    cost: Option<Duration>,
     worst: [Worst; 2],
     next: Instant,
     last: Instant,
@@ -81,6 +86,7 @@ impl Judge {
             watched: BTreeMap::new(),
             interval,
             scene: "the start",
+            cost: None,
             worst: Default::default(),
             next: Instant::now(),
             last: Instant::now(),
@@ -102,7 +108,21 @@ impl Judge {
     pub(crate) fn scene(&mut self, name: &'static str) {
         self.report();
         self.scene = name;
+        self.cost = None;
         self.busy.0 = 0;
+    }
+
+    /// Names what is done from here on, if it changes no counter but those of faults: then a row in sight may be wrong for
+    /// longer where walks are slow.
+    pub(crate) fn scene_by_faults(&mut self, name: &'static str) {
+        self.scene(name);
+        self.cost = Some(Duration::ZERO);
+    }
+
+    /// Returns the longest that a row in sight may be wrong in this scene.
+    fn sight(&self) -> Duration {
+        let (factor, more) = BY_FAULTS;
+        self.cost.map_or(SIGHT, |cost| SIGHT.max(cost * factor + more))
     }
 
     /// Watches a process from now on.
@@ -157,6 +177,13 @@ impl Judge {
         let after: Vec<_> = self.watched.keys().map(|pid| walk(*pid)).collect();
         let since = std::mem::replace(&mut self.last, Instant::now()).elapsed();
         let step = if self.counts(&snapshot) { since } else { Duration::ZERO };
+        let costs = snapshot
+            .rows()
+            .iter()
+            .filter(|row| self.watched.contains_key(&row.id.pid));
+        let cost = costs.filter_map(|row| row.walk.ok()).map(|walk| walk.cost).max();
+        self.cost = self.cost.map(|before| before.max(cost.unwrap_or_default()));
+        let sight = self.sight();
         let mut wrong = Vec::new();
         let mut focus = Vec::new();
         for ((pid, watched), truth) in self.watched.iter_mut().zip(before.iter().zip(&after)) {
@@ -181,7 +208,7 @@ impl Judge {
                 *longest = (*longest).max(*beyond);
             }
             let most = match watched.place {
-                Place::InSight => SIGHT,
+                Place::InSight => sight,
                 Place::Elsewhere => ELSEWHERE,
             };
             // Where nobody looks, a figure that says that it is uncertain may be.

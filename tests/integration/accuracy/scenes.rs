@@ -123,11 +123,11 @@ pub(super) fn change_files(judge: &mut Judge, a: &mut Child) {
         other.tell("read 2 0 16");
     }
     judge.settle();
-    judge.scene("file pages replaced at an even count");
+    judge.scene_by_faults("file pages replaced at an even count");
     a.tell("free 1 0 12");
     a.tell("read 2 0 12");
     judge.settle();
-    judge.scene("and back");
+    judge.scene_by_faults("and back");
     a.tell("free 2 0 12");
     a.tell("read 1 0 12");
     judge.settle();

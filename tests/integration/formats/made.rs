@@ -14,7 +14,7 @@ use zmtop::model::kernel::{SlabCache, SlabCaches, SlabFigures};
 use zmtop::model::kill::KillCause;
 use zmtop::model::snapshot::JvmHeap;
 use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
-use zmtop::model::taker::{HeapUse, KeptPath, Taker};
+use zmtop::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use zmtop::model::{
     CgroupFigures, Container, ContainerNames, Counted, Exit, Exits, Facts, Held, HeldKind, HeldObject, Identity,
     Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
@@ -238,6 +238,10 @@ fn takers(id: Identity, now: SystemTime) -> Arc<[Taker]> {
             free: 80 << 20,
             kept: 60 << 20,
         }),
+        mappings: Ok(vec![MappingUse {
+            name: (*b"/dev/shm/caf\xe9").into(),
+            bytes: 1800 << 20,
+        }]),
         kept_by: Some(KeptPath {
             functions: vec!["remember<\u{1b}[31m>".into(), "handle server.c:88".into()],
             runtime: Some("Java machine".into()),
@@ -249,6 +253,7 @@ fn takers(id: Identity, now: SystemTime) -> Arc<[Taker]> {
     let unread = Taker {
         memory: Err(Missing::Gone),
         heap: Err(Missing::Unsupported),
+        mappings: Err(Missing::Gone),
         kept_by: None,
         ..read.clone()
     };

@@ -137,6 +137,15 @@ fn what_was_not_followed_is_a_minimum_and_others_are_named() {
     assert_eq!(state.verdict(Units::Auto), expected[2..]);
     let lines = state.lines(Units::Auto);
     assert_eq!((&*lines[0].0, lines.len()), ("glibc", 2));
+    // What is known of a runtime comes first.
+    state.runtimes = vec![crate::runtimes::words::java()];
+    let lines = state.lines(Units::Auto);
+    assert_eq!(
+        (lines.first().unwrap().0.as_str(), lines.last().unwrap().0.as_str()),
+        ("", "glibc")
+    );
+    assert!(lines.iter().any(|(_, text)| text.contains("committed")), "{lines:?}");
+    assert!(lines.iter().any(|(_, text)| text.contains("objects of")), "{lines:?}");
 }
 
 #[test]

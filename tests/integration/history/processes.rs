@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
 use zmtop::history::{History, RowHistory};
 use zmtop::model::snapshot::SelfCost;
 use zmtop::model::{Identity, Missing, Snapshot};
+use zmtop::trend::Verdict;
 
 use crate::support::rows::{MIB, process, snapshot, walk, with_pss};
 
@@ -273,6 +275,45 @@ fn what_a_history_takes_of_its_own_process_is_not_judged() {
     let (taken, judged) = (history.bytes() as u64, history.get(ID).unwrap().trend().floor);
     assert!(taken > MIB, "{taken}");
     assert!((judged + taken).abs_diff(held(599)) < MIB / 4, "{judged} {taken}");
+}
+
+#[test]
+fn the_growth_of_its_own_children_is_no_suspect_but_a_leak_is() {
+    let mut history = History::new(WINDOW);
+    history.set_own_pid(ID.pid);
+    let mut last = None;
+    for second in 0..1200_u64 {
+        let one = |pid, command, ppid, mib: f64| {
+            let mut sample = with_pss(pid, command, (mib * MIB as f64) as u64);
+            sample.stat.ppid = ppid;
+            sample
+        };
+        let child = 20.0 + second as f64 / 60.0 * 0.3;
+        let rows = vec![
+            one(ID.pid, "zmtop", 1, 20.0),
+            one(200, "zmtop", ID.pid, child),
+            one(201, "zmtop", ID.pid, child),
+            one(300, "server", 1, child),
+        ];
+        let snapshot = snapshot(Duration::from_secs(second), rows);
+        history.push(&snapshot);
+        if second % 100 == 99 {
+            history.judge_all();
+            let found = suspects(&history, &snapshot, SuspectQuery::GROWING);
+            let own = |s: &&Suspect| s.judgement.verdict != Verdict::Leaking && s.command.as_deref() == Some(b"zmtop");
+            assert_eq!(found.iter().find(own), None, "{second}");
+        }
+        last = Some(snapshot);
+    }
+    let found = suspects(&history, &last.unwrap(), SuspectQuery::GROWING);
+    assert!(
+        found.iter().any(|s| s.command.as_deref() == Some(b"server")),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|s| s.command.as_deref() == Some(b"zmtop")),
+        "{found:?}"
+    );
 }
 
 #[test]

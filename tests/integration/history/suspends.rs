@@ -43,6 +43,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
         past_age: None,
         watched: Duration::from_secs(600),
         by: None,
+        matched: None,
         suspects: &found,
         stopped: &[],
         dangers: &[],

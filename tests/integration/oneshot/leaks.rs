@@ -220,6 +220,7 @@ fn written_of(
         watched: Duration::from_secs(600),
         past_age: None,
         by: None,
+        matched: (suspects.len() > 1).then_some(3),
         suspects,
         stopped: &stopped,
         dangers,
@@ -463,8 +464,16 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
         "{}",
         leaking.out
     );
-    // A filter passes it over.
-    assert_eq!(check("leaking-service.ndjson.zst", &["nobody"]).code, 0);
+    // A filter that selects nothing says so, and is no all-clear. One by figures is.
+    let nobody = check("leaking-service.ndjson.zst", &["nobody"]);
+    let said = "zmtop: not yet judged: no process matches the filter\n";
+    assert_eq!((nobody.code, nobody.err.as_str()), (5, said));
+    assert_eq!(check("leaking-service.ndjson.zst", &["pss>1T"]).code, 0);
+    let path = fixture("leaking-service.ndjson.zst");
+    let unchecked = zmtop(&["leaks", "--from", &path, "nobody", "--format", "json"]);
+    let said = "zmtop: no process matches the filter\n";
+    assert_eq!((unchecked.code, unchecked.err.as_str()), (0, said));
+    assert!(unchecked.out.contains("\"matched\":0,"), "{}", unchecked.out);
     // After half of the time it grows, at an even pace or a little slower: a fact, and no leak yet.
     let half = check("leaking-service.ndjson.zst", &["--at", "-10m"]);
     let grows = ["growing", "warming"].iter().any(|word| half.out.contains(word));

@@ -255,12 +255,8 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         session.keys("Home");
         assert!(session.picture().contains("[heap]"));
         session.keys("Enter");
-        assert!(
-            session.picture().contains("each process has its own"),
-            "{}",
-            session.picture()
-        );
-        session.keys("Down Enter");
+        assert!(session.picture().contains(" Heap "), "{}", session.picture());
+        session.keys("Esc m Home Down Enter");
         assert!(session.app.modal.is_none());
         assert_eq!(session.app.query.filter.text, r#"maps:"[shared anonymous memory] 21""#);
         assert_eq!(session.app.rows.matching, 2);
