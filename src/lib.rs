@@ -29,43 +29,43 @@
 //! | shared mm | processes with one address space (`CLONE_VM`); a sum counts it once |
 //! | history, series | history: the series of all rows. Series: the footprints of one row at five resolutions; older values are coarser |
 //! | bucket, run | bucket: one step of a series. Run: consecutive buckets of equal value, stored as one |
-//! | horizon, floor | horizon: a period up to now that a verdict looks at, from 80 s to 30 days. Floor: the lowest value in one of its 16 parts |
+//! | horizon, floor | horizon: a period up to now over which a series is judged, from 80 s to 30 days. Floor: the lowest value in one of its 16 parts |
 //! | judgement, verdict | judgement: what [`trend::judge`] finds in a series. Verdict: its summary in one word: leaking, growing, hoarding, warming, steady or shrinking |
-//! | hoard | memory that a program freed, and that its allocator or runtime keeps. It is no leak |
-//! | fleet | many hosts at once, read from a Prometheus. A row is then a group of processes on one host, as `zmtop serve` exports it |
+//! | hoard | memory that a program freed but that its allocator or runtime keeps. It is not a leak |
+//! | fleet | many hosts at once, read from a Prometheus server. A row is then a group of processes on one host, as `zmtop serve` exports it |
 //! | suspect | a process or group with a verdict worth showing |
 //! | hot, cold | hot: the resident pages that a process touched since zmtop cleared its referenced bits. Cold: its other resident pages |
 //! | mark | the figures at a time that the user chose, to show the changes since then |
 //! | engine | the part of zmtop that turns snapshots into history, verdicts and alerts. The screen only shows them |
-//! | needs | the data that the columns, filters and panels in use require, so that nothing else is read |
+//! | needs | the data that the columns, filters and panels in use require. Nothing else is read |
 //! | frozen | a table whose order is fixed while its values keep updating |
 //! | scope | a cgroup that stands in for the machine: zmtop shows its memory and limit. It is the cgroup of zmtop's own container, or the one of `--cgroup` |
 //! | part | one line of the breakdown of the RAM, such as file cache, unreclaimable slab, or unaccounted memory |
-//! | need | what must stay of a cgroup's memory, in RAM or in swap: all that reclaim does not free first |
+//! | need | the part of a cgroup's memory that must stay in RAM or in swap: all that reclaim does not free first |
 //! | page | what the screen shows between its header and its last line: the processes, the breakdown of the RAM, or the kernel's own memory |
 //! | modal | a popup, dialog or prompt; it receives the keys while it is open |
 //! | effect | an action outside the state, returned by [`tui::update`](fn@tui::update) for the run loop to perform |
 //!
 //! # Layers
 //!
-//! A file imports only from its own layer and from lower ones. The modules of L9 do not import each other. No files
-//! import each other in a circle, with one exception: a file may import from a module that contains it, as `foo/bar.rs` from
+//! A file imports only from its own layer and from lower ones. The modules of L9 do not import each other. There are
+//! no import cycles, with one exception: a file may import from a module that contains it, as `foo/bar.rs` does from
 //! `foo.rs`. `cargo test arch::` checks these rules.
 //!
 //! ```text
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents
 //! L1   model                 plain data: snapshot, process, system, mapping, reading
 //! L2   trend group account   a verdict from a series; sums of processes; the breakdown of the RAM
-//!      call_tree             call paths and the memory that each took and kept
-//!      heap                  what an allocator or a runtime holds: in use, free, by type; what a trim would give back
+//!      call_tree             call paths and the memory that each allocated and kept
+//!      heap                  what an allocator or a runtime holds: in use, free, by type; what a trim would return
 //! L3   filter history        the filter language; the history of every row, marks, suspects
-//!      limits                what each cgroup needed in a record, and the limit to set
+//!      limits                what each cgroup needed in a recording, and the limit to set
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query why       rules that fire; which rows are shown, in which order; what happened in a recording
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
-//!      stacks                the code that takes the memory of a process
+//!      stacks                the code that allocates the memory of a process
 //!      heaps                 the heaps of the processes of this machine
 //! L8   config                settings, keymap, themes
 //! L9   tui output serve      the screen; printed reports; metrics
@@ -114,6 +114,8 @@
 //! INSTA_UPDATE=always cargo test -- assets:: screens:: formats::
 //! ```
 //!
+//! If you changed a report, add the modules of its tests, such as `mem::` or `oneshot::`.
+//!
 //! Users read about a feature in three places: add it to the section *Unreleased* of `CHANGELOG.md`, in their words; to the
 //! README if it is one of the main features; and to the page in `src/manual/` that covers the topic.
 //!
@@ -130,8 +132,8 @@
 //!
 //! The screen, the sort menu, the chooser, the help, filters (`clean>100M`), `--columns`, JSON and CSV then include it. The
 //! value is a reading, hence the `Ok`; if the figure is missing, it is an `Err` with the reason. `after_pss` and `memory` are
-//! helpers below the entries. Use `after_pss` for a `u64` of [`Memory`](model::Memory) other than `pss`, because a large fleet
-//! first shows only PSS, and `memory` for any other figure.
+//! helpers below the entries. Use `after_pss` for a `u64` of [`Memory`](model::Memory) other than `pss`: a large fleet first
+//! shows only PSS. Use `memory` for any other figure.
 //!
 //! Create an entry with `Entry::bytes` (bytes that can be summed and that need the memory of the process), `Entry::figure`
 //! (another unit) or `Entry::text`. `help` is mandatory: one or more sentences that end with a full stop and name the source,
@@ -149,15 +151,17 @@
 //! | `timed` | it is a change over `ui.delta`, which its heading shows |
 //! | `grows` | it uses the remaining width |
 //! | `metric` | its name in Prometheus |
+//! | `metric_help` | the help of the metric, if `help` describes the screen |
 //!
 //! To show it by default, add its id to a list in `src/columns/layout.rs`; the tables of the monitor are in
-//! `config/default.toml`. Other rows than processes have tables of their own in `src/columns/`: `mapping.rs`, `suspect.rs`,
+//! `config/default.toml`. Rows other than processes have their own tables in `src/columns/`: `mapping.rs`, `suspect.rs`,
 //! `part.rs`, `system.rs`, `slab.rs` and so on.
 //!
 //! *Tests.* `cargo test columns::` checks the rules for every column of processes, and for the tables that
 //! `the_other_tables_keep_the_same_rules` in `tests/integration/columns/registry.rs` passes to `check_table`. It fails if a
-//! process of which everything is known has no value in the column: give `known` in that file the new figure. Add a test of
-//! the value itself if its formula can be wrong.
+//! process whose figures are all known has no value in the column: add the new figure to `known` in that file. The tests there
+//! also list the ids of the columns that are ascending (all texts are) or that grow: add yours. Add a test of the value
+//! itself if its formula can be wrong.
 //!
 //! ```
 //! let pss = zmtop::columns::find("pss").expect("every table has it");
@@ -194,7 +198,7 @@
 //!   `metric`, and add the query to `src/fleet/query.rs`.
 //!
 //! *Tests.* Add the line to the expected figures of each kernel in `tests/integration/proc/smaps.rs`, and the figure to the
-//! made snapshots in `tests/integration/formats/made.rs`, which are written to each format and read back.
+//! snapshots in `tests/integration/formats/made.rs`. Tests write these in each format and read them back.
 //!
 //! ```
 //! let rollup = b"00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 0 kB\n\
@@ -249,8 +253,8 @@
 //! ```
 //!
 //! `app.tables.current().selected_row()` is the row under the cursor. `app.screen.say` shows a message. Add an action that
-//! changes processes to `Action::acts`, so that `--readonly` disables it. The tests of keys are in `tests/integration/update/`:
-//! a session presses keys and reads the screen.
+//! changes processes to `Action::acts`, so that `--readonly` disables it. If it makes no sense for a fleet, add it to `refusal`
+//! in `src/tui/fleet.rs`. The tests of keys are in `tests/integration/update/`: a session presses keys and reads the screen.
 //!
 //! ## A popup or a panel
 //!
@@ -262,8 +266,8 @@
 //!
 //! ## A page
 //!
-//! A page is a type in its own file in `src/tui/page/` that implements [`Page`](tui::app::Page), with its layout drawn in the
-//! file's doc comment. Add its `mod` line and its line in `PAGES` to `src/tui/page.rs`:
+//! A page is a type in its own file in `src/tui/page/`, with its layout drawn in the file's doc comment. It implements
+//! [`Page`](tui::app::Page) and `Default`. Add its `mod` line and its line in `PAGES` to `src/tui/page.rs`:
 //!
 //! ```text
 //! (Action::KernelPage, "kernel", || Box::<kernel::KernelPage>::default()),
@@ -271,12 +275,15 @@
 //!
 //! Then add its key and its variant of `Action`, as [above](#a-key). In `update/table.rs`, put the variant beside
 //! `Action::KernelPage`, in the arm that does nothing: `src/tui/page.rs` opens the page before that code runs. The last line of
-//! the screen then names the page, and the help lists the keys that it [`performs`](tui::app::Page).
+//! the screen then names the page, and the help lists the keys that it [`performs`](tui::app::Page). The compiler does not check
+//! two places: add the page to the line *Pages* of `FIRST` in `src/tui/popup/help.rs`, and, if it is about one machine, to
+//! `refusal` in `src/tui/fleet.rs`.
 //!
-//! A page is one table. Its columns are a file in `src/columns/` with three items: the row type, an empty enum that implements
-//! [`TableKind`](columns::TableKind) with its `COLUMNS`, and [`Filterable`](filter::Filterable) for the row. Pass the columns to
-//! `check_table`, as [above](#a-column). The page holds a [`PageTable`](tui::app::PageTable), which keeps the selection, the
-//! order and the filter, and draws the rows. These methods of [`Page`](tui::app::Page) are required:
+//! A page is one table. Its columns are a file in `src/columns/`, with a `mod` line in `src/columns.rs` and three items: the row
+//! type, an empty enum that implements [`TableKind`](columns::TableKind) with its `COLUMNS`, and
+//! [`Filterable`](filter::Filterable) for the row. Pass the columns to `check_table`, as [above](#a-column). The page holds a
+//! [`PageTable`](tui::app::PageTable), which keeps the selection, the order and the filter, and draws the rows. Set its `sort`
+//! to the index of a column; `None` keeps the order of the rows. These methods of [`Page`](tui::app::Page) are required:
 //!
 //! | method | minimum |
 //! | --- | --- |
@@ -286,7 +293,7 @@
 //! | `parse_filter` | `self.table.filter.set_by(text, &COLUMNS)` |
 //! | `area` | `app.layout().page` |
 //! | `grid` | `self.table.grid(app, COLUMNS, area)` |
-//! | `takes`, `on_action` | `false` and no effects; else the actions of this page alone, and what they do |
+//! | `takes`, `on_action` | `false` and no effects. A page with its own actions accepts and performs them here |
 //! | `hints` | the keys in the last line |
 //! | `help` | a section with `columns_help(COLUMNS)` |
 //! | `needs` | the data in the snapshot that it shows. While the page is open, the sampler reads only that |
@@ -300,14 +307,21 @@
 //!
 //! ## An output format, a report
 //!
-//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`, and a variant of
-//! [`Format`](output::Format) with the arms that the compiler then requires in `src/output.rs`. It then works for every report.
-//! Add a row to the table in `src/manual/data.md`, and a test beside `tests/integration/formats/csv.rs`.
+//! A format is a file in `src/output/` that writes a `Document` or a `DataTable`. In `src/output.rs`, add its `mod` line, a
+//! variant of [`Format`](output::Format) whose comment is its help, and the arms that the compiler then requires. If its rows are
+//! objects, add it to `has_objects` too. If it cannot be repeated with `--every`, refuse it in `check` of `src/run/ps.rs`. It then
+//! works for every report except `callers` and `heap`, which have their own formats. Add a row to the table in
+//! `src/manual/data.md`, the name to the completions in `tests/integration/assets.rs`, and a test beside
+//! `tests/integration/formats/csv.rs`.
 //!
-//! A report is a file in `src/output/` with a type that implements [`Report`](output::Report); `output/held.rs` is a short
-//! example. `described_object!` lists the fields of its document with their meaning, shape and value. Add its `schema` to
-//! `src/run/generate.rs`, so that `zmtop schema` describes it, and an example of its document to `documents` in
-//! `tests/integration/schema.rs`, which compares the two.
+//! A report is a file in `src/output/`, with a `mod` line in `src/output.rs` and a type that implements
+//! [`Report`](output::Report); `output/held.rs` is a short example. A [subcommand](#a-subcommand) prints it. `described_object!`
+//! lists the fields of its document with their meaning, shape and value. In `src/run/generate.rs`, add its `schema` to `ALL`, so
+//! that `zmtop schema` describes it, and its columns to `values`, so that `--sort` is completed. Add its kind of document to
+//! `src/manual/data.md`.
+//!
+//! *Tests.* Add an example of its document to `documents` in `tests/integration/schema.rs`, which compares it with the schema, and
+//! an entry to `REPORTS` in `tests/integration/oneshot/conformance.rs`.
 //!
 //! ## A subcommand
 //!
@@ -328,21 +342,21 @@
 //!
 //! # Before you send it
 //!
-//! `cargo test columns::` runs every test whose path contains `columns::`. `cargo test -- columns:: config::` runs those that
-//! contain either, and `cargo test` runs all. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
+//! `cargo test columns::` runs every test whose path contains `columns::`. `cargo test -- columns:: config::` runs the tests
+//! that match either, and `cargo test` runs all. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
 //! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora, and with real programs. Tests never assert a
 //! time; `tests/bench` contains the benchmarks.
 //!
-//! `.ci/kernels` lets memory run out, in emulated machines with Debian's kernels: a leak until the kernel kills it, the limit of
-//! a container, a stall, a tmpfs. It then judges what the first screen said, and when. The scenes and their rules are in one
-//! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` plays one scene on
-//! each kernel and shows its course, and with `-r` the recorded scene is judged again, by changed rules. It needs Debian's
-//! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler, and takes about ten minutes without arguments.
+//! `.ci/kernels` exhausts memory in emulated machines with Debian's kernels: a leak until the kernel kills it, the limit of a
+//! container, a stall, a tmpfs. It then checks what the first screen showed, and when. The scenes and their rules are in one
+//! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` runs one scene on
+//! each kernel and shows its course. With `-r`, it checks the recorded scene again, by changed rules. It needs Debian's
+//! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler. Without arguments, it takes about ten minutes.
 //!
-//! `.ci/crashes` ends such machines badly while zmtop records: power cuts, kernel panics, kills because memory was short, a reboot. It
-//! then judges what the recording holds after the next start, and what `zmtop why` says. It takes as long, and needs e2fsprogs, too.
+//! `.ci/crashes` crashes such machines while zmtop records: power cuts, kernel panics, OOM kills, a reboot. It then checks what the
+//! recording contains after the next start, and what `zmtop why` reports. It takes as long, and also needs e2fsprogs.
 //!
-//! `tests/fixtures/recordings` has recordings of each version of the format, which stay readable for ever.
+//! `tests/fixtures/recordings` contains recordings in each version of the format. All of them must stay readable.
 
 pub mod account;
 pub mod act;
