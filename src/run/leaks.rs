@@ -37,7 +37,7 @@ use crate::sampler::page_cache::{self, Named};
 use crate::sampler::{self, Options, Scanner};
 use crate::source::At;
 use crate::trend::{MIN_LEAK_OBSERVED, Verdict};
-use crate::units::{span, span_exact};
+use crate::units::{counted, span, span_exact};
 
 /// The shortest watching time. Before 2 minutes hardly any growth can be detected.
 const SHORTEST: Duration = Duration::from_secs(120);
@@ -141,9 +141,22 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let mappings = observed.mappings.take();
     let mut found = suspects(&observed.history, &observed.snapshot, plan.query);
     retain_passing(&mut found, &observed, &plan.filter);
-    let leaks = found.iter().any(|suspect| {
-        suspect.judgement.verdict == Verdict::Leaking && !matches!(suspect.cause, Some(Cause::Own { .. }))
-    });
+    let leaks_of = |found: &[Suspect]| found.iter().filter(|suspect| is_leak(suspect)).count() as u64;
+    let mut leaks = leaks_of(&found) > 0;
+    if args.by.is_some() && !leaks {
+        // The sum of a group may hide that one of its processes leaks.
+        let query = SuspectQuery { by: None, ..plan.query };
+        let mut processes = suspects(&observed.history, &observed.snapshot, query);
+        retain_passing(&mut processes, &observed, &plan.filter);
+        let count = leaks_of(&processes);
+        if count > 0 {
+            leaks = true;
+            complain(&format!(
+                "no group leaks as a whole, but there is {} without --by",
+                counted(count, "leak")
+            ));
+        }
+    }
     let mut stopped = stopped(&observed.history, &observed.snapshot, args.by, &found);
     retain_passing(&mut stopped, &observed, &plan.filter);
     let matched = (!plan.filter.is_empty()).then(|| matched(&observed.snapshot, &plan.filter));
@@ -524,6 +537,11 @@ impl<'a> Watch<'a> {
             mappings: Some(self.mappings),
         })
     }
+}
+
+/// Returns true for a leak, except of zmtop's own history.
+fn is_leak(suspect: &Suspect) -> bool {
+    suspect.judgement.verdict == Verdict::Leaking && !matches!(suspect.cause, Some(Cause::Own { .. }))
 }
 
 /// Returns the number of processes that the filter selects by their words. Its figures exclude none.

@@ -499,6 +499,39 @@ fn a_recorded_service_that_leaks_is_called_and_one_that_does_not_is_not() {
 }
 
 #[test]
+fn a_leak_is_not_hidden_by_the_sum_of_its_group() {
+    let path = format!(
+        "{}/tests/fixtures/recordings/leaking-service.ndjson.zst",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let packed = std::fs::read(path).unwrap();
+    let recorded = String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap();
+    let mut lines = String::new();
+    for line in recorded.lines() {
+        let mut snapshot: serde_json::Value = serde_json::from_str(line).unwrap();
+        let processes = snapshot["processes"].as_array_mut().unwrap();
+        // Another one of the same user gives back what the first takes.
+        let mut other = processes[0].clone();
+        other["pid"] = (other["pid"].as_u64().unwrap() + 1).into();
+        (other["comm"], other["cmdline"]) = ("other".into(), "other\0".into());
+        for figure in ["pss", "pss_anon", "pss_dirty", "uss", "rss", "private_dirty"] {
+            if let Some(bytes) = other[figure].as_u64() {
+                other[figure] = ((4 << 30) - bytes).into();
+            }
+        }
+        processes.push(other);
+        lines += &(snapshot.to_string() + "\n");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("two.ndjson");
+    std::fs::write(&path, lines).unwrap();
+    let ran = zmtop(&["leaks", "--check", "--by", "user", "--from", path.to_str().unwrap()]);
+    assert!(!ran.out.contains("leaking"), "{}", ran.out);
+    let said = "zmtop: no group leaks as a whole, but there is 1 leak without --by\n";
+    assert_eq!((ran.code, ran.err.as_str()), (1, said), "{}", ran.out);
+}
+
+#[test]
 fn it_announces_at_once_how_long_it_watches() {
     let tree = tree();
     let mut child = Command::new(ZMTOP)
