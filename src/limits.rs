@@ -40,6 +40,8 @@ use crate::units::{self, Units};
 const MAX_FOLLOWED: usize = 4096;
 /// Time between two judgements of a series.
 const JUDGE_INTERVAL: Duration = Duration::from_secs(600);
+/// Maximum time of sums of processes that the kernel's figures replace.
+const MAX_REPLACED: Duration = Duration::from_secs(60);
 /// A step between snapshots that is longer than this many intervals is a gap.
 const GAP: u32 = 4;
 /// The minimum margin.
@@ -387,8 +389,9 @@ impl Followed {
     ) {
         let figures = seen.figures;
         let stays = figures.map_or(Err(Missing::Unsupported), CgroupFigures::stays);
-        if stays.is_ok() && self.basis == Basis::Processes {
-            // The kernel's figures replace the sums, of which only the first snapshots may have been made.
+        if stays.is_ok() && self.basis == Basis::Processes && self.observed < MAX_REPLACED {
+            // The kernel's figures replace the sums, if only the first snapshots were made of these. A recording that has the
+            // figures for a few seconds, such as after a kill, keeps the sums.
             *self = Self {
                 basis: Basis::Cgroup,
                 logged_kills: self.logged_kills,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use zmtop::group::GroupBy;
 use zmtop::limits::{Basis, Certainty, Finding, Histogram, Limits};
 use zmtop::model::cgroup::Count;
-use zmtop::model::{CgroupFigures, Container, ContainerNames, Missing, Snapshot};
+use zmtop::model::{CgroupFigures, Container, ContainerNames, Missing, ProcessSample, Snapshot};
 use zmtop::output::json;
 use zmtop::record::Record;
 
@@ -303,6 +303,22 @@ fn without_figures_of_the_cgroup_the_footprints_of_its_processes_count() {
     first.processes = Ok(rows);
     let found = findings([first, at(10, 10, &[(WEB, figures(5 * MIB, 0))])]);
     assert_eq!((found[1].basis, found[1].peak), (Basis::Cgroup, 5 * MIB));
+
+    // Figures that come after a long time, such as for the seconds after a kill, do not replace what was seen until then.
+    let long = (0..100).map(|step| snapshot(Duration::from_secs(step * 10), rows_of(&member, step)));
+    let late = (100..102).map(|step| {
+        let mut snap = at(step * 10, 10, &[(WEB, figures(5 * MIB, 0))]);
+        snap.processes = Ok(rows_of(&member, step));
+        snap
+    });
+    let found = findings(long.chain(late));
+    let web = found.iter().find(|found| *found.path == *WEB.as_bytes()).unwrap();
+    assert_eq!((web.basis, web.peak / MIB), (Basis::Processes, 112));
+}
+
+/// A process of the service that grows by 1 MiB a step.
+fn rows_of(member: impl Fn(u32, &str, u64) -> ProcessSample, step: u64) -> Vec<ProcessSample> {
+    vec![member(2, WEB, 10 + step)]
 }
 
 #[test]
