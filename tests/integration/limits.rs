@@ -305,10 +305,10 @@ fn without_figures_of_the_cgroup_the_footprints_of_its_processes_count() {
     assert_eq!((found[1].basis, found[1].peak), (Basis::Cgroup, 5 * MIB));
 
     // Figures that come after a long time, such as for the seconds after a kill, do not replace what was seen until then.
-    let long = (0..100).map(|step| snapshot(Duration::from_secs(step * 10), rows_of(&member, step)));
+    let long = (0..100).map(|step| snapshot(Duration::from_secs(step * 10), rows_of(member, step)));
     let late = (100..102).map(|step| {
         let mut snap = at(step * 10, 10, &[(WEB, figures(5 * MIB, 0))]);
-        snap.processes = Ok(rows_of(&member, step));
+        snap.processes = Ok(rows_of(member, step));
         snap
     });
     let found = findings(long.chain(late));
