@@ -100,13 +100,22 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Returns the maximum number of faults that brought no new page, if `copyable` bytes can be copied on write.
+    /// Returns the probable maximum number of faults that brought no new page, if `copyable` bytes can be copied on write.
     const fn without_page(&self, copyable: u64) -> u64 {
-        let others = self.count.saturating_sub(self.anon / PAGE);
-        let least = others.saturating_sub(self.shared / PAGE);
-        let most = others.saturating_sub(self.shared.div_ceil(AROUND));
-        let (copies, copyable) = (most - least, copyable / PAGE);
+        let least = self.others().saturating_sub(self.shared / PAGE);
+        let (copies, copyable) = (self.replacing() - least, copyable / PAGE);
         least.saturating_add(if copies < copyable { copies } else { copyable })
+    }
+
+    /// Returns the number of faults that may have replaced pages of one file by those of another: all but the fewest that could
+    /// bring the new pages. One fault may map a whole large folio, so a few replace megabytes.
+    const fn replacing(&self) -> u64 {
+        self.others().saturating_sub(self.shared.div_ceil(AROUND))
+    }
+
+    /// Returns the number of faults that brought no anonymous page.
+    const fn others(&self) -> u64 {
+        self.count.saturating_sub(self.anon / PAGE)
     }
 }
 
@@ -115,12 +124,14 @@ pub struct Estimate {
     pub memory: Memory,
     /// Upper bound on the error of PSS + `SwapPss`, in bytes.
     pub bound: u64,
-    /// Upper bound on the bytes changed by faults without a new page.
+    /// Upper bound on the bytes changed by faults that may have replaced pages.
     pub faulted: u64,
     /// The part of `faulted` due to faults beyond the number that a walk has shown to be harmless.
     pub unproven: u64,
     /// Bytes that can change without a new page.
     mutable: u64,
+    /// The number of faults that may have replaced pages.
+    replacing: u64,
     /// The parts of the bound due to ratios (per byte of their possible error), faults without a new page, and CPU
     /// time.
     ratios: Unexplained,
@@ -257,13 +268,14 @@ impl Anchor {
             anon: anon.more.saturating_add(early.anon),
             shared: shared.more.saturating_add(early.shared),
         };
+        let replacing = faults.replacing();
         let faults = faults.without_page(shared_anon);
         let unexplained = |events, bound: u64| Unexplained {
             events,
             bound: bound.min(mutable),
         };
         let most = |faults: u64| faults.saturating_mul(AROUND).min(mutable);
-        let (faulted, unproven) = (most(faults), most(margin.unproven(faults)));
+        let (faulted, unproven) = (most(replacing), most(beyond_twice(replacing, margin.replacing)));
         let faults = unexplained(faults, margin.of_faults(faults));
         let ticks = unexplained(ticks, margin.of_ticks(ticks));
         let inexactness = self.inexactness(&ratios);
@@ -282,6 +294,7 @@ impl Anchor {
             faulted,
             unproven,
             mutable,
+            replacing,
             ratios,
             faults,
             ticks,
@@ -425,6 +438,8 @@ pub struct Margin {
     /// effect.
     per_fault: f32,
     faults: u64,
+    /// The highest number of faults that may have replaced pages before a walk that showed that they did not.
+    replacing: u64,
     /// Bytes per clock tick of CPU time.
     per_tick: f32,
 }
@@ -464,6 +479,7 @@ impl Default for Margin {
             of_drift: Fraction::INITIAL,
             per_fault: INITIAL_PER_FAULT,
             faults: 0,
+            replacing: 0,
             per_tick: INITIAL_PER_TICK,
         }
     }
@@ -509,15 +525,10 @@ impl Margin {
 
     /// Returns the bytes that so many faults without a new page may have changed.
     fn of_faults(&self, faults: u64) -> u64 {
-        let rest = self.unproven(faults);
+        let rest = beyond_twice(faults, self.faults);
         let known = faults - rest;
         let rest = rest as f64 * f64::from(INITIAL_PER_FAULT.max(self.per_fault));
         (known as f64 * f64::from(self.per_fault) + rest) as u64
-    }
-
-    /// Returns how many of these faults exceed twice the number whose effect a walk showed.
-    const fn unproven(&self, faults: u64) -> u64 {
-        faults.saturating_sub(self.faults.saturating_mul(2))
     }
 
     /// Returns the bytes that so many ticks of CPU time may have changed.
@@ -537,13 +548,20 @@ impl Margin {
         let rest = rest.saturating_sub(self.of_ratios(ratios.events));
         let before = self.per_fault;
         learn(&mut self.per_fault, faults, rest, MAX_PER_FAULT);
-        if self.per_fault > before && rest >= PROOF {
-            // From now on, fewer faults need not be harmless.
+        let is_proof = |faults: u64| faults.saturating_mul(AROUND).min(estimated.mutable) >= PROOF;
+        // From now on, fewer faults need not be harmless.
+        let is_refuted = self.per_fault > before && rest >= PROOF;
+        if is_refuted {
             self.faults = 0;
-        } else if faults.events.saturating_mul(AROUND).min(estimated.mutable) >= PROOF {
+        } else if is_proof(faults.events) {
             self.faults = self.faults.max(faults.events);
         }
         let rest = rest.saturating_sub(self.of_faults(faults.events));
+        if is_refuted || rest >= PROOF {
+            self.replacing = 0;
+        } else if is_proof(estimated.replacing) {
+            self.replacing = self.replacing.max(estimated.replacing);
+        }
         learn(&mut self.per_tick, ticks, rest, MAX_PER_TICK);
     }
 
@@ -556,6 +574,11 @@ impl Margin {
         };
         self.of_drift.learn(&could, error);
     }
+}
+
+/// Returns how many of these faults exceed twice the number whose effect a walk showed. Beyond that, nothing is known.
+const fn beyond_twice(faults: u64, shown: u64) -> u64 {
+    faults.saturating_sub(shown.saturating_mul(2))
 }
 
 /// Learns from an upper bound on the error that these events caused. Events with a small bound are no evidence.

@@ -219,7 +219,7 @@ impl Judge {
             };
             if longest > most {
                 let said = format!(
-                    "{:.1?} beyond its bound, {:.1?} beyond the tolerance: shown {} KiB ± {}, is {} KiB, {}",
+                    "{:.1?} beyond its bound, {:.1?} beyond the tolerance: shown {} KiB ± {}, is {} KiB, {}; {:?}",
                     watched.beyond[0],
                     watched.beyond[1],
                     figure >> 10,
@@ -228,7 +228,11 @@ impl Judge {
                     walk.map_or("never walked".to_owned(), |w| format!(
                         "{:.1?} old",
                         snapshot.monotonic.saturating_sub(w.at)
+                    ) + &format!(
+                        " at a cost of {:.1?}",
+                        w.cost
                     )),
+                    snapshot.sampling,
                 );
                 wrong.push((watched.name, said));
             }

@@ -111,6 +111,35 @@ fn a_fault_that_mapped_a_folio_is_known_for_it() {
 }
 
 #[test]
+fn small_pages_that_came_beside_hide_no_fault_that_mapped_a_folio() {
+    let mut anchor = alone();
+    let mut tracker = Tracker::default();
+    tracker.walked(Some(anchor), &Others::default());
+    // Twelve faults with a mebibyte each, and two that brought 32 small pages of the program.
+    anchor.counters.faults += 14;
+    anchor.counters.rss += 32 << 12;
+    let resident = anchor.counters.resident.as_mut().unwrap();
+    resident.shared += 32 << 12;
+    tracker.glanced(anchor.counters);
+    let estimate = tracker.estimate().unwrap();
+    assert!(estimate.bound < MB && estimate.unproven >= 12 * MB);
+    // Harmless as often, they prove it.
+    anchor.memory = estimate.memory;
+    tracker.walked(Some(anchor), &Others::default());
+    anchor.counters.faults += 14;
+    tracker.glanced(anchor.counters);
+    let estimate = tracker.estimate().unwrap();
+    assert!(estimate.faulted >= 12 * MB && estimate.unproven == 0);
+    // Harm that no other counter explains refutes it.
+    anchor.memory.pss -= 6 * MB;
+    anchor.memory.pss_file = anchor.memory.pss_file.map(|pss| pss - 6 * MB);
+    tracker.walked(Some(anchor), &Others::default());
+    anchor.counters.faults += 14;
+    tracker.glanced(anchor.counters);
+    assert!(tracker.estimate().unwrap().unproven >= 12 * MB);
+}
+
+#[test]
 fn walks_show_how_far_the_drift_of_others_is_known() {
     let anchor = alone();
     let of = |drift| Others {
