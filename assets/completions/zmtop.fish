@@ -310,7 +310,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw bars fo
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Omit the header line'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Omit the row of totals'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the total of the --sort column, in bytes unless --units is given'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l check -d 'Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l check -d 'Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with --by and a verdict, also if a process matches'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: also list rows that did not change'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
