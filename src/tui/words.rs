@@ -81,7 +81,10 @@ pub static WORDS: [(&str, &str); 45] = [
         "▲ leak, △ growing, ◇ hoarding, ~ warming up",
         "The worst suspect, its pace, since when, and when it reaches a limit; L lists all with reasons",
     ),
-    ("or earlier", "It grew already when zmtop began to watch it"),
+    (
+        "or earlier",
+        "It grew already when zmtop began to watch it; in a narrow window: since ≤09:14",
+    ),
     (
         "paused for",
         "A leak that has not grown for that long, and has given nothing back",

@@ -769,13 +769,12 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         if let Some(since) = judgement.seen_since() {
             match labels::clock(app, snapshot, elapsed(since), false) {
                 Some(time) if app.screen.size.0 < WIDE => {
-                    // The time alone would be wrong.
-                    let earlier = if app.engine.history.may_be_earlier(since) {
-                        " or earlier"
-                    } else {
-                        ""
+                    let began = match (app.engine.history.may_be_earlier(since), app.is_narrow()) {
+                        (false, _) => time,
+                        (true, true) => format!("≤{time}"),
+                        (true, false) => format!("{time} or earlier"),
                     };
-                    line.text(78, format!(" since {time}{earlier}"), theme.text);
+                    line.text(78, format!(" since {began}"), theme.text);
                 }
                 _ => line.text(78, labels::since(app, snapshot, judgement), theme.text),
             }
