@@ -1,7 +1,7 @@
 //! The words, signs and units around the table, as the help and the manual page explain them.
 
 /// Each word as the screen shows it, and its meaning.
-pub static WORDS: [(&str, &str); 45] = [
+pub static WORDS: [(&str, &str); 46] = [
     (
         "figures up to 9s old",
         "The age of the oldest figure of a process on the screen: zmtop reads the memory of those that change first",
@@ -145,5 +145,10 @@ pub static WORDS: [(&str, &str); 45] = [
     (
         "K M G; /s /min /h",
         "Units of 1024 bytes, and paces per second, minute or hour. E changes the unit of sizes",
+    ),
+    (
+        "htop's N w k / a s x",
+        "Sort by pid: s, then pid. Command line: Enter. Signal: F9. Search: F3. CPU affinity, system calls and file locks are not \
+         here: taskset -p, strace -p, lslocks -p",
     ),
 ];
