@@ -188,7 +188,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 10] = [
+const WAYS: [(&str, &str); 11] = [
     (
         "jsonl",
         "zmtop ps --format rows prints a line of JSON per process, --format ndjson one per snapshot",
@@ -205,6 +205,10 @@ const WAYS: [(&str, &str); 10] = [
     (
         "-d",
         "--interval TIME sets the time between snapshots; of zmtop ps, --every TIME",
+    ),
+    (
+        "--interval",
+        "only the monitor has it: zmtop --interval TIME; the commands have --every TIME",
     ),
     ("-u", "user:NAME is a filter: zmtop user:NAME"),
     ("-p", "pid:N is a filter: zmtop pid:1,1234"),

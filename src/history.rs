@@ -122,6 +122,9 @@ impl HistoryConfig {
 
 /// Maximum number of processes of which the code is remembered that keeps their memory.
 const MAX_KEPT_BY: usize = 32;
+/// Growth that began before zmtop watched is detected within this time; each of its parts must have been watched.
+const FIRST_SEEN: Duration = Duration::from_secs(180);
+const PARTS_SEEN: usize = 9;
 
 /// The histories of the processes of the last snapshot, of those that ended recently, of groups, and of the system.
 #[derive(Debug)]
@@ -303,6 +306,14 @@ impl History {
     pub fn elapsed_since(&self, at: Duration) -> Duration {
         let now = self.last.as_ref().map_or(at, |last| last.monotonic);
         self.suspends.elapsed(at, now)
+    }
+
+    /// Returns true if growth detected since `at`, on the monotonic clock, may have begun while nothing was watched: before the
+    /// start, or in a gap.
+    pub fn may_be_earlier(&self, at: Duration) -> bool {
+        let machine = self.system.mem();
+        // Not known of a fleet.
+        machine.start().is_some() && machine.bands(at, FIRST_SEEN, PARTS_SEEN).iter().any(Option::is_none)
     }
 
     pub fn processes(&self) -> impl Iterator<Item = (Identity, &RowHistory)> {

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::kinds::Kind;
 use super::runtimes::{Part, Runtime};
-use super::scan::{PAGE, PRESENT, Scan};
+use super::scan::{self, PAGE, PRESENT, Scan};
 use super::{Memory, Placed, RegionKind, Regions, Unknown};
 use crate::units::{self, Units};
 
@@ -37,8 +37,6 @@ const SAMPLES: usize = 256;
 const MAX_EXTENTS: u64 = 20_000_000;
 /// Number of extents that are read at once.
 const BATCH: usize = 1024;
-/// Maximum number of reads of a heap that changes meanwhile.
-const TRIES: u32 = 4;
 /// Arenas that are listed individually.
 const LISTED: usize = 16;
 
@@ -469,20 +467,7 @@ fn layout_of(extents: &[Extent], tree: Tree) -> Option<&'static Layout> {
 /// # Errors
 /// See [`Unknown`].
 pub fn read(memory: &mut dyn Memory) -> Result<Heap, Unknown> {
-    if memory.page_size() != PAGE {
-        return Err(Unknown::NotFound);
-    }
-    let mut reader = Scan::new(memory)?;
-    let (root, tree) = reader.root()?;
-    let mut result = Err(Unknown::Moving);
-    for _ in 0..TRIES {
-        result = reader.heap(root, tree);
-        if result != Err(Unknown::Moving) || reader.memory.is_over() {
-            break;
-        }
-        reader.map()?;
-    }
-    result
+    scan::read(memory, Scan::root, |scan, (root, tree)| scan.heap(root, tree))
 }
 
 impl Heap {

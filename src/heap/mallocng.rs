@@ -14,7 +14,7 @@
 
 use super::kinds::Kind;
 use super::runtimes::{Part, Runtime};
-use super::scan::{PAGE, Scan};
+use super::scan::{self, PAGE, Scan};
 use super::{Memory, RegionKind, Unknown};
 use crate::units::{self, Units};
 
@@ -35,8 +35,6 @@ const CLASSES: [u64; 48] = [
 ];
 /// Maximum number of areas followed in one read: as many as 4 million groups need.
 const MAX_AREAS: u64 = 40_000;
-/// Maximum number of reads of a heap that changes meanwhile.
-const TRIES: u32 = 4;
 
 /// The heap of a process, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,20 +193,7 @@ impl Scan<'_> {
 /// # Errors
 /// See [`Unknown`].
 pub fn read(memory: &mut dyn Memory) -> Result<Heap, Unknown> {
-    if memory.page_size() != PAGE {
-        return Err(Unknown::NotFound);
-    }
-    let mut scan = Scan::new(memory)?;
-    let (area, secret) = scan.context()?;
-    let mut result = Err(Unknown::Moving);
-    for _ in 0..TRIES {
-        result = scan.groups(area, secret);
-        if result != Err(Unknown::Moving) || scan.memory.is_over() {
-            break;
-        }
-        scan.map()?;
-    }
-    result
+    scan::read(memory, Scan::context, |scan, (area, secret)| scan.groups(area, secret))
 }
 
 impl Heap {

@@ -13,6 +13,33 @@ const SWAPPED: u64 = 1 << 62;
 const MAX_SEARCHED: u64 = 256 << 20;
 /// Pages of which the locations are looked up at once.
 const WINDOW: u64 = 4096;
+/// Maximum number of reads of a heap that changes meanwhile.
+const TRIES: u32 = 4;
+
+/// Reads a heap: `find` finds its root in the data of the program, and `walk` follows it, again if the heap changes meanwhile.
+///
+/// # Errors
+/// See [`Unknown`].
+pub(super) fn read<'m, R: Copy, H>(
+    memory: &'m mut dyn Memory,
+    find: fn(&mut Scan<'m>) -> Result<R, Unknown>,
+    walk: fn(&mut Scan<'m>, R) -> Result<H, Unknown>,
+) -> Result<H, Unknown> {
+    if memory.page_size() != PAGE {
+        return Err(Unknown::NotFound);
+    }
+    let mut scan = Scan::new(memory)?;
+    let root = find(&mut scan)?;
+    let mut result = Err(Unknown::Moving);
+    for _ in 0..TRIES {
+        result = walk(&mut scan, root);
+        if !matches!(result, Err(Unknown::Moving)) || scan.memory.is_over() {
+            break;
+        }
+        scan.regions = scan.memory.regions().ok_or(Unknown::Moving)?;
+    }
+    result
+}
 
 pub(super) struct Scan<'m> {
     pub(super) memory: &'m mut dyn Memory,
@@ -29,7 +56,7 @@ impl<'m> Scan<'m> {
     ///
     /// # Errors
     /// [`Unknown::Moving`] if they cannot be read.
-    pub(super) fn new(memory: &'m mut dyn Memory) -> Result<Self, Unknown> {
+    fn new(memory: &'m mut dyn Memory) -> Result<Self, Unknown> {
         let regions = memory.regions().ok_or(Unknown::Moving)?;
         Ok(Self {
             memory,
@@ -38,12 +65,6 @@ impl<'m> Scan<'m> {
             locations: Vec::new(),
             window: 0..0,
         })
-    }
-
-    /// Reads the mappings again.
-    pub(super) fn map(&mut self) -> Result<(), Unknown> {
-        self.regions = self.memory.regions().ok_or(Unknown::Moving)?;
-        Ok(())
     }
 
     /// Drops the locations of pages.

@@ -255,7 +255,8 @@ impl History {
         if reach != self.reach {
             self.reach = reach;
             let rows = all_rows(&mut self.processes, &mut self.groups, self.wakeups.clock);
-            rows.chain(self.held.rows_mut()).for_each(|(_, row)| row.clear_window());
+            rows.chain(self.held.rows_mut())
+                .for_each(|(_, row)| row.set_reach(reach));
         }
         self.scheduler.start_snapshot(now, interval);
         let tick = Tick {

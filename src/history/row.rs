@@ -367,9 +367,11 @@ impl RowHistory {
         self.footprint.least_saved_bytes() + self.held.least_saved_bytes()
     }
 
-    /// Drops the values within the window, whose length changed.
-    pub(super) fn clear_window(&mut self) {
-        self.windows = None;
+    /// Sets the maximum time between two values that are compared, after the interval changed.
+    pub(super) fn set_reach(&mut self, reach: Duration) {
+        for window in self.windows.iter_mut().flat_map(|windows| windows.iter_mut()) {
+            window.set_reach(reach);
+        }
     }
 
     pub fn change(&self) -> &Change {

@@ -42,7 +42,7 @@ impl ChangeWindow {
     pub fn new(length: Duration, reach: Duration) -> Self {
         Self {
             slot: u64::try_from(length.as_nanos() / 10).unwrap_or(u64::MAX).max(1_000_000),
-            reach: u32::try_from(reach.as_millis()).unwrap_or(u32::MAX),
+            reach: long_millis(reach),
             slots: [UNKNOWN; Self::SLOTS],
             times: [0; Self::SLOTS],
             newest: UNKNOWN,
@@ -52,6 +52,10 @@ impl ChangeWindow {
             before_at: 0,
             is_fresh: false,
         }
+    }
+
+    pub fn set_reach(&mut self, reach: Duration) {
+        self.reach = long_millis(reach);
     }
 
     pub fn push(&mut self, now: Duration, value: Option<u64>) {
@@ -135,6 +139,10 @@ impl ChangeWindow {
 /// Wraps around after 49 days, which is fine for differences of minutes.
 fn millis(at: Duration) -> u32 {
     at.as_millis() as u32
+}
+
+fn long_millis(length: Duration) -> u32 {
+    u32::try_from(length.as_millis()).unwrap_or(u32::MAX)
 }
 
 fn number(at: Duration, slot: u64) -> u64 {

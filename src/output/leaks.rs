@@ -24,13 +24,13 @@ use std::time::{Duration, SystemTime};
 use crate::columns::suspect::{COLUMNS, SuspectRow, Suspects, suspect_cell};
 use crate::columns::{Cell, Column, DataValue};
 use crate::group::{Coverage, GroupBy, RowKey};
+use crate::history::History;
 use crate::history::Shortfall;
 use crate::history::dangers::{Danger, Limit};
 use crate::history::kills::Kill;
 use crate::history::mappings::MappingGrowth;
 use crate::history::stalls::{Stall, StallKind};
 use crate::history::suspects::{Cause, Suspect};
-use crate::history::system::Suspends;
 use crate::model::Snapshot;
 use crate::model::kill::{KillCause, OomLimit, OomVictim};
 use crate::model::page_cache::CachedFile;
@@ -45,8 +45,7 @@ use crate::{text, units};
 #[derive(Clone, Debug)]
 pub struct LeaksReport<'a> {
     pub snapshot: &'a Snapshot,
-    /// The suspends of the machine, for times of the day.
-    pub suspends: &'a Suspends,
+    pub history: &'a History,
     /// Time from the first snapshot to the last.
     pub watched: Duration,
     /// The age of the past that the monitor kept, if the verdicts are from it.
@@ -114,6 +113,10 @@ described_object! {
         },
         /// When its growth began.
         "since": time().null("nothing grows") => suspect.judgement.seen_since().map(|at| report.wall_clock(at)),
+        /// It may have begun earlier, while zmtop did not run.
+        "or_earlier": switch().null("nothing grows") => {
+            suspect.judgement.seen_since().map(|at| report.history.may_be_earlier(at))
+        },
         /// The part of that time in which zmtop did not run.
         "unwatched_s": seconds() => suspect.judgement.unwatched.map_or(0.0, |gaps| gaps.total.as_secs_f64()),
         /// The time until a limit is reached at this pace.
@@ -194,7 +197,7 @@ impl<'a> LeaksReport<'a> {
 
     /// Converts a time of the monotonic clock to a time of day.
     fn wall_clock(&self, at: Duration) -> String {
-        let ago = self.suspends.elapsed(at, self.snapshot.monotonic);
+        let ago = self.history.suspends().elapsed(at, self.snapshot.monotonic);
         let time = self.snapshot.time.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
         time_text(time)
     }
@@ -225,7 +228,7 @@ impl<'a> LeaksReport<'a> {
     /// Returns the cells of a suspect in these columns. `room` is the width of its name.
     fn cells(&self, suspect: &Suspect, columns: &'static [Column<Suspects>], room: usize) -> Vec<Cell> {
         let ago = suspect.stopped.map(|last| {
-            let ago = self.suspends.elapsed(last.until, self.snapshot.monotonic);
+            let ago = self.history.suspends().elapsed(last.until, self.snapshot.monotonic);
             format!("{} ago", units::span(ago))
         });
         let row = SuspectRow {
@@ -276,7 +279,7 @@ impl<'a> LeaksReport<'a> {
         let is_wanted = |kill: &&&Kill| (kill.event.cause() == KillCause::Cgroup) == is_of_cgroup;
         for kill in self.kills.iter().filter(is_wanted) {
             let told = kill.text(NAME_WIDTH, self.style.units);
-            let ago = units::span(self.suspends.elapsed(kill.at, self.snapshot.monotonic));
+            let ago = units::span(self.history.suspends().elapsed(kill.at, self.snapshot.monotonic));
             writeln!(out, "KILLED: {}, {ago} ago: {}", told.who(), told.why())?;
         }
         Ok(())

@@ -45,7 +45,8 @@ pub enum ConfigAction {
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell
+    /// Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell. Exit with 1 if the
+    /// program fails
     TestAlert {
         /// The name of an [[alert]] in the config
         #[arg(value_name = "NAME")]

@@ -186,7 +186,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let files = files.collect();
     let report = LeaksReport {
         snapshot: &observed.snapshot,
-        suspends: observed.history.suspends(),
+        history: &observed.history,
         watched: observed.watched,
         past_age: observed.past_age,
         by: args.by,

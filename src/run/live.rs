@@ -36,8 +36,8 @@ pub struct MonitorArgs {
     pub by: Option<String>,
     #[command(flatten)]
     pub table: TableArgs,
-    /// Use this theme: auto, default, light, mono, colorblind, dracula, nord, gruvbox, solarized, catppuccin, monokai, or one
-    /// of your own
+    /// Use this theme: auto, default, light, mono, colorblind, dracula, nord, gruvbox, solarized, catppuccin, monokai,
+    /// ansi, ansi-light, or one of your own
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Draw the screen in ASCII: no lines, blocks, arrows or Greek letters

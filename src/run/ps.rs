@@ -90,7 +90,8 @@ pub struct PsArgs {
     /// Print only the total of the --sort column, in bytes unless --units is given
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
-    /// Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table
+    /// Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with
+    /// --by and a verdict, also if a process matches
     #[arg(long)]
     pub check: bool,
     /// Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)
@@ -493,6 +494,26 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Reports that processes have the verdict which the filter asks for, although none of the groups has it: a leak may be small
+    /// in its group. The text is safe to print.
+    fn matched_by_members(&self, snapshot: &Snapshot, history: Option<&History>) -> Option<String> {
+        self.args.by.filter(|by| *by != GroupBy::Mapping)?;
+        let mut compared = self.filter.columns().into_iter().map(ColumnId);
+        compared.find(|id| id.get().unit == Unit::Verdict)?;
+        let query = Query {
+            by: None,
+            ..self.query()
+        };
+        let count = Rows::select(snapshot, history, &query).selection.count() as u64;
+        let verb = if count == 1 { "matches" } else { "match" };
+        (count > 0).then(|| {
+            format!(
+                "no group matches, but {} {verb} without --by",
+                counted(count, "process")
+            )
+        })
+    }
+
     /// Says that no row matches the filter, and how a script is told.
     fn nothing_matched(&self, rows: &Rows<'_>) -> String {
         let is_listed = |row: &Row<'_>| row.sample.is_none_or(|sample| !sample.stat.is_kernel_thread());
@@ -587,7 +608,8 @@ fn options(args: &PsArgs, settings: &Settings, filter: &Filter, env: &Env) -> Ta
         None if args.tree => layout::PS_TREE.to_vec(),
         None => layout::PS.to_vec(),
     };
-    if args.format == Format::Table && args.table.columns.is_none() {
+    let is_fixed = args.table.columns.is_some() || args.format == Format::Csv;
+    if !is_fixed {
         add_used(&mut columns, settings.ui.sort, filter, args.by.is_some());
     }
     let naming = |by| layout::ps_by(by).last().map(|id| (*id, by.title()));
@@ -740,10 +762,17 @@ impl<'a> Printer<'a> {
         };
         let may_complain = self.tables == 1 || self.has_found;
         self.has_found = rows.selection.count() > 0;
+        if !self.has_found
+            && let Some(what) = plan.matched_by_members(snapshot, history)
+        {
+            complain(&what);
+            self.has_found = true;
+        }
         let was_unjudged = self.is_unjudged;
         match plan.unjudged(&rows) {
+            _ if self.has_found => self.is_unjudged = false,
             Unjudged::None => {
-                if may_complain && !self.has_found && !plan.filter.is_empty() {
+                if may_complain && !plan.filter.is_empty() {
                     complain(&plan.nothing_matched(&rows));
                 }
                 self.is_unjudged = false;

@@ -82,11 +82,14 @@ pub(super) fn read(
             Err(error) => return Err(error.to_string().into()),
         }
     }
-    last.map(|last| (last, history)).ok_or_else(|| {
-        Failure::Unread(match first {
-            Some(first) => format!("{name} begins later, at {}", local_time(first)),
-            None => format!("{name} holds no snapshot"),
-        })
+    last.map(|last| (last, history)).ok_or_else(|| nothing(&name, first))
+}
+
+/// Returns the failure that a recording holds nothing at the time asked for; `first` is the time of its first snapshot.
+pub(super) fn nothing(name: &str, first: Option<SystemTime>) -> Failure {
+    Failure::Unread(match first {
+        Some(first) => format!("{name} begins later, at {}", local_time(first)),
+        None => format!("{name} holds no snapshot"),
     })
 }
 

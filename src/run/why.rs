@@ -53,7 +53,7 @@ pub(super) fn run(args: &WhyArgs, env: &Env) -> Result<Exit, Failure> {
     };
     let explanation = match index.filter(Recording::has_incidents) {
         Some(index) => explain_part(&index, at, here.as_ref().map(|(_, boot)| &**boot), new),
-        None => explain_all(&path, new()),
+        None => explain_all(&path, at, new()),
     }?;
     let report = WhyReport {
         explanation: &explanation,
@@ -71,11 +71,24 @@ fn this_boot() -> Option<(Arc<[u8]>, Arc<str>)> {
 }
 
 /// Explains a recording without an index.
-fn explain_all(path: &Path, mut why: Why) -> Result<Explanation, Failure> {
+fn explain_all(path: &Path, at: Option<SystemTime>, mut why: Why) -> Result<Explanation, Failure> {
     let source = Source::open(path).map_err(|error| error.to_string())?;
     let name = source.name().to_owned();
-    let first = push_until(&mut why, source, None)?;
-    why.finish().ok_or_else(|| nothing(&name, first))
+    let span = push_until(&mut why, source, None)?;
+    if let Some((_, end)) = span {
+        check_end(&name, end, at)?;
+    }
+    why.finish()
+        .ok_or_else(|| snapshot::nothing(&name, span.map(|(first, _)| first)))
+}
+
+/// # Errors
+/// The recording ends so long before the time asked for that it cannot explain it.
+fn check_end(name: &str, end: SystemTime, at: Option<SystemTime>) -> Result<(), String> {
+    match at {
+        Some(at) if at > end + AFTER => Err(format!("{name} ends earlier, at {}", local_time(end))),
+        _ => Ok(()),
+    }
 }
 
 /// Explains a recording whose incidents lead to the part to read, which may be a small one of a month.
@@ -85,6 +98,7 @@ fn explain_part(
     boot: Option<&str>,
     new: impl Fn() -> Why,
 ) -> Result<Explanation, Failure> {
+    check_end(index.name(), index.span().1, at)?;
     let moments = at.map_or_else(|| harms(index, boot), |at| vec![at]);
     let mut moments = moments.into_iter();
     loop {
@@ -93,12 +107,14 @@ fn explain_part(
         let mut why = new();
         let cuts = index.groups().iter().filter(|group| group.is_cut);
         why.set_cuts(cuts.map(|group| group.to).collect());
-        let first = push_until(&mut why, index.read_from(part.from), Some(part.until))?;
+        let span = push_until(&mut why, index.read_from(part.from), Some(part.until))?;
         for snapshot in part.peaks() {
             why.add_brief(&snapshot);
         }
         why.add_index(index.span(), part.others());
-        let explanation = why.finish().ok_or_else(|| nothing(index.name(), first))?;
+        let explanation = why
+            .finish()
+            .ok_or_else(|| snapshot::nothing(index.name(), span.map(|(first, _)| first)))?;
         // Otherwise memory was not short after all.
         if moment.is_none() || at.is_some() || explanation.is_of_harm() {
             return Ok(explanation);
@@ -106,30 +122,26 @@ fn explain_part(
     }
 }
 
-/// Adds the snapshots up to a time. Returns the time of the first one.
-fn push_until(why: &mut Why, source: Source, until: Option<SystemTime>) -> Result<Option<SystemTime>, Failure> {
-    let mut first = None;
+/// Adds the snapshots up to a time. Returns the times of the first and the last one.
+fn push_until(
+    why: &mut Why,
+    source: Source,
+    until: Option<SystemTime>,
+) -> Result<Option<(SystemTime, SystemTime)>, Failure> {
+    let mut span: Option<(SystemTime, SystemTime)> = None;
     for found in source {
         match found {
             Ok(snapshot) if until.is_some_and(|until| snapshot.time > until) => break,
             Ok(snapshot) => {
-                first.get_or_insert(snapshot.time);
+                span = Some((span.map_or(snapshot.time, |(first, _)| first), snapshot.time));
                 why.push(&snapshot);
             }
             // Use what can be read.
-            Err(error) if !error.ends() || first.is_some() => complain(&error.to_string()),
+            Err(error) if !error.ends() || span.is_some() => complain(&error.to_string()),
             Err(error) => return Err(error.to_string().into()),
         }
     }
-    Ok(first)
-}
-
-fn nothing(name: &str, first: Option<SystemTime>) -> Failure {
-    let why = match first {
-        Some(first) => format!("{name} begins later, at {}", local_time(first)),
-        None => format!("{name} holds no snapshot"),
-    };
-    why.into()
+    Ok(span)
 }
 
 /// Time before an event that is read, for what had grown.

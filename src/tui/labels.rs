@@ -15,17 +15,6 @@ use crate::units::{self, Units};
 /// A limit that is reached sooner is shown as a warning.
 pub(super) const SOON: Duration = Duration::from_secs(86_400);
 
-/// Growth that began before zmtop watched is detected within this time; each of its parts must have been watched.
-const FIRST_SEEN: Duration = Duration::from_secs(180);
-const PARTS: usize = 9;
-
-/// Returns true if growth detected since then may have begun while zmtop did not watch: before its start, or in a gap.
-pub(super) fn may_be_earlier(app: &App, since: Duration) -> bool {
-    let machine = app.engine.history.system().mem();
-    // Not known of a fleet.
-    machine.start().is_some() && machine.bands(since, FIRST_SEEN, PARTS).iter().any(Option::is_none)
-}
-
 /// Returns since when growth lasts: ` since 09:14 (at least 32m, not watched 09:20–09:31)`, and on a narrow screen ` for at
 /// least 32m`. Empty if it does not grow.
 pub(super) fn since(app: &App, snapshot: &Snapshot, judged: &Judgement) -> String {
@@ -38,7 +27,7 @@ pub(super) fn since(app: &App, snapshot: &Snapshot, judged: &Judgement) -> Strin
     let long = units::span(ago.saturating_sub(unwatched));
     match clock(app, snapshot, ago, false) {
         Some(time) if !app.is_narrow() => {
-            let earlier = if may_be_earlier(app, at) { " or earlier" } else { "" };
+            let earlier = if history.may_be_earlier(at) { " or earlier" } else { "" };
             let time_of = |at| clock(app, snapshot, history.elapsed_since(at), false);
             let gap = judged
                 .unwatched

@@ -154,12 +154,13 @@ pub(super) fn draw(app: &App, lines: Rect, buf: &mut Buffer) {
         return;
     }
     let below = area.y + 1;
-    if let (Some(at), Some(time)) = (at, replay.position) {
-        draw_pointer(app, &axis, at, time, below, buf);
-    }
     for incident in &replay.timeline.incidents {
         let (symbol, style) = sign(incident.kind, theme);
         draw_text(buf, area.x + axis.column(incident.at()), below, symbol, 1, style);
+    }
+    // Last, so that no sign stands in its time.
+    if let (Some(at), Some(time)) = (at, replay.position) {
+        draw_pointer(app, &axis, at, time, below, buf);
     }
 }
 

@@ -36,9 +36,10 @@ pub fn draw_text(buf: &mut Buffer, x: u16, y: u16, text: &str, width: usize, sty
     }
 }
 
-/// Writes text at the left edge of an area's first line, cut to its width.
+/// Writes text at the left edge of an area's first line. Text that is wider than the area ends in `…`.
 pub fn draw_line(buf: &mut Buffer, area: Rect, text: &str, style: Style) {
-    draw_text(buf, area.x, area.y, text, usize::from(area.width), style);
+    let width = usize::from(area.width);
+    draw_text(buf, area.x, area.y, &text::truncate(text, width), width, style);
 }
 
 /// Draws a bar from the bottom of an area one column wide, `eighths` of a line high.
@@ -114,10 +115,14 @@ pub struct PlacedColumn {
     pub align: Align,
 }
 
+/// The width down to which a text column becomes narrower where figures need the room.
+const MIN_TEXT: u16 = 10;
+
 /// Places columns in `width`, `gap` spaces apart.
 ///
 /// If not all fit, columns of lowest priority are left out. `scroll` instead removes columns on the left until the rest fit, and
-/// then scrolls the text of the growing one by eights. A column without a width that does not grow is not placed.
+/// then scrolls the text of the growing one by eights. A column without a width that does not grow is not placed. If the columns
+/// that stay need more than `width`, the widest text column becomes narrower, so that figures are in sight.
 pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usize) -> Vec<PlacedColumn> {
     let width = usize::from(width);
     let gap = usize::from(gap);
@@ -147,7 +152,15 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
             hidden += 1;
         }
     }
-    let spare = width.saturating_sub(needed(&list)) as u16;
+    let needed = needed(&list);
+    let spare = width.saturating_sub(needed) as u16;
+    let texts = list.iter().filter(|at| columns[**at].align == Align::Left);
+    let widest = texts.max_by_key(|at| columns[**at].width).copied();
+    let excess = if scroll == 0 {
+        needed.saturating_sub(width) as u16
+    } else {
+        0
+    };
     let mut placed = Vec::with_capacity(list.len());
     let mut x = 0_u16;
     for index in list {
@@ -155,7 +168,10 @@ pub fn place_columns(columns: &[ColumnLayout], width: u16, gap: u16, scroll: usi
         if left == 0 {
             break;
         }
-        let column = columns[index];
+        let mut column = columns[index];
+        if Some(index) == widest {
+            column.width = column.width.saturating_sub(excess).max(column.width.min(MIN_TEXT));
+        }
         let later = columns
             .get(index + 1..)
             .unwrap_or_default()

@@ -1,7 +1,7 @@
 //! The words, signs and units around the table, as the help and the manual page explain them.
 
 /// Each word as the screen shows it, and its meaning.
-pub static WORDS: [(&str, &str); 45] = [
+pub static WORDS: [(&str, &str); 46] = [
     (
         "figures up to 9s old",
         "The age of the oldest figure of a process on the screen: zmtop reads the memory of those that change first",
@@ -81,7 +81,10 @@ pub static WORDS: [(&str, &str); 45] = [
         "▲ leak, △ growing, ◇ hoarding, ~ warming up",
         "The worst suspect, its pace, since when, and when it reaches a limit; L lists all with reasons",
     ),
-    ("or earlier", "It grew already when zmtop began to watch it"),
+    (
+        "or earlier",
+        "It grew already when zmtop began to watch it; in a narrow window: since ≤09:14",
+    ),
     (
         "paused for",
         "A leak that has not grown for that long, and has given nothing back",
@@ -142,5 +145,10 @@ pub static WORDS: [(&str, &str); 45] = [
     (
         "K M G; /s /min /h",
         "Units of 1024 bytes, and paces per second, minute or hour. E changes the unit of sizes",
+    ),
+    (
+        "htop's N w k / a s x",
+        "Sort by pid: s, then pid. Command line: Enter. Signal: F9. Search: F3. CPU affinity, system calls and file locks are not \
+         here: taskset -p, strace -p, lslocks -p",
     ),
 ];

@@ -6,7 +6,9 @@ mod made;
 mod mallocng;
 mod words;
 
-use zmtop::heap::{Placed, State};
+use std::collections::BTreeMap;
+
+use zmtop::heap::{Placed, Region, RegionKind, State};
 use zmtop::output::heap::HeapReport;
 use zmtop::output::{Format, OutputStyle, write};
 
@@ -31,4 +33,29 @@ fn text(state: State, format: Format) -> String {
     let mut out = Vec::new();
     write(&mut out, &HeapReport { state, top: 20, style }, format).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// The words of a made process that are not 0, by address.
+#[derive(Clone, Default)]
+struct Words(BTreeMap<u64, u64>);
+
+impl Words {
+    /// Fills `into` with the bytes at an address. Returns true.
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        into.fill(0);
+        let end = address.saturating_add(into.len() as u64);
+        for (at, word) in self.0.range(address.saturating_sub(7)..end) {
+            for (byte, at) in word.to_le_bytes().iter().zip(*at..) {
+                if let Some(place) = at.checked_sub(address).and_then(|at| into.get_mut(at as usize)) {
+                    *place = *byte;
+                }
+            }
+        }
+        true
+    }
+}
+
+fn region(start: u64, len: u64, kind: RegionKind) -> Region {
+    let end = start + len;
+    Region { start, end, kind }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
+use rustix::fs::{CWD, Mode, OFlags, fcntl_setfl, mkfifoat};
 use zmtop::alert::Alerts;
 use zmtop::engine::{Incidents, LastWords, State};
 use zmtop::history::History;
@@ -132,6 +132,8 @@ fn each_line_is_one_write_with_a_priority() {
     log.write("the first".into());
     log.write("the second".into());
     drop(log);
+    // The thread that writes may not be done: wait for it to close the file.
+    fcntl_setfl(&reader, OFlags::empty()).unwrap();
     let mut all = String::new();
     reader.read_to_string(&mut all).unwrap();
     let pid = std::process::id();

@@ -1062,6 +1062,9 @@ fn the_command_reads_a_file_and_needs_one() {
     let (code, out, _) = run(&[file, "--at=-10s", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, document["event"]["kind"].as_str()), (Some(0), Some("kill")));
+    let (code, out, err) = run(&[file, "--at=2100-01-01 03:00"]);
+    assert_eq!((code, &*out), (Some(3), ""));
+    assert!(err.contains("rec.ndjson ends earlier, at "), "{err}");
     let (code, out, err) = run(&[]);
     assert_eq!((code, &*out), (Some(3), ""));
     assert!(

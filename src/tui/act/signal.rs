@@ -119,6 +119,9 @@ impl Question for SignalQuestion {
         if self.confirming {
             // The question needs a key of its own: Enter pressed twice must send nothing.
             self.confirming = action != Action::Cancel;
+            if self.confirming {
+                app.screen.say("press y to send it, or n");
+            }
             return Response::stay();
         }
         let page = height(app, selection);
@@ -152,7 +155,7 @@ impl Question for SignalQuestion {
                     return selection.perform_and_close(app, ProcessAction::Signal(signal), "nothing sent");
                 }
                 'n' | 'N' => self.confirming = false,
-                _ => {}
+                _ => return self.on_action(app, selection, Action::Accept),
             }
             return Response::stay();
         }

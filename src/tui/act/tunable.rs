@@ -121,12 +121,14 @@ impl TunableQuestion {
     }
 
     fn value(&self) -> Result<i32, String> {
-        let Ok(value) = self.input.text().trim().parse() else {
-            let range = self.tunable.spec().range;
-            return Err(format!("a whole number from {} to {}", range.start(), range.end()));
-        };
+        let value = self.input.text().trim().parse().map_err(|_| self.expected())?;
         let checked = self.tunable.check(value);
         checked.map(|()| value).map_err(|error| error.to_string())
+    }
+
+    fn expected(&self) -> String {
+        let range = self.tunable.spec().range;
+        format!("a whole number from {} to {}", range.start(), range.end())
     }
 
     fn set(&mut self, app: &mut App, selection: &Selection) -> Response {
@@ -194,7 +196,11 @@ impl Question for TunableQuestion {
             return match c {
                 'y' | 'Y' => self.set(app, selection),
                 'n' | 'N' => Response::close(),
-                _ => Response::stay(),
+                _ if self.is_pending => Response::stay(),
+                _ => {
+                    self.error = Some(self.expected());
+                    Response::stay()
+                }
             };
         }
         self.edit(|input| input.insert(c.encode_utf8(&mut [0; 4])));

@@ -419,12 +419,16 @@ impl Page for MemoryPage {
             }
         }
         self.beside(app, &areas).draw(app, areas.skip, beside, buf);
-        let more = usize::from(self.excess(app, &areas)).saturating_sub(self.table.scroll);
+        let below = usize::from(self.excess(app, &areas)).saturating_sub(self.table.scroll);
         let note = areas.note.intersection(area);
-        if more > 0 && !note.is_empty() {
+        if !note.is_empty() {
             let mut words = StatusLine::default();
-            let lines = units::counted(more as u64, "more line");
-            words.text_right(1, format!(" ↓ {lines} "), app.config.theme.key);
+            for (sign, count) in [('↑', self.table.scroll), ('↓', below)] {
+                if count > 0 {
+                    let lines = units::counted(count as u64, "more line");
+                    words.text_right(1, format!(" {sign} {lines} "), app.config.theme.key);
+                }
+            }
             words.draw(note, buf);
         }
         if detail.height > 0 {

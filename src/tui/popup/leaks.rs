@@ -161,7 +161,11 @@ impl Popup for LeakList {
             .as_ref()
             .filter(|_| app.engine.listed().next().is_some())
         else {
-            return draw_line(buf, area, &format!(" {}", nothing(app)), theme.dim);
+            let words = text::wrap(&nothing(app), usize::from(area.width).saturating_sub(2));
+            for (words, y) in words.iter().zip(0..area.height) {
+                draw_line(buf, line(area, y), &format!(" {words}"), theme.dim);
+            }
+            return;
         };
         let width = usize::from(area.width);
         // A row of a fleet is no process.

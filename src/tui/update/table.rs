@@ -123,7 +123,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             panel::on_action(app, action);
         }
         Action::CursorLeft | Action::CursorRight | Action::CursorLeftFast | Action::CursorRightFast => {
-            say_first(app, Action::Panel, "shows the chart");
+            say_first(app, Action::Panel, "shows the chart", None);
         }
 
         Action::ClearFilter => navigation::clear_filter(app),
@@ -143,8 +143,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             Some(id) if app.fleet.is_none() => app.open_popup(popup::mappings::MappingList::new(app, id)),
             _ => return start_scan(app).into_iter().collect(),
         },
-        Action::SearchNext | Action::SearchPrevious if app.query.search.is_none() => {
-            say_first(app, Action::Search, "searches");
+        Action::SearchNext if app.query.search.is_none() => say_first(app, Action::Search, "searches", None),
+        // In htop, this key sorts by pid.
+        Action::SearchPrevious if app.query.search.is_none() => {
+            say_first(app, Action::Search, "searches", Some((Action::SortMenu, "sorts")));
         }
         Action::SearchNext => select_match(app, 1, 1),
         Action::SearchPrevious => select_match(app, -1, -1),
@@ -168,7 +170,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Tree if app.query.scope.lists_processes() => {
             app.query.tree = !app.query.tree;
             app.apply_columns();
+            // The selection stays at its process, also from the first row, which another process has in the tree.
+            let follows = std::mem::replace(&mut app.tables.follow, true);
             rebuild(app);
+            app.tables.follow = follows;
         }
         Action::Tree => {
             app.query.tree = true;
@@ -189,7 +194,11 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.tables.current_mut().selected = selected;
             rebuild(app);
         }
-        Action::OtherTable if !app.tables.two => say_first(app, Action::TwoTables, "shows two tables"),
+        // In htop, this key shows the whole command line.
+        Action::OtherTable if !app.tables.two => {
+            let also = Some((Action::Open, "shows the command line"));
+            say_first(app, Action::TwoTables, "shows two tables", also);
+        }
         Action::OtherTable => app.tables.active = 1 - app.tables.active,
         Action::Follow => app.tables.follow = !app.tables.follow,
         Action::Tag => tag(app),
@@ -394,10 +403,15 @@ fn tag_all(app: &mut App) {
 }
 
 /// Says which key has to be pressed before.
-fn say_first(app: &mut App, action: Action, does: &str) {
-    let key = app.key_of(action);
-    let key = key.map_or_else(|| action.id().into(), ToString::to_string);
-    app.screen.say(format!("{key} {does} first"));
+/// Another action is what other monitors do by this key.
+fn say_first(app: &mut App, action: Action, does: &str, other: Option<(Action, &str)>) {
+    let key = |action: Action| {
+        app.key_of(action)
+            .map_or_else(|| action.id().into(), ToString::to_string)
+    };
+    let other = other.map_or_else(String::new, |(action, does)| format!("; {} {does}", key(action)));
+    let words = format!("{} {does} first{other}", key(action));
+    app.screen.say(words);
 }
 
 /// Folds or unfolds the selected equal siblings, or else the selected subtree.
@@ -452,7 +466,7 @@ pub(in crate::tui) fn unfolded_siblings(app: &App) -> Option<GroupKey> {
 /// Folds every subtree below the topmost processes; unfolds all if any is folded.
 fn fold_all(app: &mut App) {
     if !app.query.shows_tree() {
-        return say_first(app, Action::Tree, "shows the tree");
+        return say_first(app, Action::Tree, "shows the tree", None);
     }
     if app.query.folded.is_empty() {
         let rows = app.tables.current().rows.iter();

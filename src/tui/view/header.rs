@@ -769,10 +769,12 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         if let Some(since) = judgement.seen_since() {
             match labels::clock(app, snapshot, elapsed(since), false) {
                 Some(time) if app.screen.size.0 < WIDE => {
-                    line.text(78, format!(" since {time}"), theme.text);
-                    if labels::may_be_earlier(app, since) {
-                        line.text(69, " or earlier", theme.text);
-                    }
+                    let began = match (app.engine.history.may_be_earlier(since), app.is_narrow()) {
+                        (false, _) => time,
+                        (true, true) => format!("≤{time}"),
+                        (true, false) => format!("{time} or earlier"),
+                    };
+                    line.text(78, format!(" since {began}"), theme.text);
                 }
                 _ => line.text(78, labels::since(app, snapshot, judgement), theme.text),
             }

@@ -45,17 +45,16 @@ fn thirty_two_megabytes() {
     quit(&mut pty);
 }
 
-/// A program in a cgroup that takes `most` MiB, one by one if it pauses, and stays.
-fn holder(group: &Group, most: u32, pauses: bool, adjust: i32) -> Child {
+/// A program in a cgroup that takes `most` MiB, with a pause of so many seconds after each, and stays.
+fn holder(group: &Group, most: u32, pause: &str, adjust: i32) -> Child {
     let program = "BEGIN { s = \"xxxxxxxx\"; while (length(s) < 1048576) s = s s; \
-                   for (n = 0; n < most; n++) { a[n] = s n; if (pause) system(\"sleep 0.2\") } \
+                   for (n = 0; n < most; n++) { a[n] = s n; if (pause) system(\"sleep \" pause) } \
                    for (;;) system(\"sleep 1\") }";
     let script =
         "echo $1 > /proc/self/oom_score_adj; echo $$ > $2/cgroup.procs; exec awk -v most=$3 -v pause=$4 \"$5\"";
-    let pause = u8::from(pauses);
     Command::new("sh")
         .args(["-c", script, "sh", &adjust.to_string(), group.dir.to_str().unwrap()])
-        .args([&most.to_string(), &pause.to_string(), program])
+        .args([&most.to_string(), pause, program])
         .spawn()
         .unwrap()
 }
@@ -85,7 +84,8 @@ fn what_outgrows_its_cgroup_is_named_by_why() {
         "grows",
         |_| (),
         |group, ()| {
-            let mut grower = holder(group, 1000, true, 0);
+            // Slow enough that even on a busy machine the limit is near for many snapshots before the kill.
+            let mut grower = holder(group, 1000, "1", 0);
             pid = grower.id();
             assert_eq!(grower.wait().unwrap().signal(), Some(9));
         },
@@ -111,7 +111,7 @@ fn who_grew_is_named_by_why_where_a_bystander_is_killed() {
     let told = why(
         "bystander",
         |group| {
-            let bystander = holder(group, 8, false, 1000);
+            let bystander = holder(group, 8, "0", 1000);
             let resident = || {
                 let statm = std::fs::read_to_string(format!("/proc/{}/statm", bystander.id())).unwrap();
                 statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
@@ -125,7 +125,7 @@ fn who_grew_is_named_by_why_where_a_bystander_is_killed() {
             bystander
         },
         |group, mut bystander| {
-            let mut grower = holder(group, 1000, true, 0);
+            let mut grower = holder(group, 1000, "0.2", 0);
             pids = [bystander.id(), grower.id()];
             assert_eq!(bystander.wait().unwrap().signal(), Some(9));
             grower.kill().unwrap();

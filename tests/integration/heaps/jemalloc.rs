@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use zmtop::heap::jemalloc::{self, Arena, Heap};
 use zmtop::heap::runtimes::Runtime;
-use zmtop::heap::{Memory, Placed, Region, RegionKind, Regions, Unknown};
+use zmtop::heap::{Memory, Placed, RegionKind, Regions, Unknown};
 use zmtop::heaps::runtimes::{Accepted, open};
 use zmtop::heaps::{free, look};
 
+use super::{Words, region};
 use crate::code::compile;
 use crate::support::cannot;
 
@@ -44,7 +45,7 @@ struct Fake {
     fields: [u32; 3],
     /// The tree has three levels.
     is_wide: bool,
-    words: std::collections::BTreeMap<u64, u64>,
+    words: Words,
     extents: u64,
     /// Pages of the heap that are not in RAM.
     absent: Vec<u64>,
@@ -53,7 +54,7 @@ struct Fake {
 
 impl Fake {
     fn put(&mut self, at: u64, word: u64) {
-        self.words.insert(at, word);
+        self.words.0.insert(at, word);
     }
 
     /// Adds an extent to the tree: its arena, state, class and free regions. A slab has all of its pages in the leaf.
@@ -91,7 +92,7 @@ fn process_with(fields: [u32; 3], is_wide: bool) -> Fake {
     let mut fake = Fake {
         fields,
         is_wide,
-        words: std::collections::BTreeMap::new(),
+        words: Words::default(),
         extents: 0,
         absent: Vec::new(),
         reads: 0,
@@ -124,19 +125,8 @@ fn process_with(fields: [u32; 3], is_wide: bool) -> Fake {
 impl Memory for Fake {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         self.reads += 1;
-        let end = address.saturating_add(into.len() as u64);
-        if !self.regions().unwrap().holds(address, into.len() as u64) {
-            return false;
-        }
-        into.fill(0);
-        for (at, word) in self.words.range(address.saturating_sub(7)..end) {
-            for (byte, at) in word.to_le_bytes().iter().zip(*at..) {
-                if let Some(place) = at.checked_sub(address).and_then(|at| into.get_mut(at as usize)) {
-                    *place = *byte;
-                }
-            }
-        }
-        true
+        let is_mapped = self.regions().unwrap().holds(address, into.len() as u64);
+        is_mapped && self.words.read(address, into)
     }
 
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
@@ -146,7 +136,7 @@ impl Memory for Fake {
             let is_there = if start >= HEAP {
                 start < HEAP + 512 * MIB && !self.absent.contains(&start)
             } else {
-                self.words.range(start..start + PAGE).next().is_some()
+                self.words.0.range(start..start + PAGE).next().is_some()
             };
             *entry = u64::from(is_there) << 63;
         }
@@ -158,11 +148,6 @@ impl Memory for Fake {
     }
 
     fn regions(&mut self) -> Option<Regions> {
-        let region = |start, len, kind| Region {
-            start,
-            end: start + len,
-            kind,
-        };
         Some(Regions::new(vec![
             region(DATA, 2 * PAGE, RegionKind::File),
             region(DATA + 2 * PAGE, 4 * MIB, RegionKind::Anonymous),

@@ -1,17 +1,17 @@
 //! Heaps of musl: made in memory, with damaged ones among them, and of a real program that counts itself.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use zmtop::heap::mallocng::{self, Heap};
-use zmtop::heap::{Memory, Region, RegionKind, Regions, Unknown};
+use zmtop::heap::{Memory, RegionKind, Regions, Unknown};
 use zmtop::heaps::runtimes::{Accepted, open};
 use zmtop::heaps::{free, look};
 
 use super::jemalloc::Guard;
+use super::{Words, region};
 use crate::code::compile;
 use crate::support::cannot;
 
@@ -25,7 +25,7 @@ const GROUPS: u64 = 0x7f10_0000_0000;
 
 #[derive(Clone)]
 struct Fake {
-    words: BTreeMap<u64, u64>,
+    words: Words,
     metas: u64,
     absent: Vec<u64>,
     reads: u64,
@@ -33,7 +33,7 @@ struct Fake {
 
 impl Fake {
     fn put(&mut self, at: u64, word: u64) {
-        self.words.insert(at, word);
+        self.words.0.insert(at, word);
     }
 
     /// Adds a group: its address, its slots, its free slots (available, and freed), its size class and its pages.
@@ -50,7 +50,7 @@ impl Fake {
 /// A process; `before` are the bytes of the context before its first area.
 fn process(before: u64) -> Fake {
     let mut fake = Fake {
-        words: BTreeMap::new(),
+        words: Words::default(),
         metas: 0,
         absent: Vec::new(),
         reads: 0,
@@ -77,19 +77,8 @@ fn process(before: u64) -> Fake {
 impl Memory for Fake {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         self.reads += 1;
-        let end = address.saturating_add(into.len() as u64);
-        if !self.regions().unwrap().holds(address, into.len() as u64) {
-            return false;
-        }
-        into.fill(0);
-        for (at, word) in self.words.range(address.saturating_sub(7)..end) {
-            for (byte, at) in word.to_le_bytes().iter().zip(*at..) {
-                if let Some(place) = at.checked_sub(address).and_then(|at| into.get_mut(at as usize)) {
-                    *place = *byte;
-                }
-            }
-        }
-        true
+        let is_mapped = self.regions().unwrap().holds(address, into.len() as u64);
+        is_mapped && self.words.read(address, into)
     }
 
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
@@ -104,11 +93,6 @@ impl Memory for Fake {
     }
 
     fn regions(&mut self) -> Option<Regions> {
-        let region = |start, len, kind| Region {
-            start,
-            end: start + len,
-            kind,
-        };
         Some(Regions::new(vec![
             region(AREAS, 4 * PAGE, RegionKind::Heap),
             region(GROUPS, 1024 * PAGE, RegionKind::Anonymous),

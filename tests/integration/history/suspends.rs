@@ -39,7 +39,7 @@ fn since(history: &History, snap: &Snapshot) -> f64 {
     let found = suspects(history, snap, SuspectQuery::GROWING);
     let report = LeaksReport {
         snapshot: snap,
-        suspends: history.suspends(),
+        history,
         past_age: None,
         watched: Duration::from_secs(600),
         by: None,

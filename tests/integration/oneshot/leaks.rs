@@ -13,14 +13,13 @@ use crate::support::rows::{MIB, process, snapshot, with_facts};
 use zmtop::account::countdown::Forecast;
 use zmtop::call_tree::{Frame, KeptBy, Kind, Source};
 use zmtop::group::{GroupBy, GroupKey, RowKey};
-use zmtop::history::Shortfall;
 use zmtop::history::dangers::{Danger, Limit};
 use zmtop::history::growth::LastGrowth;
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingFigures, MappingGrowth, Presence};
 use zmtop::history::stalls::{Stall, StallKind};
 use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, ended_sample, suspects};
-use zmtop::history::system::Suspends;
+use zmtop::history::{History, Shortfall};
 use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
 use zmtop::model::page_cache::{CacheFigures, CachedFile, FileKind};
@@ -216,7 +215,7 @@ fn written_of(
     let files = files.into_iter().collect();
     let report = LeaksReport {
         snapshot: &snap,
-        suspends: &Suspends::default(),
+        history: &History::new(Duration::from_secs(10)),
         watched: Duration::from_secs(600),
         past_age: None,
         by: None,
@@ -437,7 +436,7 @@ fn one_that_ended_can_be_asked_for_its_words() {
 
 #[test]
 fn of_nothing_there_are_no_suspects() {
-    let history = zmtop::history::History::new(Duration::from_secs(10));
+    let history = History::new(Duration::from_secs(10));
     let snap = snapshot(NOW, Vec::new());
     assert_eq!(suspects(&history, &snap, SuspectQuery::GROWING), []);
     for by in GroupBy::OF_PROCESSES {
@@ -529,6 +528,22 @@ fn a_leak_is_not_hidden_by_the_sum_of_its_group() {
     assert!(!ran.out.contains("leaking"), "{}", ran.out);
     let said = "zmtop: no group leaks as a whole, but there is 1 leak without --by\n";
     assert_eq!((ran.code, ran.err.as_str()), (1, said), "{}", ran.out);
+    let ps = |filter| {
+        zmtop(&[
+            "ps",
+            "--check",
+            "--by",
+            "user",
+            "--from",
+            path.to_str().unwrap(),
+            filter,
+        ])
+    };
+    let ran = ps("verdict:leaking");
+    let said = "zmtop: no group matches, but 1 process matches without --by\n";
+    assert_eq!((ran.code, ran.err.as_str()), (1, said), "{}", ran.out);
+    // Figures apply to sums.
+    assert_eq!(ps("pss>1T").code, 0);
 }
 
 #[test]

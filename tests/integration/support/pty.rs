@@ -277,10 +277,20 @@ fn cells(n: u16) -> std::num::NonZero<u16> {
     std::num::NonZero::new(n).unwrap()
 }
 
+/// Also ends the jobs of a shell: one that stopped just as the shell ended would stay for ever.
 impl Drop for Pty {
     fn drop(&mut self) {
+        let session = self.child.process_id().map(u32::cast_signed);
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let all = procfs::process::all_processes().into_iter().flatten().flatten();
+        let stats = all.filter_map(|process| process.stat().ok());
+        for stat in stats.filter(|stat| Some(stat.session) == session) {
+            let _ = rustix::process::kill_process(
+                rustix::process::Pid::from_raw(stat.pid).unwrap(),
+                rustix::process::Signal::KILL,
+            );
+        }
     }
 }
 

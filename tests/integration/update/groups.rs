@@ -260,6 +260,18 @@ fn a_tree_is_of_processes() {
 }
 
 #[test]
+fn a_tree_keeps_the_selection_at_its_process() {
+    let mut session = session();
+    let first = session.selected();
+    session.keys("t");
+    assert!(session.picture().contains("ΣPSS"));
+    assert_eq!(session.selected(), first);
+    assert!(session.app.tables.current().list.cursor > 0, "{}", session.picture());
+    session.keys("t");
+    assert_eq!(session.selected(), first);
+}
+
+#[test]
 fn each_kind_of_view_keeps_its_own_columns() {
     let mut session = session();
     let (processes, groups) = (

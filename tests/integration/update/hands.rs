@@ -74,9 +74,9 @@ fn keys_that_do_nothing_now_say_what_they_need() {
     for (key, words) in [
         ("a", "no kill to acknowledge; CPU affinity is set by taskset"),
         ("H", "threads have no rows"),
-        ("w", "v shows two tables first"),
+        ("w", "v shows two tables first; Enter shows the command line"),
         ("n", "F3 searches first"),
-        ("N", "F3 searches first"),
+        ("N", "F3 searches first; s sorts"),
         ("U", "no row is tagged"),
         ("*", "t shows the tree first"),
         ("-", "nothing to collapse here"),

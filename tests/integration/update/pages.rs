@@ -300,8 +300,9 @@ fn a_page_of_the_memory_page_is_a_page_less_a_line_and_the_rest_has_a_line_of_it
                 .lines()
                 .find(|line| line.contains(" more line"))
                 .map(str::trim)?;
-            assert!(line.starts_with('↓'), "the line has nothing else: {line}");
-            line.split(' ').nth(1)?.parse::<usize>().ok()
+            assert!(line.starts_with(['↑', '↓']), "the line has nothing else: {line}");
+            let (_, below) = line.split_once("↓ ")?;
+            below.split(' ').next()?.parse::<usize>().ok()
         };
         let all = rest(&mut session).unwrap();
         let every_line = reached(&mut session, "j");
@@ -356,14 +357,15 @@ fn every_line_of_the_memory_page_is_reached_at_any_size_and_it_says_that_there_i
             assert!(all.contains(wanted), "{wanted} at {width}×{height}:\n{all}");
         }
         let end = session.picture();
-        assert!(!end.contains("more line"), "{end}");
+        assert!(end.contains("↑ ") && !end.contains("↓ "), "{end}");
         session.keys("g");
         let top = session.picture();
         assert!(top.contains("anonymous memory of processes"), "{top}");
+        assert!(!top.contains("↑ ") && top.contains("↓ "), "{top}");
         // The end stays in sight when figures arrive, and the wheel goes back.
         session.keys("G").tick_with(5, busy(13), waits);
-        assert!(!session.picture().contains("more line"), "{}", session.picture());
+        assert!(!session.picture().contains("↓ "), "{}", session.picture());
         session.mouse(MouseEventKind::ScrollUp, 3, 10);
-        assert!(session.picture().contains("more line"), "{}", session.picture());
+        assert!(session.picture().contains("↓ "), "{}", session.picture());
     }
 }
