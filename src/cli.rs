@@ -68,7 +68,7 @@ pub enum Command {
     Cache(CacheArgs),
     /// Find leaking processes, live or in a recording, with start, rate and confidence
     Leaks(Box<LeaksArgs>),
-    /// Find the code that takes and keeps the memory of a process, by call path
+    /// Find the code that allocates and keeps the memory of a process, by call path
     #[cfg(feature = "code")]
     Callers(CallersArgs),
     /// Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back

@@ -178,7 +178,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "config" -d 'Show or che
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "completions" -d 'Generate shell completions'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "callers" -d 'Find the code that allocates and keeps the memory of a process, by call path'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s u -d 'List only processes of this user, as user:NAME does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s p -d 'List only these processes, as pid:N does' -r
@@ -1187,7 +1187,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "schema" -d 'Print a JSON Schema of zmtop\'s JSON output: each field, its unit, and when it is null'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "completions" -d 'Generate shell completions'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "man" -d 'Print the manual page; view it with zmtop man | man -l -'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "callers" -d 'Find the code that takes and keeps the memory of a process, by call path'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "callers" -d 'Find the code that allocates and keeps the memory of a process, by call path'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from record" -f -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'

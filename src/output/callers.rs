@@ -1,4 +1,4 @@
-//! The report of the code that takes and keeps the memory of a process, as a tree of call paths.
+//! The report of the code that allocates and keeps the memory of a process, as a tree of call paths.
 //!
 //! ```text
 //! server (pid 4711), 30 s: 6,392 page faults, 25.0M taken, 24.1M of it kept
@@ -121,7 +121,7 @@ pub fn schema() -> Schema {
     ));
     Schema {
         name: SCHEMA,
-        help: "The code that takes and keeps the memory of a process. Written by `zmtop callers`.",
+        help: "The code that allocates and keeps the memory of a process. Written by `zmtop callers`.",
         fields,
     }
 }

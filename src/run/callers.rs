@@ -1,4 +1,4 @@
-//! `zmtop callers`: the code that takes and keeps the memory of a process.
+//! `zmtop callers`: the code that allocates and keeps the memory of a process.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -82,7 +82,7 @@ struct Pace {
     /// Time between two checks which pages are kept, and between two objects of `--format ndjson`.
     check: Duration,
     report: Duration,
-    /// As many times the processor time of a check, nothing of its kind follows; a quarter of that after a report.
+    /// Minimum pause after a check, as a multiple of its processor time. A quarter of it applies to reports.
     rest: u32,
 }
 
@@ -92,14 +92,14 @@ const SHORTEST_POLL: Duration = Duration::from_millis(5);
 const FULL: f64 = 0.25;
 const EMPTY: f64 = 0.1;
 
-/// For somebody who waits.
+/// The pace if a user waits for the report.
 const WATCHED: Pace = Pace {
     poll: Duration::from_millis(40),
     check: Duration::from_secs(1),
     report: Duration::from_secs(2),
     rest: 20,
 };
-/// For a measurement of hours.
+/// The pace of a measurement of hours.
 const ARMED: Pace = Pace {
     poll: Duration::from_millis(500),
     check: Duration::from_secs(30),

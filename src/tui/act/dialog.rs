@@ -229,7 +229,7 @@ fn draw_processes(app: &App, selection: &Selection, first: usize, area: Rect, bu
         }));
         if all > named {
             let key = app.config.keymap.shown_key(Context::Input, Action::NextGroups);
-            let next = key.map_or_else(String::new, |key| format!("; {key} names the next"));
+            let next = key.map_or_else(String::new, |key| format!("; {key} shows the next"));
             let shown = (all - first).min(named);
             lines.push((format!(" … and {} more{next}", all - shown), theme.dim));
         }

@@ -1,4 +1,4 @@
-//! The code that takes and keeps the memory of a process, measured while the popup is open, or since the process grows.
+//! The code that allocates and keeps the memory of a process, measured while the popup is open, or since the process grows.
 //!
 //! ```text
 //! ┌ Origin of the memory ─────────────────────────────────────────────────────┐

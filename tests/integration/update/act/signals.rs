@@ -186,7 +186,7 @@ fn every_process_of_the_dialog_is_named() {
     let mut session = tagged(24);
     let mut all = shown(&mut session);
     assert!(
-        session.picture().contains("Tab names the next"),
+        session.picture().contains("Tab shows the next"),
         "{}",
         session.picture()
     );
