@@ -220,7 +220,7 @@ impl std::ops::AddAssign for Arena {
 /// The reason why a heap is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Nothing of the allocator is in the program's data: it has another one, or the allocator was never used.
+    /// No structure of the allocator is in the program's data: it has another one, or the allocator was never used.
     NotFound,
     /// There is one, but its contents are inconsistent.
     Strange(&'static str),

@@ -33,7 +33,7 @@ pub struct Program {
     pub data: Vec<Range<u64>>,
 }
 
-/// Why there is no profile.
+/// The reason why there is no profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No bucket was found: the linker leaves the profiler out of a program that does not call `runtime.MemProfile`, as

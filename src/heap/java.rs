@@ -1,4 +1,4 @@
-//! The heap of a Java virtual machine (`HotSpot`), asked over its attach socket: `src/hotspot/share/services/attachListener.cpp`
+//! The heap of a Java virtual machine (`HotSpot`), queried over its attach socket: `src/hotspot/share/services/attachListener.cpp`
 //! and `diagnosticCommand.cpp` of the JDK.
 //!
 //! The answers are text, in the format of JDK 8 to 25. The process controls the text, so its size is bounded and it is checked.

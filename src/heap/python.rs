@@ -38,7 +38,7 @@ pub struct Runtime {
     pub address: u64,
 }
 
-/// Why no objects were counted.
+/// The reason why no objects were counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Its structures are not those of a known version, or it is not initialized.

@@ -1,4 +1,4 @@
-//! Reads the data of another process, and the location of its pages, and touches no page that is not in RAM.
+//! Reads the data of another process and the location of its pages. Touches no page that is not in RAM.
 
 use std::ops::Range;
 

@@ -38,7 +38,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Nothing that the program could notice.
+    /// No side effect that the program could notice.
     pub const NOTHING: Self = Self {
         collection: false,
         pause: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! What takes the memory below a limit that will be reached soon.
+//! The processes that take the memory below a limit that will be reached soon.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ pub struct Taker {
     pub id: Identity,
     /// Its short name, raw.
     pub comm: Box<[u8]>,
-    /// When its heap was read.
+    /// The time at which its heap was read.
     pub time: SystemTime,
     /// Its memory in RAM and in swap, in bytes.
     pub memory: Reading<u64>,

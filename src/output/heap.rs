@@ -1,4 +1,4 @@
-//! The report of what the allocators of a process hold.
+//! The report of the memory that the allocators of a process use and keep.
 //!
 //! ```text
 //! 4711 server: 38.9G in RAM and swap

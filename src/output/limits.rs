@@ -1,4 +1,4 @@
-//! The report of what cgroups needed in a record, and the limits to set.
+//! The report of the memory that cgroups needed in a recording, and the limits to set.
 //!
 //! ```text
 //! MEDIAN   P99   PEAK  LIMIT  NEAR  KILLS    FOR    MAX  SURE   KIND  NAME

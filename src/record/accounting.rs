@@ -228,7 +228,7 @@ define_record!(Accounting: AccountingInputs {} readings {
 } main "zones");
 
 define_record!(OomKillRecord: OomKill {
-    /// When the kill was detected.
+    /// The time at which the kill was detected.
     time: SystemTime,
     /// The number of its record in the kernel's log.
     record: Option<u64> = schema::id().null("it is not in the log"),
@@ -237,7 +237,7 @@ define_record!(OomKillRecord: OomKill {
 } readings {
     /// The killed process.
     victim: OomVictim,
-    /// When the kill was detected, on the monotonic clock, in milliseconds.
+    /// The time at which the kill was detected, on the monotonic clock, in milliseconds.
     monotonic_ms: u64 = schema::number(),
 } main "victim");
 

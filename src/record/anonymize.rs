@@ -1,16 +1,16 @@
-//! Replaces every name in snapshots that people or programs chose, for a recording that leaves the house.
+//! Replaces every name in snapshots that people or programs chose, so that a recording can be given to others.
 //!
-//! Replaced are hosts, users, commands, command lines, paths, cgroups, units, containers, pods, images, names of mappings and
-//! of files, devices, and all of these in records of kills. Figures, times, pids and uids stay.
+//! Replaces hosts, users, commands, command lines, paths, cgroups, units, containers, pods, images, names of mappings and of
+//! files, devices, and all of these in records of kills. Figures, times, pids and uids stay.
 //!
-//! A text is replaced word by word: runs of letters, of digits, and ids of hexadecimal digits. All between words stays, so
+//! A text is replaced word by word: runs of letters, of digits, and ids of hexadecimal digits. The characters between words stay, so
 //! that `/srv/shop/a` and `/srv/shop/b` still have their directory in common, `worker 1` and `worker 2` still differ in
 //! numbers only, and a container's id is still one. Equal words become equal words in all snapshots of one [`Anonymizer`];
 //! digits become as many digits, and no two numbers of one length become the same.
 //!
 //! [`KEPT`] words stay: the fixed names of systemd, container runtimes, interpreters and file hierarchies, without which no
-//! unit, container, program or mapping would be recognized. So do the names of kernel threads, and single letters. Whoever
-//! knows a name cannot compute its replacement without the seed, but may still guess who it is by the figures.
+//! unit, container, program or mapping would be recognized. So do the names of kernel threads, and single letters. A reader
+//! who knows a name cannot compute its replacement without the seed, but may still recognize a process by its figures.
 //!
 //! Pure. Each struct is taken apart field by field, so that a new field does not compile until it is dealt with here.
 

@@ -40,7 +40,7 @@ described! {
     struct Line {
         /// The name of this schema.
         schema: String = text(),
-        /// When the snapshot was taken.
+        /// The time of the snapshot.
         time: String = time(),
         /// The same time on the monotonic clock.
         monotonic_s: f64 = seconds(),

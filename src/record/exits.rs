@@ -51,7 +51,7 @@ described! {
         comm: String = foreign(),
         /// The path of its cgroup; of its parent's if no snapshot has the process.
         cgroup: Option<String> = foreign().null(UNSEEN),
-        /// When it ended, to 0.1 s.
+        /// The time of its end, to 0.1 s.
         time: String = time(),
         /// Time from its start to its end.
         lifetime_s: Option<f64> = seconds(),

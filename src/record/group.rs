@@ -41,7 +41,7 @@
 //! A **kept history** ([`kept`](crate::history::kept)) is a file of one group of its own kind: its header has the name
 //! `zmtophis` and is complete, apart from the length of the body all numbers are 0, and the lines are not snapshots.
 //!
-//! As zstd skips the frames that it does not know, `zstd -dc FILE` exports the lines. A stream has the same format, but its
+//! zstd skips frames that it does not know, so `zstd -dc FILE` exports the lines. A stream has the same format, but its
 //! headers are never overwritten.
 //!
 //! # Encoding

@@ -195,11 +195,11 @@ macro_rules! define_process {
     };
 }
 
-/// When a field is absent that needs a read of its own.
+/// Condition under which a field is absent that needs a separate read.
 const ON_REQUEST: &str = "until a column, filter or panel asks for it";
-/// When the names of a container are absent.
+/// Condition under which the names of a container are absent.
 const OUTSIDE: &str = "unless it is in a container that is known to have one";
-/// When the counters are absent that every user may read.
+/// Condition under which the counters are absent that every user may read.
 const WHERE_DENIED: &str = "unless reading its memory is denied";
 
 define_process! {

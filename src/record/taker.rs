@@ -1,4 +1,4 @@
-//! What takes the memory in a danger, in `zmtop/1`.
+//! The processes that took the memory in a danger, in `zmtop/1`.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ described! {
         starttime: u64 = id(),
         /// Its short name.
         comm: String = foreign(),
-        /// When its heap was read.
+        /// The time at which its heap was read.
         time: String = time(),
         /// Its memory in RAM and in swap.
         memory: Option<u64> = bytes().unread(),

@@ -46,7 +46,7 @@ described! {
     struct Fields<'a> {
         /// The name of this schema.
         schema: &'static str = text(),
-        /// When the snapshot was taken.
+        /// The time of the snapshot.
         time: String = time(),
         /// The same time on the monotonic clock.
         monotonic_s: f64 = seconds(),

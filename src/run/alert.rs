@@ -186,7 +186,7 @@ impl Drop for Notifier {
 #[derive(Debug)]
 pub(super) struct Fired {
     pub(super) bell: bool,
-    /// Why its program failed, safe to print.
+    /// The reasons why its program failed, safe to print.
     pub(super) errors: Vec<String>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Outlets {
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) own: OwnRecording,
     pub(super) kernel_log: Option<KernelLog>,
-    /// What takes the memory in a danger is looked at.
+    /// Reads details of the processes that take the memory in a danger; `None` to skip this.
     pub(super) looks: Option<Looks>,
 }
 
@@ -105,7 +105,7 @@ impl RecordFeed {
 /// Opens the kernel's log for last words; `None` if they are off.
 ///
 /// # Errors
-/// It cannot be written. The text says why, safe to print.
+/// The reason why it cannot be written, safe to print.
 pub(super) fn kernel_log(settings: &RecordSettings) -> Result<Option<KernelLog>, String> {
     let log = settings.last_words.then(KernelLog::of_machine).transpose();
     log.map_err(|why| format!("no last words: {why}"))
@@ -140,7 +140,7 @@ pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.
 ///
 /// # Errors
-/// It cannot be written. The text says why, safe to print.
+/// The reason why it cannot be written, safe to print.
 pub(super) fn start(settings: &RecordSettings, env: &Env) -> Result<Option<Recorder>, String> {
     if !settings.black_box {
         return Ok(None);

@@ -44,7 +44,7 @@ pub enum Shell {
     Fish,
 }
 
-/// Every kind of document: a new report is one line here.
+/// All kinds of documents. A new report adds one line here.
 const ALL: &[fn() -> Schema] = &[
     record::schema,
     record::schema_of_changes,

@@ -1,4 +1,4 @@
-//! `zmtop heap`: what the allocators of a process hold.
+//! `zmtop heap`: the memory that the allocators of a process use and keep.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

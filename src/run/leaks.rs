@@ -122,7 +122,7 @@ struct Observed {
     watched: Duration,
     /// The age of the past that the monitor kept, if the verdicts are from it.
     past_age: Option<Duration>,
-    /// Why nothing can be called a leak.
+    /// The reason why nothing can be called a leak.
     unjudged: Option<String>,
     /// Reads the mappings of suspects. `None` for a recording.
     mappings: Option<GrownMappings>,
@@ -413,12 +413,12 @@ struct Watch<'a> {
     history: History,
     last: Option<Arc<Snapshot>>,
     mappings: GrownMappings,
-    /// When suspects were last checked, on the monotonic clock.
+    /// The time at which suspects were last checked, on the monotonic clock.
     looked: Duration,
     /// True once the limits of cgroups have been requested.
     cgroups: bool,
     progress: Progress,
-    /// When progress was last shown, as a time since the start.
+    /// The time at which progress was last shown, since the start.
     shown: Option<Duration>,
 }
 

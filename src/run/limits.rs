@@ -1,4 +1,4 @@
-//! `zmtop limits`: what cgroups needed in a record, and the limits to set.
+//! `zmtop limits`: the memory that cgroups needed in a recording, and the limits to set.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

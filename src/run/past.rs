@@ -1,4 +1,4 @@
-//! The past that the monitor keeps, for commands that look once and need more than one snapshot.
+//! The history that the monitor keeps, for commands that run once but need more than one snapshot.
 
 use std::fs;
 use std::io;
@@ -60,7 +60,7 @@ impl Past {
     /// with its end: `the past that the monitor kept until …`.
     ///
     /// # Errors
-    /// It is of another boot or ended too long ago. The text says so.
+    /// The past is of another boot or ended too long ago, as a text.
     pub fn resume(self, history: &mut History, first: &Snapshot) -> Result<String, String> {
         let gap = self
             .0
@@ -94,7 +94,7 @@ pub(super) fn unpack(bytes: &[u8], namespaces: &str) -> Result<Option<Kept>, Str
 /// Refuses a column whose values begin with a key that is pressed in the monitor. `option` is the option that asked for it.
 ///
 /// # Errors
-/// It is such a column.
+/// The column is one of these.
 pub(super) fn refuse_of_monitor(option: &'static str, column: ColumnId) -> Result<(), UsageError> {
     let Column { id, needs, .. } = column.get();
     if !needs.is_only_of_the_monitor() {

@@ -1,6 +1,6 @@
-//! Looks at the processes that take the memory while a limit is near, for the recording.
+//! Reads heaps and mappings of the processes that take the memory while a limit is near, for the recording.
 //!
-//! Each look runs on a thread of its own, at the lowest priority, for a bounded time.
+//! Each read of a process runs on its own thread, at the lowest priority, for a bounded time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::model::taker::{MappingUse, Taker};
 use crate::model::{Identity, Missing, Reading};
 use crate::sampler::{Options, mappings};
 
-/// Processor time after which a look gives up.
+/// Processor time after which a read gives up.
 const LIMIT: Duration = Duration::from_millis(250);
 /// The memory of a process above which its mappings are not read: the kernel walks 1 GB in 20 ms.
 const MAX_WALKED: u64 = 16 << 30;
-/// Time for which snapshots have a look.
+/// Time for which snapshots contain the result of a read.
 const KEPT: Duration = Duration::from_secs(60);
-/// Maximum number of looks at once. A read may block for ever.
+/// Maximum number of reads at once. A read may block for ever.
 const MOST: usize = 2;
 /// The lowest priority.
 const NICE: i32 = 19;
@@ -34,7 +34,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks at what the last snapshot makes worth a look.
+    /// Starts to read the processes that the last snapshot makes suspect.
     pub(super) fn follow(&mut self, state: &State) {
         for suspicion in self.takers.of(state, std::process::id()) {
             self.begin(suspicion);

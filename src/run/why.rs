@@ -208,7 +208,7 @@ struct Part<'a> {
     index: &'a Recording,
     from: SystemTime,
     until: SystemTime,
-    /// Nothing is known to have happened.
+    /// No event is known.
     is_quiet: bool,
 }
 
@@ -248,7 +248,7 @@ impl<'a> Part<'a> {
         !(self.from..=self.until).contains(&time)
     }
 
-    /// If nothing happened, reads the groups that are not in the part and in which the processes that came and went rose highest.
+    /// Reads, if no event is known, the groups outside of the part in which short-lived processes took the most memory.
     fn peaks(&self) -> impl Iterator<Item = Arc<Snapshot>> {
         let groups = self
             .index

@@ -1,4 +1,4 @@
-//! The recordings of Java's Flight Recorder, as far as needed: the samples of old objects, with the code that allocated them.
+//! Parses recordings of Java's Flight Recorder: only the samples of old objects, with the code that allocated them.
 //!
 //! A chunk describes its own types: `src/jdk.jfr/share/classes/jdk/jfr/internal/consumer/` of the JDK, `ChunkHeader`,
 //! `MetadataReader`, `ConstantMap`. The process wrote the file, so every length is checked and the work is bounded.

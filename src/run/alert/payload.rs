@@ -56,7 +56,7 @@ const FIELDS: &[PayloadField] = fields! {
     },
     /// True if it fired and cleared so often that nothing more is sent until its state is steady.
     "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
-    /// Why it cleared.
+    /// The reason why it cleared.
     "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
     /// The name of the rule.
     "alert": schema::text() => |p| Some((*p.event.name).into()),
@@ -64,7 +64,7 @@ const FIELDS: &[PayloadField] = fields! {
     "on": schema::text() => |p| Some(p.event.target_kind.id().into()),
     /// The condition of the rule.
     "when": schema::text() => |p| Some(p.condition.into()),
-    /// When it fired or cleared.
+    /// The time at which it fired or cleared.
     "time": schema::time() => |p| Some(time_text(p.event.time).into()),
     /// The name of the host.
     "host": schema::foreign() => |p| Some(p.host.clone().into()),
@@ -72,7 +72,7 @@ const FIELDS: &[PayloadField] = fields! {
     "for_s": schema::seconds() => |p| Some(p.event.lasted.as_secs_f64().into()),
     /// Its pid.
     "pid": schema::id().absent("unless it is a process") => |p| Some(p.process()?.pid.into()),
-    /// When it started, in ticks since boot.
+    /// Its start time in ticks since boot.
     "starttime": schema::id().absent("unless it is a process") => |p| Some(p.process()?.starttime.into()),
     /// The id of a part of the RAM, as in zmtop-mem/1.
     "part": schema::text().absent("unless it is a part") => |p| match &p.event.target {

@@ -1,4 +1,4 @@
-//! Samples the page faults of processes that grow, so that the code that keeps their memory is known when they are called leaks.
+//! Samples the page faults of growing processes, so that the code that keeps their memory is known before a leak verdict.
 //!
 //! Each is sampled by `zmtop callers --armed` in a process of its own, as [`measurer`](super::measurer) does for the screen. That
 //! process bounds its own cost. The result goes to the history, which keeps it, and to the screen.

@@ -1,5 +1,5 @@
-//! Reads mappings beside the screen. Each kind of request has a thread of its own, since reading may take seconds and one
-//! process may be stuck for ever.
+//! Reads mappings without blocking the screen. Each kind of request has its own thread, because a read may take seconds or
+//! never return.
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
-//! Measures which code takes the memory of a process, while the screen shows it.
+//! Samples the code that allocates the memory of a process, while the screen shows it.
 //!
-//! It runs as `zmtop callers` in a process of its own: the programs whose code is read are the choice of others, and what reading
-//! them costs ends with it. Its end is noticed by the closed pipe, should zmtop be killed.
+//! Runs `zmtop callers` as a separate process: it reads programs that others chose, and all memory that this takes is freed when
+//! it ends. If zmtop is killed, the process ends at its next write, because the pipe is closed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};

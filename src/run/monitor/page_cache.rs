@@ -1,4 +1,4 @@
-//! Reads which files fill the page cache beside the screen, on a thread of its own for each read.
+//! Lists the files that fill the page cache, on a separate thread for each read, so that the screen does not wait.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;

@@ -3,7 +3,7 @@
 //! The thread reads one snapshot ahead, and pushes it into the engine's state when the [player](Player) says that it is due.
 //! So a recording of any size takes the memory of a few snapshots.
 //!
-//! A jump begins a new state, since a history has no way back. It pushes as many earlier snapshots as it can within
+//! A jump begins a new state, because a history cannot go back. It pushes as many earlier snapshots as it can within
 //! `QUICK`, which is enough for changes and short trends. While there is nothing else to do, the thread then builds a second
 //! state from far before, whose verdicts have the past that they need. It takes the place of the first one when it has
 //! reached the same snapshot. A step back does the same with the snapshots that were [read before](Recent).
@@ -186,7 +186,7 @@ fn read_stream(
     Ok(permit)
 }
 
-/// Where the snapshots come from.
+/// The source of the snapshots.
 enum Feed {
     Tape(Box<(Reader, Tape)>),
     /// The snapshots that have arrived, and the sender of permits for more.
@@ -222,7 +222,7 @@ struct Runner {
     next: Option<Arc<Snapshot>>,
     /// No more has been recorded.
     is_ended: bool,
-    /// When to look for more at the end.
+    /// The time of the next check for more snapshots at the end.
     refresh_at: Duration,
     shown: Option<Arc<Snapshot>>,
     /// The event at which the shown snapshot is.

@@ -21,7 +21,7 @@ pub struct Player {
     /// The index in [`SPEEDS`].
     speed: usize,
     is_playing: bool,
-    /// When the snapshot on the screen was due, on the caller's clock.
+    /// The time at which the snapshot on the screen was due, on the caller's clock.
     shown: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The snapshots around the one that is shown, decoded: a step back reads nothing.
+//! The decoded snapshots around the shown one, kept so that a step back reads nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
