@@ -28,3 +28,4 @@ pub mod smaps;
 pub mod system;
 pub mod taskstats;
 pub mod tracefs;
+pub mod ulimits;

@@ -30,6 +30,49 @@ const ATTEMPTS: u32 = 20;
 /// The largest plausible address of a program, and the smallest.
 const ADDRESSES: std::ops::Range<u64> = 0x1000..1 << 56;
 
+/// Modules of the standard library whose classes any program has.
+const LIBRARY: [&str; 32] = [
+    "abc",
+    "argparse",
+    "ast",
+    "asyncio",
+    "codecs",
+    "collections",
+    "concurrent",
+    "contextlib",
+    "dataclasses",
+    "email",
+    "enum",
+    "functools",
+    "http",
+    "importlib",
+    "inspect",
+    "io",
+    "ipaddress",
+    "json",
+    "logging",
+    "os",
+    "pathlib",
+    "re",
+    "reprlib",
+    "selectors",
+    "socket",
+    "ssl",
+    "string",
+    "threading",
+    "types",
+    "typing",
+    "unittest",
+    "weakref",
+];
+
+/// Returns true for a class of the standard library, such as `abc.ABCMeta`. Names with `_` in front are its private modules.
+pub fn is_of_library(name: &str) -> bool {
+    let top = name.split('.').next().unwrap_or(name);
+    let is_private = top.starts_with('_') && !top.starts_with("__") && name != top;
+    is_private || (name != top && LIBRARY.contains(&top))
+}
+
 /// The locations of an interpreter's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runtime {
@@ -649,7 +692,7 @@ impl<'m> Walk<'m> {
                 name: kind.name.clone(),
                 count: 0,
                 bytes: 0,
-                is_own: kind.is_class,
+                is_own: kind.is_class && !is_of_library(&kind.name),
             });
             of.count += count;
             of.bytes = of.bytes.saturating_add(bytes);

@@ -121,7 +121,7 @@ impl WhyReport<'_> {
             EventKind::Reboot => "reboot",
             EventKind::End => "the recording ends while memory is short",
             EventKind::Stall => "stall: tasks waited for memory",
-            EventKind::Danger => "memory was nearly full",
+            EventKind::Danger => "memory was about to be full",
             EventKind::Chosen => "no event within ten minutes",
             EventKind::Nothing => "nothing happened",
         }

@@ -15,7 +15,7 @@ use crate::heaps::runtimes::Accepted;
 use crate::heaps::{self, runtimes};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, Reading};
-use crate::proc::{clock, environ, files, pid};
+use crate::proc::{clock, environ, files, pid, ulimits};
 use crate::units::Units;
 
 /// A question about a process.
@@ -71,11 +71,22 @@ pub fn read(proc: &Path, id: Identity, inquiry: Inquiry) -> Reading<Found> {
     .map_err(files::reason)
 }
 
+/// Reads the limits, then the environment.
 fn environment(dir: &OwnedFd) -> Result<Found, Errno> {
     let mut buf = vec![0; MAX_ENVIRON];
+    // Without its limits, the environment is still worth reading.
+    let len = files::open_at(dir, b"limits").and_then(|file| files::read_all(file, &mut buf));
+    let limits = len.map_or_else(
+        |_| Vec::new(),
+        |len| ulimits::parse(&String::from_utf8_lossy(&buf[..len])),
+    );
+    let limits = limits.into_iter();
+    let limits = limits.map(|(name, value)| (name.as_bytes().into(), value.into_bytes().into()));
     let len = files::read_all(files::open_at(dir, b"environ")?, &mut buf)?;
     let variables = environ::parse(&buf[..len]).into_iter();
-    Ok(variables.map(|variable| (variable.name, variable.value)).collect())
+    Ok(limits
+        .chain(variables.map(|variable| (variable.name, variable.value)))
+        .collect())
 }
 
 fn open_files(dir: &OwnedFd) -> Result<Found, Errno> {

@@ -19,6 +19,7 @@ mod stat;
 mod statm;
 mod system;
 pub(crate) mod taskstats;
+mod ulimits;
 
 use proptest::prelude::*;
 use zmtop::proc::system::{Machine, SystemFile};

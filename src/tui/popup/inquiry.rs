@@ -72,7 +72,10 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
     };
     let line = |label: String, text: String| [(label, theme.key), (text, theme.popup)];
     let (noun, hint) = match asked.inquiry {
-        Inquiry::Environment => ("variable", "as it was started; *** hides what may be secret"),
+        Inquiry::Environment => (
+            "line",
+            "its limits, then its environment as it was started; *** hides possible secrets",
+        ),
         Inquiry::OpenFiles => (
             "open file",
             "by number; `zmtop cache PID` shows how much of them is cached",
@@ -130,7 +133,7 @@ fn pieces(value: &str, width: usize) -> Vec<String> {
 }
 
 impl Text for Environment {
-    const TITLE: &'static str = " Environment ";
+    const TITLE: &'static str = " Limits and environment ";
     const WIDTH: u16 = 120;
     const LABEL_WIDTH: u16 = 24;
     const HINTS: &'static [Hint] = READ;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use zmtop::heap::python::{Pools, Refusal, Runtime, objects, pools};
+use zmtop::heap::python::{self, Pools, Refusal, Runtime, objects, pools};
 use zmtop::heap::runtimes::Objects;
 
 use super::Made;
@@ -131,6 +131,21 @@ fn sessions(count: u64) -> Program {
     }
     program.link();
     program
+}
+
+#[test]
+fn classes_of_the_standard_library_are_not_the_programs_own() {
+    for name in [
+        "abc.ABCMeta",
+        "collections.deque",
+        "_frozen_importlib.ModuleSpec",
+        "asyncio.tasks.Task",
+    ] {
+        assert!(python::is_of_library(name), "{name}");
+    }
+    for name in ["__main__.Order", "shop.cart.Order", "Session", "abcd.Thing", "enum"] {
+        assert!(!python::is_of_library(name), "{name}");
+    }
 }
 
 #[test]

@@ -33,7 +33,11 @@ fn c_tags_a_process_and_all_below() {
 
 #[test]
 fn e_shows_the_environment_l_the_open_files_and_j_the_heap() {
-    for (key, title) in [("e", " Environment "), ("l", " Open files "), ("J", " Heap ")] {
+    for (key, title) in [
+        ("e", " Limits and environment "),
+        ("l", " Open files "),
+        ("J", " Heap "),
+    ] {
         let mut session = Session::new(80, 24);
         session.minute().keys(key);
         session.line(title);
@@ -118,7 +122,7 @@ fn the_help_begins_with_the_ten_keys_that_one_needs() {
 fn a_popup_about_a_process_leads_to_another_about_it() {
     let mut session = Session::new(80, 24);
     session.minute().keys("e");
-    session.line("Environment");
+    session.line("environment");
     let footer = session.line("close");
     assert!(footer.contains("O call paths") && footer.contains("J heap"), "{footer}");
     for (key, title) in [
