@@ -126,6 +126,11 @@ const MAX_KEPT_BY: usize = 32;
 const FIRST_SEEN: Duration = Duration::from_secs(180);
 const PARTS_SEEN: usize = 9;
 
+/// A longer time without a value is no watched time.
+const MIN_GAP: Duration = Duration::from_secs(60);
+/// Number of parts in which the known time is searched for gaps.
+const PARTS_OBSERVED: usize = 256;
+
 /// The histories of the processes of the last snapshot, of those that ended recently, of groups, and of the system.
 #[derive(Debug)]
 pub struct History {
@@ -296,6 +301,25 @@ impl History {
             .values()
             .filter_map(|process| process.row.footprint_series().start());
         starts.chain(self.first).min()
+    }
+
+    /// Returns the known time without its gaps of a minute and longer. Gaps of a long past are only found to 1/256 of it.
+    pub fn observed(&self) -> Duration {
+        let (Some(since), Some(last)) = (self.known_since(), &self.last) else {
+            return Duration::ZERO;
+        };
+        let known = last.monotonic.saturating_sub(since);
+        let machine = self.system.mem();
+        // Not known of a fleet.
+        if machine.start().is_none() {
+            return known;
+        }
+        let bands = machine.bands(last.monotonic, known, PARTS_OBSERVED);
+        let part = known / PARTS_OBSERVED as u32;
+        // The first part may begin before the first value.
+        let gaps = bands[1.min(bands.len())..].chunk_by(|a, b| a.is_none() == b.is_none());
+        let gaps = gaps.filter(|run| run[0].is_none()).map(|run| part * run.len() as u32);
+        known.saturating_sub(gaps.filter(|gap| *gap >= MIN_GAP).sum())
     }
 
     pub const fn suspends(&self) -> &Suspends {

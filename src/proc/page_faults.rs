@@ -63,6 +63,19 @@ impl Options {
         }
     }
 
+    /// Returns which of the periods follows `period` after so many samples in `elapsed`; `None` if that is too early to say.
+    pub fn next_period(&self, period: usize, samples: u64, elapsed: Duration) -> Option<usize> {
+        // On a busy machine the rings are read late: then more samples are no higher rate.
+        let windows = elapsed.div_duration_f64(self.window).max(1.0);
+        let most = (self.most as f64 * windows) as u64;
+        match samples {
+            samples if samples > most => Some((period + 1).min(PERIODS.len() - 1)),
+            _ if elapsed < self.window => None,
+            samples if samples < most / FEWEST => Some(period.saturating_sub(1)),
+            _ => Some(period),
+        }
+    }
+
     /// For a measurement of hours: up to 100 samples a second.
     pub const fn armed(stack: u32) -> Self {
         Self {
@@ -443,15 +456,9 @@ impl FaultWatch {
     /// Chooses the period by the rate of samples.
     fn adapt(&mut self, now: Duration, samples: u64) {
         self.window.1 += samples;
-        let Options { most, window, .. } = self.options;
-        let is_over = now.saturating_sub(self.window.0) >= window;
-        if !is_over && self.window.1 <= most {
+        let elapsed = now.saturating_sub(self.window.0);
+        let Some(period) = self.options.next_period(self.period, self.window.1, elapsed) else {
             return;
-        }
-        let period = match self.window.1 {
-            samples if samples > most => (self.period + 1).min(PERIODS.len() - 1),
-            samples if samples < most / FEWEST => self.period.saturating_sub(1),
-            _ => self.period,
         };
         self.window = (now, 0);
         if period != self.period {

@@ -326,7 +326,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
         }
         Some(Ok(past)) if watched >= SHORTEST => {
             // Nothing is known of the gap, so that it proves no absence of a leak.
-            let known = watched.saturating_sub(gap);
+            let known = history.observed();
             let why = too_short(known, Duration::ZERO);
             let known = why.as_ref().map_or_else(String::new, |_| {
                 let least = span_exact(MIN_LEAK_OBSERVED);
@@ -359,7 +359,7 @@ fn replay(path: &Path, plan: &Plan) -> Result<Observed, Failure> {
     Ok(Observed {
         watched,
         past_age: None,
-        unjudged: too_short(watched, snapshot.interval),
+        unjudged: too_short(history.observed(), snapshot.interval),
         snapshot,
         history,
         mappings: None,
@@ -445,8 +445,7 @@ impl<'a> Watch<'a> {
         let past = past.map(|past| past.resume(&mut self.history, &snapshot));
         self.plan.push(&mut self.history, &snapshot);
         if self.last.is_none() {
-            let known = covered(&self.history, snapshot.monotonic);
-            complain(&opening(past, known, self.plan.time));
+            complain(&opening(past, self.history.observed(), self.plan.time));
         }
         if snapshot.monotonic.saturating_sub(self.looked) >= LOOK_INTERVAL {
             self.looked = snapshot.monotonic;
@@ -498,7 +497,7 @@ impl<'a> Watch<'a> {
                 Coverage::of(last).readable,
                 found.len() - leaks,
                 match leaks {
-                    0 if covered(&self.history, last.monotonic) < MIN_LEAK_OBSERVED => "too early for leaks".into(),
+                    0 if self.history.observed() < MIN_LEAK_OBSERVED => "too early for leaks".into(),
                     0 => "no leak".into(),
                     1 => "1 leak".into(),
                     n => format!("{n} leaks"),
@@ -515,16 +514,17 @@ impl<'a> Watch<'a> {
             return Err("no process's memory can be read".into());
         }
         let interval = self.plan.settings.sampler.interval;
-        let unjudged = too_short(watched, interval);
+        let known = self.history.observed();
+        let unjudged = too_short(known, interval);
         if unjudged.is_some() {
-            let growth = if watched + interval.max(Duration::from_secs(5)) < SHORTEST {
+            let growth = if known + interval.max(Duration::from_secs(5)) < SHORTEST {
                 "hardly any growth is detected, and "
             } else {
                 ""
             };
             complain(&format!(
                 "watched for only {}: so early {growth}nothing is called a leak, which takes at least {}",
-                span(watched),
+                span(known),
                 span_exact(MIN_LEAK_OBSERVED)
             ));
         }

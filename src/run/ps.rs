@@ -469,9 +469,7 @@ impl<'a> Plan<'a> {
             asked.len() as u64,
             if self.args.by.is_some() { "group" } else { "process" },
         );
-        let now = rows.source.snapshot.monotonic;
-        let since = rows.source.history.and_then(History::known_since);
-        let known = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let known = rows.source.history.map_or(Duration::ZERO, History::observed);
         let judges = over_time.iter().any(|id| id.get().unit == Unit::Verdict);
         if judges && known < MIN_LEAK_OBSERVED {
             let least = units::span_exact(MIN_LEAK_OBSERVED);

@@ -139,7 +139,7 @@ pub static WORDS: [(&str, &str); 46] = [
         "The sums of all rows that match, or of the tagged ones; * or (partial): some could not be read",
     ),
     (
-        "≤ ≥ - +≥2 bash",
+        "≤ ≥ - +≥2: bash",
         "An upper bound, a lower bound, unknown (never zero), and two or more other processes that share a mapping",
     ),
     (

@@ -500,3 +500,27 @@ fn the_command_measures_all_that_match_and_refuses_another_start() {
     assert_eq!(code, Some(0), "{error}");
     assert!(out.starts_with("program (2 processes), "), "{out}");
 }
+
+#[test]
+fn the_period_follows_the_rate_not_the_delay_of_a_read() {
+    let options = Options::watched(16 << 10);
+    let ms = Duration::from_millis;
+    for (period, samples, elapsed, next) in [
+        (0, 900, ms(100), None),
+        (0, 1001, ms(100), Some(1)),
+        (0, 900, ms(250), Some(0)),
+        // 3,200 a second, as the first, but read after a second.
+        (0, 3200, ms(1000), Some(0)),
+        (0, 4001, ms(1000), Some(1)),
+        (1, 39, ms(250), Some(0)),
+        (1, 100, ms(1000), Some(0)),
+        (1, 200, ms(1000), Some(1)),
+        (4, u64::MAX, ms(250), Some(4)),
+    ] {
+        assert_eq!(
+            options.next_period(period, samples, elapsed),
+            next,
+            "{samples} in {elapsed:?}"
+        );
+    }
+}

@@ -58,14 +58,14 @@ impl<'a> MappingTable<'a> {
         self.sharers.text(&self.rows.get(at)?.name)
     }
 
-    /// Returns the same for a narrow column: `+6 bash, sshd`, `+≥6 bash` if there may be more; empty if no other is known.
+    /// Returns the same for a narrow column: `+6: bash, sshd`, `+≥6: 2 bash` if there may be more; empty if no other is known.
     fn short_sharing(&self, at: usize) -> Option<String> {
         let (count, programs) = self.sharers.others(&self.rows.get(at)?.name)?;
         if count == 0 {
             return Some(String::new());
         }
         let least = if self.sharers.is_partial { "≥" } else { "" };
-        Some(format!("+{least}{count} {programs}"))
+        Some(format!("+{least}{count}: {programs}"))
     }
 
     /// Draws the titles and the rows from the offset on, with the cursor if there is one.

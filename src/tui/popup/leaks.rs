@@ -220,10 +220,9 @@ impl Popup for LeakList {
 /// Returns why the list is empty.
 fn nothing(app: &App) -> String {
     let history = &app.engine.history;
-    let seen = history.known_since().map(|since| history.elapsed_since(since));
-    match seen.filter(|seen| *seen >= MIN_LEAK_OBSERVED) {
-        Some(seen) => format!("nothing grows or leaks now; watched for {}", units::span(seen)),
-        None => "nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16".into(),
+    match history.observed() {
+        seen if seen >= MIN_LEAK_OBSERVED => format!("nothing grows or leaks now; watched for {}", units::span(seen)),
+        _ => "nothing grows or leaks so far; growth shows after 2 minutes, a leak after 16".into(),
     }
 }
 

@@ -417,6 +417,8 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
     let theme = &app.config.theme;
     let count = labels::process_count(app, group);
     let count = match group.key.by {
+        // Each process has a heap of its own.
+        GroupBy::Mapping if group.name().starts_with(b"[") => format!("in {count}"),
         GroupBy::Mapping => format!("mapped by {count}"),
         _ if group.totals.partial => format!("{count}, {} readable", group.readable),
         _ => count,

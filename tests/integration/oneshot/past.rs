@@ -153,6 +153,9 @@ fn at(second: u64) -> Snapshot {
         vec![grown(7, 100 + second), grown(8, 50)],
     );
     snap.interval = Duration::from_secs(2);
+    // A machine's memory never stands still.
+    snap.system.mem_total = Ok(1 << 30);
+    snap.system.mem_available = Ok((1 << 30) - second * 4096);
     snap
 }
 
@@ -186,6 +189,28 @@ fn what_the_monitor_kept_answers_at_once() {
         .collect();
     assert_eq!(verdicts, [Verdict::Leaking, Verdict::Steady]);
     assert!(note.contains("2m00 ago"), "{note}");
+}
+
+/// A gap between two monitors is not watched time, however long the history is.
+#[test]
+fn only_the_time_that_was_watched_counts() {
+    let watched = |gap: u64| {
+        let mut history = History::new(Duration::from_secs(10));
+        let now = at(600 + gap);
+        Past::of(kept(600)).resume(&mut history, &now).unwrap();
+        for second in (0..=300).step_by(2) {
+            history.push(&at(600 + gap + second));
+        }
+        history.observed().as_secs()
+    };
+    for (gap, seen) in [(2, 902), (30, 930)] {
+        assert_eq!(watched(gap), seen, "a gap of {gap} s");
+    }
+    for gap in [300, 840] {
+        // The ends of a gap are found to a few parts of 1/256 of the known time.
+        let (seen, part) = (watched(gap), (900 + gap).div_ceil(256));
+        assert!(seen.abs_diff(900) <= 3 * part, "a gap of {gap} s: {seen} s");
+    }
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn verdicts_on_recordings() {
                 name: role.name,
                 id: row.id,
                 group: &group,
+                kept: None,
             };
             verdicts.push(&snapshot, &[program]);
             count += 1;
@@ -89,6 +90,7 @@ fn judged(role: &Role, values: &str) -> Verdicts {
         name: role.name,
         id,
         group: &group,
+        kept: None,
     };
     let mut verdicts = Verdicts::new();
     for value in next().split(',') {

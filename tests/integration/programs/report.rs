@@ -17,14 +17,19 @@ pub(super) fn misjudged(role: &Role, said: &Said) -> Option<String> {
     }
     // A leak in stairs is flat between them, and may have had no pace whenever it was judged.
     let has_pace = said.leak.verdict == Verdict::Leaking;
-    let off = |leak: Leak| has_pace && (said.leak.slope / leak.pace - 1.0).abs() > OFF;
+    // A busy machine slows programs down.
+    let pace = |leak: Leak| said.kept_pace.unwrap_or(leak.pace);
+    let off = |leak: Leak| has_pace && (said.leak.slope / pace(leak) - 1.0).abs() > OFF;
     match (role.leak, said.first) {
         (None, Some(first)) => Some(format!(
             "does not leak, and was called leaking {} times, first after {first:.0} s",
             said.since.1
         )),
         (Some(leak), Some(first)) if first < leak.since => Some(format!("did not leak yet after {first:.0} s")),
-        (Some(leak), Some(_)) if off(leak) => Some(format!("leaks, but {:.0} bytes a second", leak.pace)),
+        (Some(leak), Some(_)) if off(leak) => {
+            let (slope, pace) = (said.leak.slope, pace(leak));
+            Some(format!("leaks {pace:.0} bytes a second, not {slope:.0}"))
+        }
         (Some(_), None) => Some("leaks, and was never called leaking".to_owned()),
         _ => None,
     }
@@ -48,7 +53,8 @@ pub(super) fn line(role: &Role, from_start: &Said, later: &Said) -> String {
         let _ = write!(out, " {called:>12} {:<9}", said.last.verdict.id());
     }
     let slopes = role.leak.map_or(String::new(), |leak| {
-        format!("{:.1} {:.1}", later.leak.slope / 1024.0, leak.pace / 1024.0)
+        let pace = later.kept_pace.unwrap_or(leak.pace);
+        format!("{:.1} {:.1}", later.leak.slope / 1024.0, pace / 1024.0)
     });
     let mib = |value: Option<&(f64, u64)>| value.map_or(f64::NAN, |v| v.1 as f64 / f64::from(1 << 20));
     let (from, to) = (mib(later.seen.first()), mib(later.seen.last()));

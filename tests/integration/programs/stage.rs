@@ -1,5 +1,7 @@
 //! Runs the programs.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub(super) struct Program {
     /// The group of it and its workers, by the title in brackets that it is given.
     pub(super) group: GroupKey,
     child: Child,
+    /// Its standard output: a number for each process that keeps memory, the bytes so far.
+    output: File,
 }
 
 impl Program {
@@ -33,12 +37,14 @@ impl Program {
         use std::os::unix::process::CommandExt;
         // With the pid in it, as the same tests may run twice on a machine.
         let title = format!("[{}-{}]", role.name, std::process::id());
+        let output = tempfile::tempfile().unwrap();
         let child = Command::new(python)
             .arg0(&title)
             .args(["-I", "-B"])
             .arg(script)
             .args([role.name, &speed.to_string()])
             .stdin(Stdio::piped())
+            .stdout(output.try_clone().unwrap())
             .process_group(0)
             .spawn()
             .unwrap();
@@ -48,6 +54,7 @@ impl Program {
             role,
             group: GroupKey { by, name },
             child,
+            output,
         }
     }
 
@@ -59,7 +66,18 @@ impl Program {
             name: self.role.name,
             id: first.id,
             group: &self.group,
+            kept: self.role.leak.map(|_| self.kept()),
         })
+    }
+
+    /// Returns the bytes that it says it has kept so far.
+    fn kept(&self) -> u64 {
+        let mut text = [0; 256];
+        let length = self.output.read_at(&mut text, 0).unwrap();
+        let text = str::from_utf8(&text[..length]).unwrap();
+        text.split_terminator('\n')
+            .map(|number| number.trim_matches(['\0', ' ']).parse::<u64>().unwrap())
+            .sum()
     }
 
     /// Returns true if that process is of this program.

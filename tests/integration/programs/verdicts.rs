@@ -50,11 +50,16 @@ pub(super) struct Said {
     pub(super) since: (usize, usize),
     /// The seconds of its life and its footprint, in bytes.
     pub(super) seen: Vec<(f64, u64)>,
+    /// The bytes that it has kept by its own count, at times on the monotonic clock.
+    kept: Vec<(Duration, u64)>,
+    /// The bytes a second that it kept from the beginning of the growth to [`Self::leak`], by its own count.
+    pub(super) kept_pace: Option<f64>,
     due: f64,
 }
 
 impl Said {
-    fn observe(&mut self, age: f64, series: &RowHistory) {
+    fn observe(&mut self, age: f64, series: &RowHistory, kept: Option<(Duration, u64)>) {
+        self.kept.extend(kept);
         self.seen
             .extend(series.footprint_series().newest().map(|(_, bytes)| (age, bytes)));
         if age < self.due {
@@ -67,12 +72,21 @@ impl Said {
             self.first = self.first.or(Some(age));
             if self.last.flat_since.is_none() {
                 self.leak = self.last;
+                self.kept_pace = self.pace_since(self.last.since);
             }
         }
         if self.first.is_some() {
             self.since.0 += 1;
             self.since.1 += usize::from(leaks);
         }
+    }
+
+    /// Returns the pace of [`Self::kept`] since a time.
+    fn pace_since(&self, since: Option<Duration>) -> Option<f64> {
+        let since = since?;
+        let (from, before) = self.kept.iter().find(|(at, _)| *at >= since)?;
+        let (to, after) = self.kept.last()?;
+        Some((after - before) as f64 / to.saturating_sub(*from).as_secs_f64())
     }
 
     /// Returns the percentage of judgements since the first call that called it leaking.
@@ -96,6 +110,8 @@ pub(super) struct Judged<'a> {
     /// The process that was started.
     pub(super) id: Identity,
     pub(super) group: &'a GroupKey,
+    /// The bytes that it has kept by its own count.
+    pub(super) kept: Option<u64>,
 }
 
 impl Verdicts {
@@ -127,7 +143,8 @@ impl Verdicts {
                 };
                 let said = self.said.entry((program.name, view)).or_default();
                 if let Some(series) = series {
-                    said.observe(age(program.id), series);
+                    let kept = program.kept.map(|kept| (snapshot.monotonic, kept));
+                    said.observe(age(program.id), series, kept);
                 }
             }
         }

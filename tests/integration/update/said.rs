@@ -87,7 +87,7 @@ fn mappings_have_an_order_of_their_own_by_columns_that_they_have() {
 fn mappings_named_alike_stay_distinct_with_who_shares_them() {
     let mut session = with_mappings(80, 24);
     let line = session.line("libc.so.6");
-    assert!(line.contains("+≥2 "), "{line}");
+    assert!(line.contains("+≥2: "), "{line}");
     assert!(!line.contains("shared with at"), "{line}");
     // A name that does not fit loses its directories, then its middle.
     let name = |module: &str| format!("/usr/lib/python3.11/lib-dynload/{module}.cpython-311-x86_64-linux-gnu.so");
