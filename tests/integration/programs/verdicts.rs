@@ -81,10 +81,10 @@ impl Said {
         }
     }
 
-    /// Returns the pace of [`Self::kept`] since a time.
+    /// Returns the pace of [`Self::kept`] since a time, at the earliest since it began to leak.
     fn pace_since(&self, since: Option<Duration>) -> Option<f64> {
         let since = since?;
-        let (from, before) = self.kept.iter().find(|(at, _)| *at >= since)?;
+        let (from, before) = self.kept.iter().find(|(at, kept)| *at >= since && *kept > 0)?;
         let (to, after) = self.kept.last()?;
         Some((after - before) as f64 / to.saturating_sub(*from).as_secs_f64())
     }
