@@ -144,6 +144,11 @@ impl Measurement {
     pub fn stacks(&mut self, limit: Duration) -> Stacks {
         self.samples.stacks(limit)
     }
+
+    /// Frees the symbols of the files, megabytes if they have debug information. They are read again for new functions.
+    pub fn free_symbols(&mut self) {
+        self.samples.names.free_files();
+    }
 }
 
 /// Unwinds a stack by the code of one file, which is mapped at `start` as a whole, and names the functions. Files may be

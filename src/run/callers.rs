@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::SignalKind;
 
+use super::process;
 use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
@@ -82,6 +83,8 @@ struct Pace {
     /// Time between two checks which pages are kept, and between two objects of `--format ndjson`.
     check: Duration,
     report: Duration,
+    /// True to free the symbols after each report.
+    frees: bool,
     /// Minimum pause after a check, as a multiple of its processor time. A quarter of it applies to reports.
     rest: u32,
 }
@@ -97,6 +100,7 @@ const WATCHED: Pace = Pace {
     poll: Duration::from_millis(40),
     check: Duration::from_secs(1),
     report: Duration::from_secs(2),
+    frees: false,
     rest: 20,
 };
 /// The pace of a measurement of hours.
@@ -104,6 +108,7 @@ const ARMED: Pace = Pace {
     poll: Duration::from_millis(500),
     check: Duration::from_secs(30),
     report: Duration::from_secs(30),
+    frees: true,
     rest: 500,
 };
 /// Maximum time to find the names of functions.
@@ -344,6 +349,10 @@ fn watch(
                     .and_then(|()| out.flush())
                 {
                     return Ok(Err(error));
+                }
+                if pace.frees {
+                    target.measurement.free_symbols();
+                    process::trim();
                 }
                 next_report = Instant::now() + pace.report.max(price() * pace.rest / 4);
             }

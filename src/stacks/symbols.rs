@@ -76,6 +76,11 @@ impl Names {
         }
     }
 
+    /// Frees what was read of the files. The functions found stay.
+    pub(super) fn free_files(&mut self) {
+        self.symbols = Symbols::default();
+    }
+
     /// Returns the functions at a place; its address if they are not known.
     pub(super) fn of(&self, place: &Place) -> Cow<'_, [Frame]> {
         let address = |address: u64| vec![frame(&format!("{address:#x}"), Kind::Unknown)].into();
