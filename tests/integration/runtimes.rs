@@ -3,6 +3,8 @@
 
 mod go;
 mod java;
+#[cfg(feature = "network")]
+mod node;
 mod python;
 pub(crate) mod words;
 
