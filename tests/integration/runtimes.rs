@@ -3,6 +3,7 @@
 
 mod go;
 mod java;
+mod jfr;
 mod python;
 pub(crate) mod words;
 
