@@ -12,6 +12,8 @@ pub mod java;
 pub mod jemalloc;
 pub mod kinds;
 pub mod mallocng;
+#[cfg(feature = "network")]
+pub mod node;
 pub mod python;
 pub mod runtimes;
 mod scan;

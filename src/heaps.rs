@@ -7,6 +7,8 @@
 #[cfg(feature = "code")]
 mod go;
 pub mod java;
+#[cfg(feature = "network")]
+pub mod node;
 #[cfg(feature = "code")]
 mod python;
 pub mod runtimes;

@@ -816,7 +816,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__heap)
-            opts="-h --for --collect --pause --code --top --format --units --no-color --config --help"
+            opts="-h --for --collect --pause --code --inspector --top --format --units --no-color --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

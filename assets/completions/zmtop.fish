@@ -461,7 +461,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use n
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let a Java machine record for TIME which code allocates objects that stay: 30s. It loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME which code allocates objects that stay: 30s. A Java machine loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later. Node.js needs --inspector. Ctrl-C ends the recording' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, and what they mean'
 json\t'One object'"
@@ -472,6 +472,7 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l collect -d 'Let a Java machine collect garbage before it counts its objects, so that only those in use are counted'
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l inspector -d 'Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user can connect to it and control the program'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l every -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h; default: sampler.interval)' -r

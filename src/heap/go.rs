@@ -72,7 +72,7 @@ pub fn sites(memory: &mut dyn Memory, program: &Program) -> Result<Vec<Site>, Re
         match merged.last_mut() {
             // Buckets differ in the size of their objects, too.
             Some(last) if last.frames == site.frames => {
-                last.count = last.count.saturating_add(site.count);
+                last.count = last.count.zip(site.count).map(|(a, b)| a.saturating_add(b));
                 last.bytes = last.bytes.saturating_add(site.bytes);
             }
             _ => merged.push(site),
@@ -171,7 +171,7 @@ fn site(memory: &mut Cache<'_>, bucket: &Bucket, names: Option<&Functions>) -> O
     }
     Some(Site {
         frames,
-        count: count as u64,
+        count: Some(count as u64),
         bytes: (count * bucket.size as f64) as u64,
     })
 }

@@ -42,7 +42,10 @@ impl Kind {
                 "objects of up to 512 bytes are in its own arenas; sys._debugmallocstats() prints them, and \
                  PYTHONMALLOC=malloc puts them into malloc"
             }
-            Self::Node => "process.memoryUsage() and v8.getHeapStatistics() return its state",
+            Self::Node => {
+                "process.memoryUsage() and v8.getHeapStatistics() return its state, and zmtop heap PID --code 30s --inspector shows \
+                 which code keeps what it allocates"
+            }
             Self::Dotnet => "dotnet-counters monitor -p PID shows its heap",
             Self::Ruby => "GC.stat returns the state of its heap",
             Self::Erlang => "erlang:memory() and recon_alloc return its state",

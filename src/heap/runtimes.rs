@@ -43,7 +43,8 @@ pub struct TypeChange {
 pub struct Site {
     /// The functions, innermost first.
     pub frames: Vec<String>,
-    pub count: u64,
+    /// Number of objects; `None` if the runtime does not say.
+    pub count: Option<u64>,
     pub bytes: u64,
 }
 

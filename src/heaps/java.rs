@@ -104,7 +104,8 @@ pub struct Status {
     pub gid: u32,
     /// The pid in the innermost namespace.
     pub own_pid: u32,
-    pub handles_sigquit: bool,
+    /// The signals that it handles, a bit each from SIGHUP on.
+    pub caught: u64,
     pub is_stopped: bool,
 }
 
@@ -123,8 +124,12 @@ impl Status {
             // Kernels before 4.1 have no such line, and a JVM in a container then has a pid that nobody knows.
             own_pid: words(b"NSpid:")?.last()?.parse().ok()?,
             is_stopped: line(b"State:")?.first().is_some_and(|state| b"Tt".contains(state)),
-            handles_sigquit: caught >> (Signal::QUIT.as_raw() - 1) & 1 == 1,
+            caught,
         })
+    }
+
+    pub const fn handles(&self, signal: Signal) -> bool {
+        self.caught >> (signal.as_raw() - 1) & 1 == 1
     }
 }
 
@@ -178,7 +183,7 @@ impl Jvm {
         let status = Status::parse(&read("status")?).ok_or(Refusal::Unread(Missing::Malformed))?;
         let counters = hsperfdata::find(&maps).ok_or(Missing::Unsupported);
         let counters = counters.and_then(|name| hsperfdata::read_file(dir.parent().unwrap_or(&dir), pid, name));
-        if !status.handles_sigquit {
+        if !status.handles(Signal::QUIT) {
             return Err(Refusal::NoHandler);
         }
         if status.is_stopped {

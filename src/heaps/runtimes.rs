@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::Files;
 use super::java::{Jvm, Refusal};
+#[cfg(feature = "network")]
+use super::node::Node;
 #[cfg(feature = "code")]
 use super::{go, python};
 use crate::heap::kinds::Kind;
@@ -35,6 +37,8 @@ pub struct Accepted {
     pub collection: bool,
     /// The longest pause of the program.
     pub pause: Duration,
+    /// Node.js opens its inspector, through which every local user could control it meanwhile.
+    pub inspector: bool,
 }
 
 impl Accepted {
@@ -42,6 +46,7 @@ impl Accepted {
     pub const NOTHING: Self = Self {
         collection: false,
         pause: Duration::ZERO,
+        inspector: false,
     };
 }
 
@@ -53,6 +58,8 @@ pub struct Door {
 
 enum Way {
     Java(Jvm),
+    #[cfg(feature = "network")]
+    Node(Node),
     /// An allocator whose structures are read.
     Malloc(PathBuf, u32),
     #[cfg(feature = "code")]
@@ -76,6 +83,8 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             Kind::Python if is_in_swap => Way::None(
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
             ),
+            #[cfg(feature = "network")]
+            Kind::Node => Way::Node(Node::open(&dir, state.pid).ok()?),
             Kind::Jemalloc | Kind::Musl => Way::Malloc(proc.to_owned(), state.pid),
             #[cfg(feature = "code")]
             Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
@@ -116,33 +125,31 @@ impl Door {
         !matches!(self.way, Way::Java(_))
     }
 
-    /// Returns true for a Java machine that can be queried.
-    pub const fn can_record(&self) -> bool {
-        matches!(self.way, Way::Java(_))
+    /// Returns what a recording of the code that allocates costs the program, as a part of a sentence; `None` if it cannot record.
+    pub fn cost_of_recording(&self, accepted: Accepted) -> Option<&'static str> {
+        match self.way {
+            Way::Java(_) => Some("the Java machine loads its Flight Recorder"),
+            #[cfg(feature = "network")]
+            Way::Node(_) if accepted.inspector => Some(
+                "Node.js opens its inspector on the loopback interface, where every local user could control it meanwhile",
+            ),
+            _ => None,
+        }
     }
 
-    /// Lets a Java machine record for about `time`, until `wait` returns, and adds the code that allocated the objects that stayed.
+    /// Lets a runtime record for about `time`, until `wait` returns, and adds the code that allocated the objects that stayed.
     pub fn record(&self, time: Duration, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
-        let Way::Java(jvm) = &self.way else { return };
-        match jvm.record(time, accepted.collection, wait) {
-            Ok(recording) => match heap::java::jfr::kept(&recording) {
-                Some(kept) if kept.is_empty() => {
-                    runtime.remarks.push(
-                        "Its Flight Recorder has no sample that a collection left: record longer, or with --collect."
-                            .to_owned(),
-                    );
-                }
-                Some(kept) => runtime.kept = kept,
-                None => runtime
-                    .remarks
-                    .push("The recording of its Flight Recorder is not understood.".to_owned()),
-            },
-            Err(why) => {
-                let why = why.to_string();
-                runtime
-                    .remarks
-                    .push(format!("The code is not known: {}.", safe(why.as_bytes())));
-            }
+        match &self.way {
+            Way::Java(jvm) => record_java(jvm, time, accepted, wait, runtime),
+            #[cfg(feature = "network")]
+            Way::Node(_) if !accepted.inspector => runtime.remarks.push(
+                "The code is not known: Node.js would open its inspector on the loopback interface, where every local user could \
+                 control it meanwhile. To accept that: --inspector."
+                    .to_owned(),
+            ),
+            #[cfg(feature = "network")]
+            Way::Node(node) => sample_node(node, accepted, wait, runtime),
+            _ => {}
         }
     }
 
@@ -152,6 +159,8 @@ impl Door {
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
+            #[cfg(feature = "network")]
+            Way::Node(_) => {}
             Way::Malloc(proc, pid) => look_at_malloc(proc, *pid, &mut runtime),
             #[cfg(feature = "code")]
             Way::Python(dir, python) => look_at_python(dir, *python, &mut runtime),
@@ -159,6 +168,56 @@ impl Door {
             Way::Go(dir, program) => look_at_go(dir, program, &mut runtime),
         }
         runtime
+    }
+}
+
+fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
+    match jvm.record(time, accepted.collection, wait) {
+        Ok(recording) => match heap::java::jfr::kept(&recording) {
+            Some(kept) if kept.is_empty() => {
+                runtime.remarks.push(
+                    "Its Flight Recorder has no sample that a collection left: record longer, or with --collect."
+                        .to_owned(),
+                );
+            }
+            Some(kept) => runtime.kept = kept,
+            None => runtime
+                .remarks
+                .push("The recording of its Flight Recorder is not understood.".to_owned()),
+        },
+        Err(why) => {
+            let why = why.to_string();
+            runtime
+                .remarks
+                .push(format!("The code is not known: {}.", safe(why.as_bytes())));
+        }
+    }
+}
+
+#[cfg(feature = "network")]
+fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
+    let (sampled, left_open) = node.sample(accepted.collection, wait);
+    match sampled {
+        Ok(sampled) => {
+            runtime.version = sampled.version;
+            runtime.parts.extend(sampled.heap);
+            match heap::node::sites(sampled.profile.get().as_bytes()) {
+                Some(sites) => runtime.sites = sites,
+                None => runtime.remarks.push("Its profile is not understood.".to_owned()),
+            }
+            let remark = "The bytes were allocated during the recording and are still in use: estimates from one sample per 32 KiB.";
+            runtime.remarks.push(remark.to_owned());
+        }
+        Err(why) => {
+            let why = why.to_string();
+            let remark = format!("The code is not known: {}.", safe(why.as_bytes()));
+            runtime.remarks.push(remark);
+        }
+    }
+    if let Some(port) = left_open {
+        runtime
+            .remarks
+            .push(format!("Its inspector is still open on port {port}."));
     }
 }
 

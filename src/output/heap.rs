@@ -141,7 +141,7 @@ described_object! {
     fn site, site_fields<'s>(site: &'s Site) -> Object<'s> {
         /// The functions, innermost first.
         "frames": list(foreign()) => site.frames.iter().map(|name| Node::bytes(name.as_bytes())).collect::<Vec<_>>(),
-        /// Objects that it allocated and that are in use: an estimate.
+        /// Objects that it allocated and that are in use: an estimate. `null` of V8, which does not say.
         "count": count() => site.count,
         /// Their bytes.
         "bytes": bytes() => site.bytes,
@@ -337,7 +337,11 @@ impl HeapReport {
             ];
             let mut table = TextTable::titled(titles);
             for site in runtime.sites.iter().take(self.top) {
-                table.push(&[count(site.count), bytes(site.bytes), name(&site.frames.join(" ← "))]);
+                table.push(&[
+                    site.count.map_or_else(|| word("-"), count),
+                    bytes(site.bytes),
+                    name(&site.frames.join(" ← ")),
+                ]);
             }
             table.write(out, &self.style)?;
         }

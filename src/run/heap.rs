@@ -1,12 +1,14 @@
 //! `zmtop heap`: the memory that the allocators of a process use and keep.
 
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use tokio::signal::unix::SignalKind;
 
 use super::report::resolve;
-use super::runtime::Progress;
+use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, complain, output_style, print_readable, sampler_options, settings};
 use crate::cli::{Exit, OutputArgs, ProcessArg, UsageError, watching_time};
 use crate::config::Env;
@@ -23,7 +25,7 @@ use crate::units::{parse_span, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
+    after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Samples the code of Node.js only with --inspector. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
 )]
 pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches
@@ -38,10 +40,14 @@ pub struct HeapArgs {
     /// The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub pause: String,
-    /// Let a Java machine record for TIME which code allocates objects that stay: 30s. It loads its Flight Recorder for that, and takes
-    /// up to 3 s and some 10 MB; JDK 17 and later
+    /// Let the runtime record for TIME which code allocates objects that stay: 30s. A Java machine loads its Flight Recorder for that,
+    /// and takes up to 3 s and some 10 MB; JDK 17 and later. Node.js needs --inspector. Ctrl-C ends the recording
     #[arg(long, value_name = "TIME")]
     pub code: Option<String>,
+    /// Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user
+    /// can connect to it and control the program
+    #[arg(long, requires = "code")]
+    pub inspector: bool,
     /// Show the N largest types
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -70,6 +76,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let accepted = Accepted {
         collection: args.collect,
         pause,
+        inspector: args.inspector,
     };
     let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
     let time_of = |text: &Option<String>| {
@@ -83,17 +90,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let doors = runtimes::open(proc, &state);
     look_at_runtimes(&doors, &mut state, accepted, time);
     if let Some(time) = code {
-        for (door, runtime) in doors
-            .iter()
-            .zip(&mut state.runtimes)
-            .filter(|(door, _)| door.can_record())
-        {
-            let time_text = span_exact(time);
-            complain(&format!(
-                "{pid}: the Java machine loads its Flight Recorder, and records for {time_text}"
-            ));
-            door.record(time, accepted, || wait(time, "recording for"), runtime);
-        }
+        record(&doors, &mut state, accepted, time)?;
     }
     let is_read = state.runtimes.iter().any(Runtime::is_read);
     let fault = state
@@ -124,7 +121,8 @@ fn look_at_runtimes(doors: &[Door], state: &mut State, accepted: Accepted, time:
     let mut found: Vec<Runtime> = look();
     if let Some(time) = time.filter(|_| found.iter().any(|runtime| runtime.objects.is_some())) {
         let start = Instant::now();
-        wait(time, "looking again in");
+        let (_sender, never) = mpsc::channel();
+        wait(time, "looking again in", &never);
         let before = std::mem::replace(&mut found, look());
         for (runtime, before) in found.iter_mut().zip(before) {
             let changes = runtime.objects.as_ref().zip(before.objects.as_ref());
@@ -134,13 +132,38 @@ fn look_at_runtimes(doors: &[Door], state: &mut State, accepted: Accepted, time:
     state.runtimes = found;
 }
 
-/// Waits, and shows how long.
-fn wait(time: Duration, what: &str) {
+/// Lets the runtimes record for some time, or until Ctrl-C: the programs must be left as they were.
+fn record(doors: &[Door], state: &mut State, accepted: Accepted, time: Duration) -> Result<(), String> {
+    on_runtime(async {
+        let mut interrupt = signals(SignalKind::interrupt())?;
+        let (interrupted, is_interrupted) = mpsc::channel();
+        tokio::spawn(async move {
+            interrupt.recv().await;
+            drop(interrupted);
+        });
+        for (door, runtime) in doors.iter().zip(&mut state.runtimes) {
+            if let Some(cost) = door.cost_of_recording(accepted) {
+                let time = span_exact(time);
+                complain(&format!(
+                    "{}: {cost}, and records for {time}; Ctrl-C reports now",
+                    state.pid
+                ));
+            }
+            door.record(time, accepted, || wait(time, "recording for", &is_interrupted), runtime);
+        }
+        Ok(())
+    })
+}
+
+/// Waits, and shows how long. The end of the channel ends it.
+fn wait(time: Duration, what: &str, until: &Receiver<()>) {
     let start = Instant::now();
     let mut progress = Progress::new();
     while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
         progress.show(|| format!("{what} {}", span(left)));
-        std::thread::sleep(left.min(Duration::from_secs(1)));
+        if until.recv_timeout(left.min(Duration::from_secs(1))) == Err(RecvTimeoutError::Disconnected) {
+            break;
+        }
     }
 }
 

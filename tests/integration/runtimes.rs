@@ -4,6 +4,8 @@
 mod go;
 mod java;
 mod jfr;
+#[cfg(feature = "network")]
+mod node;
 mod python;
 pub(crate) mod words;
 

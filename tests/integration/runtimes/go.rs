@@ -56,7 +56,7 @@ fn paths_are_named_and_scaled() {
     let found = sites(&mut made, &program()).unwrap();
     let found: Vec<_> = found
         .iter()
-        .map(|site| (site.frames.join(" "), site.count, site.bytes))
+        .map(|site| (site.frames.join(" "), site.count.unwrap(), site.bytes))
         .collect();
     // An object of 1 MiB is sampled in 86 of 100 cases, and one of 1 KiB in 2 of 1000.
     let expected = [("main.main", 7, 7_277_000), ("main.keep main.main", 1538, 1_574_400)];

@@ -1,5 +1,6 @@
 //! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
 
+use rustix::process::Signal;
 use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
 use zmtop::heap::runtimes::Objects;
@@ -203,16 +204,17 @@ fn the_pid_of_the_innermost_namespace_and_the_effective_user_count() {
         uid: 1000,
         gid: 1001,
         own_pid: 7,
-        handles_sigquit: true,
+        caught: 0x1_8100_5cce,
         is_stopped: false,
     };
     assert_eq!(Status::parse(status.as_bytes()), Some(expected));
+    assert!(expected.handles(Signal::QUIT) && !expected.handles(Signal::USR1));
     let cases = [
         (
             "0000000181005cce",
             "0000000181005cca",
             Some(Status {
-                handles_sigquit: false,
+                caught: 0x1_8100_5cca,
                 ..expected
             }),
         ),

@@ -57,7 +57,7 @@ pub(crate) fn java() -> Runtime {
         objects: Some(now),
         sites: vec![Site {
             frames: vec!["keep".to_owned(), "main".to_owned()],
-            count: 1,
+            count: Some(1),
             bytes: 8,
         }],
         kept: vec![Kept {

@@ -1,0 +1,392 @@
+//! Asks a Node.js program which code allocates the objects that stay, through its inspector.
+//!
+//! SIGUSR1 makes Node.js open the inspector on the loopback interface. While it is open, every local user can connect to it and run
+//! code in the program. So it is opened only if the user asks for it, and closed at once. An inspector that was open before stays
+//! open.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use procfs::net::TcpState;
+use procfs::process::{FDTarget, Process};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{Message, WebSocket};
+
+use super::java::Status;
+use crate::heap::runtimes::Part;
+
+/// The port of the inspector unless an option says otherwise.
+const PORT: u16 = 9229;
+/// Maximum time for the inspector to open, and to close.
+const OPENING: Duration = Duration::from_secs(5);
+/// Maximum time for an answer. A collection may come before it.
+const ANSWER: Duration = Duration::from_secs(60);
+/// Maximum size of an answer, and of the list of targets.
+const MAX_ANSWER: usize = 64 << 20;
+const MAX_LIST: usize = 64 << 10;
+/// The mean of the bytes between two samples: V8's default.
+const SAMPLING: u64 = 32 << 10;
+
+/// A program of Node.js.
+pub struct Node {
+    dir: PathBuf,
+    pid: Pid,
+    pidfd: OwnedFd,
+}
+
+/// What the inspector said.
+pub struct Sampled {
+    /// `Node.js v20.20.2`.
+    pub version: String,
+    /// The result of `HeapProfiler.stopSampling`.
+    pub profile: Box<RawValue>,
+    pub heap: Option<Part>,
+}
+
+#[derive(Debug)]
+pub enum Refusal {
+    /// SIGUSR1 would end it.
+    NoHandler,
+    /// It is stopped, as by SIGSTOP or a debugger.
+    Stopped,
+    /// Its inspector did not open.
+    NotOpened,
+    /// It is no inspector, or speaks another protocol.
+    NotUnderstood,
+    /// The error that the inspector returned. Raw.
+    Failed(String),
+    Connection(io::Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHandler => f.write_str("it does not handle SIGUSR1, which would end it"),
+            Self::Stopped => f.write_str("it is stopped: it cannot answer"),
+            Self::NotOpened => {
+                f.write_str("its inspector did not open: its port is in use, or the program handles SIGUSR1 itself")
+            }
+            Self::NotUnderstood => f.write_str("its inspector's answer is not understood"),
+            Self::Failed(answer) => write!(
+                f,
+                "its inspector answered: {}",
+                answer.lines().next().unwrap_or_default()
+            ),
+            Self::Connection(error) => write!(f, "its inspector cannot be reached: {error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl From<rustix::io::Errno> for Refusal {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Self::Connection(errno.into())
+    }
+}
+
+impl From<procfs::ProcError> for Refusal {
+    fn from(error: procfs::ProcError) -> Self {
+        Self::Connection(io::Error::other(error))
+    }
+}
+
+impl From<tungstenite::Error> for Refusal {
+    fn from(error: tungstenite::Error) -> Self {
+        match error {
+            tungstenite::Error::Io(error) => Self::Connection(error),
+            _ => Self::NotUnderstood,
+        }
+    }
+}
+
+impl Node {
+    /// Opens the process. Nothing is asked yet.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn open(dir: &Path, pid: u32) -> Result<Self, Refusal> {
+        let pid = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or(Refusal::NotOpened)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            pid,
+            pidfd: pidfd_open(pid, PidfdFlags::empty())?,
+        })
+    }
+
+    /// Samples allocations until `wait` returns. If `collects`, collects garbage before the end, so that only objects in use are
+    /// left. Also returns the port of an inspector that was opened for this and did not close again.
+    pub fn sample(&self, collects: bool, wait: impl FnOnce()) -> (Result<Sampled, Refusal>, Option<u16>) {
+        let (port, was_open) = match self.open_inspector() {
+            Ok(found) => found,
+            Err(why) => return (Err(why), None),
+        };
+        let sampled = Session::start(self, port).and_then(|mut session| {
+            let sampled = session.sample(collects, wait);
+            if !was_open {
+                session.close_inspector();
+            }
+            sampled
+        });
+        let left_open = (!was_open && !self.is_closed(port)).then_some(port);
+        (sampled, left_open)
+    }
+
+    /// Returns the port of the inspector, and true if it was open before.
+    fn open_inspector(&self) -> Result<(u16, bool), Refusal> {
+        let status = std::fs::read(self.dir.join("status"))?;
+        let status = Status::parse(&status).ok_or(Refusal::NotUnderstood)?;
+        if status.is_stopped {
+            return Err(Refusal::Stopped);
+        }
+        let before = self.ports()?;
+        let arguments = std::fs::read(self.dir.join("cmdline"))?;
+        let configured = configured_port(&arguments);
+        if let Some(port) = configured.or(Some(PORT)).filter(|port| before.contains(port)) {
+            return Ok((port, true));
+        }
+        if !status.handles(Signal::USR1) {
+            return Err(Refusal::NoHandler);
+        }
+        pidfd_send_signal(&self.pidfd, Signal::USR1)?;
+        let deadline = Instant::now() + OPENING;
+        while Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+            if let Some(port) = self.ports()?.difference(&before).next() {
+                return Ok((*port, false));
+            }
+        }
+        Err(Refusal::NotOpened)
+    }
+
+    /// Returns the ports on which it listens.
+    fn ports(&self) -> Result<HashSet<u16>, Refusal> {
+        let process = Process::new_with_root(self.dir.clone())?;
+        let sockets: HashSet<u64> = process
+            .fd()?
+            .filter_map(|fd| match fd.ok()?.target {
+                FDTarget::Socket(inode) => Some(inode),
+                _ => None,
+            })
+            .collect();
+        let entries = process.tcp()?.into_iter().chain(process.tcp6().unwrap_or_default());
+        let own = entries.filter(|entry| entry.state == TcpState::Listen && sockets.contains(&entry.inode));
+        Ok(own.map(|entry| entry.local_address.port()).collect())
+    }
+
+    /// Connects to a port on the loopback interface of the process, which may be in a container.
+    fn connect(&self, port: u16) -> Result<TcpStream, Refusal> {
+        let name_space = |dir: &Path| std::fs::read_link(dir.join("ns/net"));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let stream = if name_space(&self.dir)? == name_space(Path::new("/proc/self"))? {
+            TcpStream::connect_timeout(&address, OPENING)?
+        } else {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let net = rustix::fs::open(self.dir.join("ns/net"), flags, Mode::empty())?;
+            // A socket stays in the name space in which it was made; a thread would, too.
+            let connected = std::thread::spawn(move || {
+                move_into_link_name_space(net.as_fd(), Some(LinkNameSpaceType::Network))?;
+                TcpStream::connect_timeout(&address, OPENING)
+            });
+            connected.join().map_err(|_| Refusal::NotUnderstood)??
+        };
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        Ok(stream)
+    }
+
+    /// Waits until a port is closed. Returns false if it stays open.
+    fn is_closed(&self, port: u16) -> bool {
+        let deadline = Instant::now() + OPENING;
+        loop {
+            // A process that ended listens no longer.
+            if !self.ports().is_ok_and(|ports| ports.contains(&port)) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node.js {}", self.pid.as_raw_nonzero())
+    }
+}
+
+/// Returns the port that the arguments of a program choose for its inspector: `--inspect=127.0.0.1:9230`.
+fn configured_port(arguments: &[u8]) -> Option<u16> {
+    let text = String::from_utf8_lossy(arguments);
+    let value = |argument: &str| {
+        let rest = argument.strip_prefix("--inspect")?;
+        rest.split_once('=')?.1.rsplit(':').next()?.parse().ok()
+    };
+    text.split('\0').find_map(value)
+}
+
+/// A connection to an inspector.
+struct Session {
+    socket: WebSocket<TcpStream>,
+    /// The number of requests.
+    sent: u64,
+}
+
+impl Session {
+    /// Connects to the first target of an inspector: the main thread.
+    fn start(node: &Node, port: u16) -> Result<Self, Refusal> {
+        let target = target(node.connect(port)?, port)?;
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_ANSWER))
+            .max_frame_size(Some(MAX_ANSWER));
+        let url = format!("ws://127.0.0.1:{port}/{target}");
+        let socket = tungstenite::client::client_with_config(url, node.connect(port)?, Some(config));
+        let (socket, _) = socket.map_err(|_| Refusal::NotUnderstood)?;
+        Ok(Self { socket, sent: 0 })
+    }
+
+    fn sample(&mut self, collects: bool, wait: impl FnOnce()) -> Result<Sampled, Refusal> {
+        self.ask("HeapProfiler.startSampling", &json!({ "samplingInterval": SAMPLING }))?;
+        wait();
+        if collects {
+            self.ask("HeapProfiler.collectGarbage", &json!({}))?;
+        }
+        let profile = self.ask("HeapProfiler.stopSampling", &json!({}))?;
+        let usage = self.ask("Runtime.getHeapUsage", &json!({})).ok();
+        let usage = usage.and_then(|usage| serde_json::from_str::<Usage>(usage.get()).ok());
+        let heap = usage.map(|usage| Part {
+            name: "heap".to_owned(),
+            used: usage.used_size as u64,
+            committed: usage.total_size as u64,
+            // Its free part may have no pages: it is no hoard.
+            resident: None,
+            is_heap: false,
+        });
+        Ok(Sampled {
+            version: self.version(),
+            profile,
+            heap,
+        })
+    }
+
+    fn version(&mut self) -> String {
+        let evaluated = self.ask(
+            "Runtime.evaluate",
+            &json!({ "expression": "process.version", "silent": true }),
+        );
+        let value = evaluated
+            .ok()
+            .and_then(|value| serde_json::from_str::<Value>(value.get()).ok());
+        let version = value.as_ref().and_then(|value| value["result"]["value"].as_str());
+        format!("Node.js {}", version.unwrap_or_default()).trim_end().to_owned()
+    }
+
+    /// Lets the program close the inspector once this connection has ended. It would wait for the end otherwise.
+    fn close_inspector(&mut self) {
+        let expression =
+            "{ const inspector = require('inspector'); setTimeout(() => inspector.close(), 10); undefined }";
+        let parameters = json!({ "expression": expression, "includeCommandLineAPI": true, "silent": true });
+        // Whether it closed is checked afterwards.
+        let _ = self.ask("Runtime.evaluate", &parameters);
+    }
+
+    /// Sends a request and returns the result. Skips events.
+    fn ask(&mut self, method: &str, parameters: &Value) -> Result<Box<RawValue>, Refusal> {
+        self.sent += 1;
+        let request = json!({ "id": self.sent, "method": method, "params": parameters });
+        self.socket.send(Message::text(request.to_string()))?;
+        let deadline = Instant::now() + ANSWER;
+        while Instant::now() < deadline {
+            let message = self.socket.read()?;
+            let answer = message.to_text().ok().and_then(|text| serde_json::from_str(text).ok());
+            let Some(answer) = answer.filter(|answer: &Answer| answer.id == Some(self.sent)) else {
+                continue;
+            };
+            return match (answer.result, answer.error) {
+                (Some(result), None) => Ok(result),
+                (_, Some(error)) => Err(Refusal::Failed(error.message)),
+                (None, None) => Err(Refusal::NotUnderstood),
+            };
+        }
+        Err(Refusal::Connection(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// An answer, or an event, which has no number.
+#[derive(Deserialize)]
+struct Answer {
+    id: Option<u64>,
+    /// Not parsed: a profile is nested deeply.
+    result: Option<Box<RawValue>>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    used_size: f64,
+    total_size: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Target {
+    web_socket_debugger_url: String,
+}
+
+/// Asks an inspector for its first target, and returns the path to connect to.
+fn target(mut stream: TcpStream, port: u16) -> Result<String, Refusal> {
+    write!(
+        stream,
+        "GET /json/list HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    // It may leave the connection open.
+    while list(&answer).is_none() && answer.len() < MAX_LIST {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            count => answer.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let targets = list(&answer).ok_or(Refusal::NotUnderstood)?;
+    let url = &targets.first().ok_or(Refusal::NotUnderstood)?.web_socket_debugger_url;
+    let id = url.rsplit('/').next().unwrap_or_default();
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    if is_id {
+        Ok(id.to_owned())
+    } else {
+        Err(Refusal::NotUnderstood)
+    }
+}
+
+/// Returns the targets of a whole HTTP answer.
+fn list(answer: &[u8]) -> Option<Vec<Target>> {
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
+    serde_json::from_slice(&answer[end + 4..]).ok()
+}
