@@ -356,6 +356,11 @@
 //! `.ci/crashes` crashes such machines while zmtop records: power cuts, kernel panics, OOM kills, a reboot. It then checks what the
 //! recording contains after the next start, and what `zmtop why` reports. It takes as long, and also needs e2fsprogs.
 //!
+//! `.ci/fuzz` builds the targets of `tests/fuzz`, one for each family of parsers of foreign input, and runs each for a minute
+//! (`-t 600`: for ten). It prints the executions, the edges of the code that they reached, and the finds, whose inputs stay in
+//! `target/fuzz/artifacts`. To add a parser, call it in the target of its family, and add an input to `tests/fuzz/seeds`; a find
+//! becomes a test with the input. It needs cargo-fuzz and the nightly toolchain.
+//!
 //! `tests/fixtures/recordings` contains recordings in each version of the format. All of them must stay readable.
 
 pub mod account;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use modules::{CodeArea, Files, Place, Space};
-use symbols::Names;
+use symbols::{GeneratedCode, Names};
 
 use crate::call_tree::{Counts, Frame, Stack, Stacks, Weight};
 use crate::model::Reading;
@@ -180,6 +180,12 @@ pub fn functions_by(file: &Path, start: u64, registers: Registers, stack: &[u8])
     let deadline = Instant::now() + Duration::from_secs(60);
     names.resolve(&places, &files, &HashSet::new(), proc, deadline);
     places.iter().flat_map(|place| names.of(place).into_owned()).collect()
+}
+
+/// Returns the function at an address in a map of generated code, as runtimes write it for perf: lines of a start address, a size
+/// and a name. Anyone may write such a map: this is how tests try them.
+pub fn generated_code(map: &[u8], address: u64) -> Option<String> {
+    GeneratedCode::parse(map).find(address).map(str::to_owned)
 }
 
 impl Samples {

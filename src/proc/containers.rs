@@ -3,7 +3,7 @@
 //! No engine is asked. The files may be missing, unreadable, damaged or huge, and anyone may have chosen the names in
 //! them. A file that cannot be used leaves the container without names, never the reader without an answer.
 
-mod records;
+pub mod records;
 mod tree;
 
 use std::collections::HashMap;

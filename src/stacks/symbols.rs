@@ -253,7 +253,7 @@ fn crc_of(file: &File) -> Option<u32> {
 
 /// The functions of a process that a runtime compiled, by `/tmp/perf-PID.map`.
 #[derive(Default)]
-struct GeneratedCode {
+pub(super) struct GeneratedCode {
     /// Start, end and name, ascending.
     functions: Vec<(u64, u64, String)>,
 }
@@ -284,7 +284,7 @@ impl GeneratedCode {
     }
 
     /// Parses lines of a start address, a size and a name. A later line replaces an earlier one with the same start.
-    fn parse(file: impl Read) -> Self {
+    pub(super) fn parse(file: impl Read) -> Self {
         let mut functions = Vec::new();
         let mut reader = BufReader::new(file.take(MAX_MAP));
         let mut line = Vec::new();
@@ -305,7 +305,7 @@ impl GeneratedCode {
         Self { functions }
     }
 
-    fn find(&self, address: u64) -> Option<&str> {
+    pub(super) fn find(&self, address: u64) -> Option<&str> {
         let after = self.functions.partition_point(|(start, ..)| *start <= address);
         let (_, end, name) = self.functions.get(after.checked_sub(1)?)?;
         (address < *end).then_some(name)

@@ -3,6 +3,7 @@
 
 mod go;
 mod java;
+mod jfr;
 #[cfg(feature = "network")]
 mod node;
 mod python;

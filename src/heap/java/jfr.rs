@@ -11,6 +11,12 @@ use crate::heap::runtimes::Kept;
 const HEADER: usize = 68;
 /// Maximum number of values of a recording.
 const MAX_VALUES: usize = 1 << 20;
+/// Maximum number of bytes of the names that are returned.
+const MAX_NAMES: usize = 16 << 20;
+/// Maximum number of characters of a name.
+const MAX_NAME: usize = 512;
+/// Maximum number of fields of a class. Those of the JDK have some 30.
+const MAX_FIELDS: usize = 256;
 const MAX_TEXTS: u64 = 1 << 16;
 /// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 16;
@@ -19,6 +25,10 @@ const MAX_FRAMES: usize = 64;
 /// Returns the samples of old objects, the most frequent first; `None` if it is no recording.
 pub fn kept(bytes: &[u8]) -> Option<Vec<Kept>> {
     let mut found: HashMap<(String, Vec<String>), u64> = HashMap::new();
+    let mut left = Left {
+        values: MAX_VALUES,
+        names: MAX_NAMES,
+    };
     let mut at = 0;
     while at < bytes.len() {
         let chunk = bytes.get(at..)?;
@@ -26,7 +36,9 @@ pub fn kept(bytes: &[u8]) -> Option<Vec<Kept>> {
         let chunk = chunk
             .get(..size)
             .filter(|chunk| chunk.starts_with(b"FLR\0") && size > HEADER)?;
-        let _ = Chunk::read(chunk)?.samples(chunk, &mut found);
+        let mut read = Chunk::read(chunk, left)?;
+        let _ = read.samples(chunk, &mut found);
+        left = read.left;
         at += size;
     }
     let mut kept: Vec<_> = found
@@ -132,16 +144,30 @@ struct Class {
     fields: Vec<Field>,
 }
 
-#[derive(Default)]
+/// What may still be read of a recording.
+#[derive(Clone, Copy)]
+struct Left {
+    values: usize,
+    /// Bytes.
+    names: usize,
+}
+
 struct Chunk {
     classes: HashMap<u64, Class>,
     constants: HashMap<(u64, u64), Value>,
-    values: usize,
+    /// The bytes of pools and events so far.
+    taken: usize,
+    left: Left,
 }
 
 impl Chunk {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let mut chunk = Self::default();
+    fn read(bytes: &[u8], left: Left) -> Option<Self> {
+        let mut chunk = Self {
+            classes: HashMap::new(),
+            constants: HashMap::new(),
+            taken: 0,
+            left,
+        };
         let at = |offset| {
             Some(Reader {
                 bytes,
@@ -153,7 +179,8 @@ impl Chunk {
         // Each pool states the distance to the previous one.
         for _ in 0..=bytes.len() / HEADER {
             let start = constants.at;
-            let delta = chunk.read_constants(constants)?;
+            let delta = chunk.read_constants(&mut constants)?;
+            chunk.take(start, &constants)?;
             if delta == 0 {
                 break;
             }
@@ -164,6 +191,19 @@ impl Chunk {
             };
         }
         Some(chunk)
+    }
+
+    /// Counts the bytes that were read from `start` on. Pools and events do not overlap, so that all have at most the bytes of the
+    /// chunk. If they did, a few bytes would be many large texts.
+    fn take(&mut self, start: usize, reader: &Reader<'_>) -> Option<()> {
+        self.taken += reader.at - start;
+        (self.taken <= reader.bytes.len()).then_some(())
+    }
+
+    /// Counts a value.
+    fn take_value(&mut self) -> Option<()> {
+        self.left.values = self.left.values.checked_sub(1)?;
+        Some(())
     }
 
     fn read_metadata(&mut self, mut reader: Reader<'_>) -> Option<()> {
@@ -218,11 +258,15 @@ impl Chunk {
                 is_constant: attributes.get("constantPool") == Some(&"true"),
                 is_list: number("dimension").is_some_and(|dimension| dimension > 0),
             };
-            self.classes.get_mut(&class?)?.fields.push(field);
+            let fields = &mut self.classes.get_mut(&class?)?.fields;
+            if fields.len() == MAX_FIELDS {
+                return None;
+            }
+            fields.push(field);
         }
         let children = reader.number()?;
-        self.values += 1;
-        if depth > MAX_DEPTH || self.values > MAX_VALUES {
+        self.take_value()?;
+        if depth > MAX_DEPTH {
             return None;
         }
         for _ in 0..children {
@@ -232,7 +276,7 @@ impl Chunk {
     }
 
     /// Reads the constants of one pool. Returns the distance to the previous one.
-    fn read_constants(&mut self, mut reader: Reader<'_>) -> Option<u64> {
+    fn read_constants(&mut self, reader: &mut Reader<'_>) -> Option<u64> {
         reader.number()?;
         (reader.number()? == 1).then_some(())?;
         reader.number()?;
@@ -243,7 +287,7 @@ impl Chunk {
             let kind = reader.number()?;
             for _ in 0..reader.number()? {
                 let key = reader.number()?;
-                let value = self.value(&mut reader, kind, 0)?;
+                let value = self.value(reader, kind, 0)?;
                 // The newest pool is read first.
                 self.constants.entry((kind, key)).or_insert(value);
             }
@@ -252,8 +296,8 @@ impl Chunk {
     }
 
     fn value(&mut self, reader: &mut Reader<'_>, kind: u64, depth: usize) -> Option<Value> {
-        self.values += 1;
-        if self.values > MAX_VALUES || depth > MAX_DEPTH {
+        self.take_value()?;
+        if depth > MAX_DEPTH {
             return None;
         }
         let class = self.classes.get(&kind)?;
@@ -275,10 +319,7 @@ impl Chunk {
                     let mut list = Vec::new();
                     for _ in 0..count {
                         list.push(if is_constant {
-                            self.values += 1;
-                            if self.values > MAX_VALUES {
-                                return None;
-                            }
+                            self.take_value()?;
                             Value::Number(reader.number()?)
                         } else {
                             self.value(reader, kind, depth + 1)?
@@ -304,8 +345,13 @@ impl Chunk {
             let size = usize::try_from(reader.number()?).ok().filter(|size| *size > 0)?;
             if reader.number()? == kind {
                 let event = self.value(&mut reader, kind, 0)?;
+                self.take(at, &reader)?;
                 let sample = self.class_of((kind, &event)).zip(self.frames((kind, &event)));
                 if let Some(sample) = sample {
+                    if !found.contains_key(&sample) {
+                        let names = sample.0.len() + sample.1.iter().map(String::len).sum::<usize>();
+                        self.left.names = self.left.names.checked_sub(names)?;
+                    }
                     *found.entry(sample).or_default() += 1;
                 }
             }
@@ -326,17 +372,14 @@ impl Chunk {
         }
     }
 
-    /// Returns the text of a symbol.
+    /// Returns the beginning of the text of a symbol.
     fn symbol(&self, symbol: (u64, &Value)) -> Option<String> {
-        let (kind, text) = self.field(symbol, "string")?;
-        match text {
-            Value::Text(text) => Some(text.clone()),
-            Value::Number(key) => match self.constants.get(&(kind, *key))? {
-                Value::Text(text) => Some(text.clone()),
-                _ => None,
-            },
-            _ => None,
+        let (kind, mut text) = self.field(symbol, "string")?;
+        if let Value::Number(key) = text {
+            text = self.constants.get(&(kind, *key))?;
         }
+        let Value::Text(text) = text else { return None };
+        Some(text.chars().take(MAX_NAME).collect())
     }
 
     fn class_of(&self, event: (u64, &Value)) -> Option<String> {

@@ -97,7 +97,7 @@ struct DockerConfig {
 }
 
 /// Parses Docker's `config.v2.json`. A container of cri-dockerd has the labels of Kubernetes.
-pub(super) fn docker(bytes: &[u8]) -> Reading<Option<ContainerNames>> {
+pub fn docker(bytes: &[u8]) -> Reading<Option<ContainerNames>> {
     let container: DockerContainer = parse(bytes)?;
     let config = container.config.unwrap_or_default();
     let (labels, image) = (config.labels.unwrap_or_default(), config.image.as_deref());
@@ -117,7 +117,7 @@ struct Bundle {
 }
 
 /// Parses the `config.json` of an OCI bundle, whose annotations containerd, CRI-O and nerdctl set.
-pub(super) fn bundle(bytes: &[u8]) -> Reading<Option<ContainerNames>> {
+pub fn bundle(bytes: &[u8]) -> Reading<Option<ContainerNames>> {
     let bundle: Bundle = parse(bytes)?;
     Ok(bundle
         .annotations
@@ -141,7 +141,7 @@ struct StoredMetadata {
 }
 
 /// Parses `containers.json` of containers/storage.
-pub(super) fn storage(bytes: &[u8]) -> Reading<Vec<(Box<[u8]>, ContainerNames)>> {
+pub fn storage(bytes: &[u8]) -> Reading<Vec<(Box<[u8]>, ContainerNames)>> {
     let containers: Vec<StoredContainer> = parse(bytes)?;
     let named = containers.into_iter().filter_map(|container| {
         let name = container.names?.into_iter().next()?;
@@ -167,7 +167,7 @@ pub(super) fn storage(bytes: &[u8]) -> Reading<Vec<(Box<[u8]>, ContainerNames)>>
 }
 
 /// Parses a name in `/var/log/containers`: `<pod>_<namespace>_<container>-<id>.log`.
-pub(super) fn log_name(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
+pub fn log_name(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
     let mut parts = name.strip_suffix(b".log")?.splitn(3, |b| *b == b'_');
     let (pod, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
     let at = rest.iter().rposition(|b| *b == b'-')?;
@@ -176,7 +176,7 @@ pub(super) fn log_name(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
 }
 
 /// Parses a name in `/var/log/pods`: `<namespace>_<pod>_<uid>`. It names only the pod.
-pub(super) fn pod_directory(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
+pub fn pod_directory(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> {
     let mut parts = name.splitn(3, |b| *b == b'_');
     let (namespace, pod, uid) = (checked(parts.next()?)?, checked(parts.next()?)?, parts.next()?);
     let names = ContainerNames {
@@ -189,7 +189,7 @@ pub(super) fn pod_directory(name: &[u8]) -> Option<(Box<[u8]>, ContainerNames)> 
 }
 
 /// Returns the data root in Docker's `daemon.json`.
-pub(super) fn docker_root(bytes: &[u8]) -> Option<Vec<u8>> {
+pub fn docker_root(bytes: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct Daemon {
         #[serde(rename = "data-root", default)]
@@ -200,7 +200,7 @@ pub(super) fn docker_root(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns `graphroot` in `storage.conf`.
-pub(super) fn graph_root(bytes: &[u8]) -> Option<Vec<u8>> {
+pub fn graph_root(bytes: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct Config {
         storage: Option<Storage>,

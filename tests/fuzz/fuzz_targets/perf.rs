@@ -1,0 +1,21 @@
+//! Records of the kernel: page faults with registers and stacks, and the ends of tasks.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::hint::black_box;
+use zmtop::proc::page_faults::Format;
+use zmtop::proc::perf::records;
+use zmtop::proc::taskstats;
+
+fuzz_target!(|bytes: &[u8]| {
+    for has_page_size in [false, true] {
+        let format = Format { has_page_size };
+        for record in records(bytes) {
+            black_box(format.parse(record));
+        }
+    }
+    taskstats::ends(bytes).for_each(|end| {
+        black_box((end.is_first(), end));
+    });
+});
