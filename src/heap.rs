@@ -19,6 +19,7 @@ pub mod runtimes;
 mod scan;
 
 use std::fmt;
+use std::time::Duration;
 
 use glibc::Heap;
 use kinds::Kind;
@@ -262,6 +263,16 @@ pub struct State {
     /// The heaps of the runtimes that can be queried or read.
     pub runtimes: Vec<Runtime>,
     pub heap: Result<Heap, Unknown>,
+    pub change: Option<Change>,
+}
+
+/// The change of the figures of an allocator between two reads, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub time: Duration,
+    pub in_use: i64,
+    /// Of the free memory that is resident or in swap.
+    pub free: i64,
 }
 
 /// Minimum free memory to report.
@@ -273,6 +284,38 @@ impl State {
         let Ok(heap) = &self.heap else { return false };
         let kept = heap.total().kept();
         kept >= MIN_HOARD && self.memory.is_ok_and(|memory| kept >= memory.total() / 4)
+    }
+
+    /// Returns the bytes in use and those kept free, of glibc or of the allocator in its place. `None` if they are a minimum.
+    fn figures(&self) -> Option<(u64, u64)> {
+        let mut allocators = self.runtimes.iter().filter(|runtime| runtime.kind.is_malloc());
+        if let Some((kept, used)) = allocators.find_map(Runtime::heap) {
+            return Some((used, kept - used));
+        }
+        let heap = self.heap.as_ref().ok().filter(|heap| !heap.is_partial)?;
+        let sum = heap.total();
+        let mapped = heap.mapped.map_or(0, |mapped| mapped.bytes);
+        Some((sum.in_use.saturating_add(mapped), sum.kept()))
+    }
+
+    /// Returns true if a later read can show changes.
+    pub fn can_change(&self) -> bool {
+        self.figures().is_some() || self.runtimes.iter().any(|runtime| runtime.objects.is_some())
+    }
+
+    /// Adds the changes since an earlier read.
+    pub fn compare(&mut self, before: &Self, time: Duration) {
+        let change = |new: u64, old: u64| new.cast_signed().saturating_sub(old.cast_signed());
+        self.change = self.figures().zip(before.figures()).map(|(new, old)| Change {
+            time,
+            in_use: change(new.0, old.0),
+            free: change(new.1, old.1),
+        });
+        for (runtime, before) in self.runtimes.iter_mut().zip(&before.runtimes) {
+            let objects = runtime.objects.as_ref().zip(before.objects.as_ref());
+            let is_same = runtime.kind == before.kind;
+            runtime.changes = objects.filter(|_| is_same).map(|(new, old)| (time, new.changes(old)));
+        }
     }
 
     /// Returns the conclusions for a user, as sentences.
@@ -320,6 +363,15 @@ impl State {
                     "It has more free chunks than can be followed in the time: what is free is a minimum.".into(),
                 );
             }
+        }
+        if let Some(change) = self.change {
+            let delta = |n| units::delta(n, units);
+            let time = units::span(change.time);
+            lines.push(format!(
+                "In {time}: {} in use, {} free.",
+                delta(change.in_use),
+                delta(change.free)
+            ));
         }
         let is_read = |kind: &&Kind| self.runtimes.iter().any(|runtime| runtime.kind == **kind);
         for kind in self.others.iter().filter(|kind| !is_read(kind)) {

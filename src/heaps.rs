@@ -238,6 +238,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
         memory,
         others: files.others,
         runtimes: Vec::new(),
+        change: None,
         heap,
     })
 }

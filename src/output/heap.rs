@@ -17,7 +17,7 @@ use crate::columns::{Cell, Value};
 use crate::heap::glibc::Heap;
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Kept, Part, Runtime, Site, TypeChange, TypeUse};
-use crate::heap::{Arena, Chunks, Placed, State};
+use crate::heap::{Arena, Change, Chunks, Placed, State};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
 use crate::output::text_table::{TextTable, value_cell, word};
 use crate::output::{OutputStyle, Report};
@@ -190,6 +190,15 @@ described_object! {
         "verdict": list(text()) => runtime.verdict(units::Units::Auto),
     }
 
+    fn overall, overall_fields<'s>(change: Change) -> Object<'s> {
+        /// Seconds between the two reads.
+        "seconds": seconds() => change.time.as_secs_f64(),
+        /// The change of the bytes in use.
+        "in_use": delta() => change.in_use,
+        /// The change of the free bytes that are in RAM or in swap.
+        "free": delta() => change.free,
+    }
+
     fn object_of, fields<'s>(report: &'s HeapReport) -> Object<'s> {
         /// The name of this schema.
         "schema": text() => SCHEMA,
@@ -207,6 +216,8 @@ described_object! {
         "others": list(object(other_fields())) => report.state.others.iter().map(|kind| other(*kind)).collect::<Vec<_>>(),
         /// The heaps of the runtimes that can be queried or read.
         "runtimes": list(object(runtime_fields())) => report.state.runtimes.iter().map(runtime_of).collect::<Vec<_>>(),
+        /// The change between the two reads of `--for`, of glibc or of the allocator in its place.
+        "change": object(overall_fields()).null("it was read once, or could not be read as a whole") => report.state.change.map(overall),
         /// A quarter of its memory and more is free inside glibc.
         "hoard": switch() => report.state.is_hoard(),
         /// The conclusions, as sentences.

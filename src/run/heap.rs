@@ -31,7 +31,7 @@ pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches
     #[arg(value_name = "PROCESS")]
     pub process: ProcessArg,
-    /// Look a second time after TIME, and show what grew by type: 30s, 10m
+    /// Look a second time after TIME, and show what changed: in use, free, and by type: 30s, 10m
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
     /// Let a Java machine collect garbage before it counts its objects, so that only those in use are counted
@@ -88,7 +88,21 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     let proc = Path::new("/proc");
     let mut state = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
     let doors = runtimes::open(proc, &state);
-    look_at_runtimes(&doors, &mut state, accepted, time);
+    for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
+        let times = if time.is_some() { ", twice" } else { "" };
+        complain(&format!("{pid}: {cost}{times}"));
+    }
+    let look = || doors.iter().map(|door| door.look(accepted)).collect();
+    state.runtimes = look();
+    if let Some(time) = time.filter(|_| state.can_change()) {
+        let start = Instant::now();
+        let (_sender, never) = mpsc::channel();
+        wait(time, "looking again in", &never);
+        let again = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
+        let before = std::mem::replace(&mut state, again);
+        state.runtimes = look();
+        state.compare(&before, start.elapsed());
+    }
     if let Some(time) = code {
         record(&doors, &mut state, accepted, time)?;
     }
@@ -109,27 +123,6 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
         HeapFormat::Json => Format::Json,
     };
     Ok(print_readable(&report, format, fault.into_iter()))
-}
-
-/// Looks at the runtimes of a process; a second time after `time`.
-fn look_at_runtimes(doors: &[Door], state: &mut State, accepted: Accepted, time: Option<Duration>) {
-    for cost in doors.iter().filter_map(|door| door.cost(accepted)) {
-        let times = if time.is_some() { ", twice" } else { "" };
-        complain(&format!("{}: {cost}{times}", state.pid));
-    }
-    let look = || doors.iter().map(|door| door.look(accepted)).collect();
-    let mut found: Vec<Runtime> = look();
-    if let Some(time) = time.filter(|_| found.iter().any(|runtime| runtime.objects.is_some())) {
-        let start = Instant::now();
-        let (_sender, never) = mpsc::channel();
-        wait(time, "looking again in", &never);
-        let before = std::mem::replace(&mut found, look());
-        for (runtime, before) in found.iter_mut().zip(before) {
-            let changes = runtime.objects.as_ref().zip(before.objects.as_ref());
-            runtime.changes = changes.map(|(objects, before)| (start.elapsed(), objects.changes(before)));
-        }
-    }
-    state.runtimes = found;
 }
 
 /// Lets the runtimes record for some time, or until Ctrl-C: the programs must be left as they were.

@@ -65,7 +65,7 @@ fn run(speed: f64, length: Duration, every: Duration) {
     let stretch = Stretch::new(speed, &first);
     let mut programs = Program::all(speed);
     let mut verdicts = Verdicts::new();
-    let mut ticks = 0;
+    let mut ticks = 0_u64;
     let began = Instant::now();
     while began.elapsed() < length {
         let next = Instant::now() + every;
@@ -87,6 +87,11 @@ fn run(speed: f64, length: Duration, every: Duration) {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
 
+    // On an overloaded machine, leaks are seen too rarely to be called in time. False calls are faults all the same.
+    let is_dense = ticks * 2 >= (length.as_secs_f64() / every.as_secs_f64()) as u64;
+    if !is_dense {
+        cannot("the machine was too busy for verdicts on leaks: only false calls are judged");
+    }
     let mut out = format!("verdicts on programs, {speed} times their pace, {ticks} snapshots, {HEAD}\n");
     let mut wrong = Vec::new();
     for program in &programs {
@@ -102,7 +107,7 @@ fn run(speed: f64, length: Duration, every: Duration) {
             if together == role.forks {
                 out += &line(role, from_start, later);
             }
-            for said in views {
+            for said in views.into_iter().filter(|_| is_dense || role.leak.is_none()) {
                 let what = misjudged(role, said);
                 wrong.extend(what.map(|what| format!("{} {what}; {}", role.name, keep(role, said))));
             }

@@ -1,5 +1,7 @@
 //! What is said of a heap.
 
+use std::time::Duration;
+
 use zmtop::heap::glibc::Heap;
 use zmtop::heap::kinds::{Kind, is_c_library};
 use zmtop::heap::{Arena, Chunks, Placed, State, Unknown};
@@ -46,6 +48,7 @@ pub(super) fn state(arenas: Made<'_>) -> State {
         }),
         others: Vec::new(),
         runtimes: Vec::new(),
+        change: None,
         heap: Ok(Heap {
             arenas: arenas.iter().map(arena).collect(),
             mapped: Some(Chunks {
@@ -219,4 +222,26 @@ fn allocators_and_runtimes_are_known_by_their_files() {
     for (name, expected) in libraries {
         assert_eq!(is_c_library(name), expected, "{}", String::from_utf8_lossy(name));
     }
+}
+
+#[test]
+fn two_reads_show_what_changed() {
+    let mut state = state(&[[100, 800, 100, 880, 0, 0]]);
+    let mut later = state.clone();
+    if let Ok(heap) = &mut later.heap {
+        heap.arenas[0].in_use += 5 << 20;
+        heap.arenas[0].top -= 1 << 20;
+    }
+    assert!(state.can_change());
+    later.compare(&state, Duration::from_secs(30));
+    let said = later.verdict(Units::Auto).join(" ");
+    assert!(said.contains("In 30s: +5.0M in use, -1.0M free."), "{said}");
+    // The figures of a heap that was not followed to its end are a minimum, and one that is unknown has none.
+    if let Ok(heap) = &mut state.heap {
+        heap.is_partial = true;
+    }
+    later.compare(&state, Duration::from_secs(30));
+    assert_eq!(later.change, None);
+    state.heap = Err(Unknown::Moving);
+    assert!(!state.can_change());
 }
