@@ -50,7 +50,7 @@
 //!
 //! A file imports only from its own layer and from lower ones. The modules of L9 do not import each other. There are
 //! no import cycles, with one exception: a file may import from a module that contains it, as `foo/bar.rs` does from
-//! `foo.rs`. `cargo test arch::` checks these rules.
+//! `foo.rs`. `cargo test arch::` checks these rules. `tests/promises.md` lists what zmtop promises, with the tests of each promise.
 //!
 //! ```text
 //! L0   units text order schema  bytes, rates, durations; foreign bytes made safe to print; sorting; the fields of documents

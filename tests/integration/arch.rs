@@ -3,6 +3,7 @@
 mod checker;
 mod graph;
 mod layers;
+mod promises;
 mod source;
 
 use std::fs;
