@@ -459,7 +459,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if that cannot be known yet'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what grew by type: 30s, 10m' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what changed: in use, free, and by type: 30s, 10m' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME which code allocates objects that stay: 30s. A Java machine loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later. Node.js needs --inspector. Ctrl-C ends the recording' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r

@@ -17,6 +17,8 @@ const MAX_BUCKETS: usize = 1 << 18;
 const MAX_DEPTH: u64 = 1024;
 /// Maximum number of frames of a path that are named.
 const MAX_NAMED: usize = 64;
+/// Maximum number of bytes of the names of all paths. A program has a few thousand paths of some kilobytes.
+const MAX_NAMES: usize = 64 << 20;
 /// Maximum number of bytes of data to search.
 const MAX_DATA: u64 = 64 << 20;
 /// `MemProfileRate`, unless the program sets it.
@@ -57,11 +59,15 @@ pub fn sites(memory: &mut dyn Memory, program: &Program) -> Result<Vec<Site>, Re
     let mut sites = Vec::new();
     let mut at = head;
     let mut seen = HashSet::new();
+    let mut left = MAX_NAMES;
     while at != 0 && seen.len() < MAX_BUCKETS && seen.insert(at) && !memory.is_over() {
         let Some(bucket) = bucket(&mut memory, program, at) else {
             break;
         };
         if let Some(site) = site(&mut memory, &bucket, names.as_ref()) {
+            let size = site.frames.iter().map(|name| name.len() + size_of::<String>()).sum();
+            let Some(rest) = left.checked_sub(size) else { break };
+            left = rest;
             sites.push(site);
         }
         at = bucket.next;

@@ -8,6 +8,10 @@ use super::runtimes::Site;
 
 /// Maximum nesting of a profile. Each function of a call path takes two levels, and V8 records up to 128 functions.
 const MAX_DEPTH: usize = 400;
+/// Maximum number of characters of a name.
+const MAX_NAME: usize = 512;
+/// Maximum number of bytes of the names of all call paths: each path repeats those of its callers.
+const MAX_NAMES: usize = 64 << 20;
 
 #[derive(Deserialize)]
 struct Answer {
@@ -49,15 +53,18 @@ impl Function {
             "" => "(anonymous)",
             name => name,
         };
+        let cut = |text: &str| text.chars().take(MAX_NAME).collect::<String>();
         match self.url.rsplit('/').next() {
-            Some(file) if !file.is_empty() => format!("{name} ({file}:{})", self.line_number.saturating_add(1)),
-            _ => name.to_owned(),
+            Some(file) if !file.is_empty() => {
+                format!("{} ({}:{})", cut(name), cut(file), self.line_number.saturating_add(1))
+            }
+            _ => cut(name),
         }
     }
 }
 
 /// Returns the call paths and the bytes in use that each allocated, largest first. `json` is the result of
-/// `HeapProfiler.stopSampling`. `None` if it is none, or nested too deeply.
+/// `HeapProfiler.stopSampling`. `None` if it is none, nested too deeply, or its paths are too large.
 pub fn sites(json: &[u8]) -> Option<Vec<Site>> {
     if depth(json) > MAX_DEPTH {
         return None;
@@ -65,11 +72,10 @@ pub fn sites(json: &[u8]) -> Option<Vec<Site>> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     reader.disable_recursion_limit();
     let head = Answer::deserialize(&mut reader).ok()?.profile.head;
-    let mut found: HashMap<Vec<String>, u64> = HashMap::new();
-    let mut path = Vec::new();
+    let mut paths = Paths::default();
     // The root has a name of its own.
-    add(&head, &mut path, &mut found);
-    let sites = found.into_iter().map(|(frames, bytes)| Site {
+    paths.add(&head)?;
+    let sites = paths.found.into_iter().map(|(frames, bytes)| Site {
         frames,
         count: None,
         bytes,
@@ -79,22 +85,45 @@ pub fn sites(json: &[u8]) -> Option<Vec<Site>> {
     Some(sites)
 }
 
-fn add(call: &Call, path: &mut Vec<String>, found: &mut HashMap<Vec<String>, u64>) {
-    let name = call.function.text();
-    let is_root = path.is_empty() && name == "(root)";
-    if !is_root {
-        path.push(name);
-    }
-    if call.self_size >= 1.0 {
-        let frames = path.iter().rev().cloned().collect();
-        let bytes = found.entry(frames).or_default();
-        *bytes = bytes.saturating_add(call.self_size as u64);
-    }
-    for child in &call.children {
-        add(child, path, found);
-    }
-    if !is_root {
-        path.pop();
+/// The call paths of a profile.
+#[derive(Default)]
+struct Paths {
+    found: HashMap<Vec<String>, u64>,
+    /// The bytes of the names in `found`.
+    names: usize,
+    /// The functions down to the current one.
+    path: Vec<String>,
+}
+
+impl Paths {
+    /// Adds a function and those that it calls. Returns `None` if the paths are too large.
+    fn add(&mut self, call: &Call) -> Option<()> {
+        let name = call.function.text();
+        let is_root = self.path.is_empty() && name == "(root)";
+        if !is_root {
+            self.path.push(name);
+        }
+        if call.self_size >= 1.0 {
+            let frames: Vec<String> = self.path.iter().rev().cloned().collect();
+            if !self.found.contains_key(&frames) {
+                self.names += frames
+                    .iter()
+                    .map(|name| name.len() + size_of::<String>())
+                    .sum::<usize>();
+                if self.names > MAX_NAMES {
+                    return None;
+                }
+            }
+            let bytes = self.found.entry(frames).or_default();
+            *bytes = bytes.saturating_add(call.self_size as u64);
+        }
+        for child in &call.children {
+            self.add(child)?;
+        }
+        if !is_root {
+            self.path.pop();
+        }
+        Some(())
     }
 }
 

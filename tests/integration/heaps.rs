@@ -19,6 +19,11 @@ pub(crate) fn documents() -> Vec<String> {
     unknown.memory = Ok(Placed::default());
     unknown.heap = Err(zmtop::heap::Unknown::Moving);
     known.others.push(zmtop::heap::kinds::Kind::Python);
+    known.change = Some(zmtop::heap::Change {
+        time: std::time::Duration::from_secs(30),
+        in_use: 5 << 20,
+        free: -1,
+    });
     known.runtimes.push(crate::runtimes::words::java());
     let mut bare = known.clone();
     bare.memory = Err(zmtop::model::Missing::Gone);

@@ -21,7 +21,6 @@ fuzz_target!(|bytes: &[u8]| {
         text::truncate(&safe, width),
         text::truncate_start(&safe, width),
         text::truncate_path(&safe, width),
-        text::without_directories(&safe, width),
         text::cut(bytes, width),
         text::cut_command(bytes, width),
     ] {
@@ -34,6 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     ));
     black_box((
         text::shell_word(bytes),
+        text::without_directories(&safe, width),
         text::harmless(&safe),
         text::nearest(&safe, ["sort", "columns"]),
     ));

@@ -92,6 +92,33 @@ fn a_chain_that_loops_ends() {
 }
 
 #[test]
+fn paths_with_long_names_are_limited_as_a_whole() {
+    const COUNT: u64 = 6000;
+    const SIZE: u64 = 0x300;
+    let room = (COUNT * SIZE).next_multiple_of(0x1000) as usize;
+    let mut made = Made::new(&[(TEXT, 0x1000), (FUNCTIONS, 0x1000), (DATA, 0x1000), (BUCKETS, room)]);
+    made.words(FUNCTIONS, &[0xffff_fff1, 2, 0, TEXT, 0x100, 0, 0, 0, 0x400]);
+    for n in 0..2 {
+        made.bytes(FUNCTIONS + 0x100 + n * 0x100, &[b'a' + n as u8; 200]);
+        made.words(FUNCTIONS + 0x400 + n * 8, &[(n * 0x100) | ((0x80 + n * 8) << 32)]);
+        made.words(FUNCTIONS + 0x400 + 0x80 + n * 8, &[(n * 0x100) | ((n * 0x100) << 32)]);
+    }
+    for n in 0..COUNT {
+        let at = BUCKETS + n * SIZE;
+        let next = if n + 1 < COUNT { at + SIZE } else { 0 };
+        made.words(at, &[0, next, 1, 77, 1 << 20, 64]);
+        // The bits of the number choose the functions.
+        let path: Vec<u64> = (0..64).map(|bit| TEXT + 0x20 + (n >> (bit % 16) & 1) * 0x100).collect();
+        made.words(at + 48, &path);
+        made.words(at + 48 + 64 * 8, &[1, 0, 1 << 20, 0]);
+    }
+    made.words(DATA, &[BUCKETS]);
+    // 64 MiB, at 64 names of 200 bytes and their strings.
+    let found = sites(&mut made, &program()).unwrap();
+    assert_eq!(found.len(), (64 << 20) / (64 * (200 + size_of::<String>())));
+}
+
+#[test]
 fn damaged_profiles_are_harmless() {
     let whole = made(&[(1 << 20, [10, 4], MAIN), (1024, [3, 0], KEEP), (64, [5, 5], MAIN)]);
     for mut made in whole.mutations(5000) {

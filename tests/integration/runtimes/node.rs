@@ -52,6 +52,27 @@ fn paths_lead_from_the_allocation_outwards_and_equal_ones_are_summed() {
 }
 
 #[test]
+fn long_names_are_cut_and_a_profile_of_large_paths_is_refused() {
+    let long = "é".repeat(1000);
+    let head = call("(root)", "", -1, "0", &call(&long, &format!("/srv/{long}"), 1, "8", ""));
+    let cut = "é".repeat(512);
+    assert_eq!(
+        sites(&profile(&head)).unwrap(),
+        [site(&[&format!("{cut} ({cut}:2)")], 8)]
+    );
+    // Each of these paths repeats the names of 100 callers.
+    let wide = |count: u32| {
+        let leaves: Vec<_> = (0..count).map(|n| call(&format!("f{n}"), "", 0, "8", "")).collect();
+        let inner = leaves.join(",");
+        let name = "n".repeat(512);
+        let head = (0..100).fold(inner, |children, _| call(&name, "", 0, "0", &children));
+        sites(&profile(&call("(root)", "", -1, "0", &head))).map(|sites| sites.len())
+    };
+    assert_eq!(wide(1000), Some(1000));
+    assert_eq!(wide(1500), None);
+}
+
+#[test]
 fn as_many_functions_as_v8_records_are_read_and_a_hostile_depth_is_not() {
     let nested = |depth: usize| {
         let mut text = String::new();
