@@ -128,7 +128,7 @@ impl LogParser {
         self.is_in_summary = false;
         if text.starts_with(b"oom-kill:") {
             self.summary.clear();
-            self.summary.extend_from_slice(text);
+            self.summary.extend_from_slice(&text[..text.len().min(MAX_SUMMARY)]);
             self.is_in_summary = true;
         } else if let Some(usage) = text.strip_prefix(b"memory: usage ") {
             self.usages = [self::usage(usage), None];

@@ -23,6 +23,8 @@ use crate::proc::kallsyms::Lookup;
 
 /// The largest map of generated code that is read.
 const MAX_MAP: u64 = 64 << 20;
+/// Maximum number of functions of such a map: a hundred megabytes of memory.
+const MAX_FUNCTIONS: usize = 1 << 20;
 /// The longest name of a function that is kept.
 const MAX_NAME: usize = 512;
 
@@ -288,7 +290,7 @@ impl GeneratedCode {
         let mut functions = Vec::new();
         let mut reader = BufReader::new(file.take(MAX_MAP));
         let mut line = Vec::new();
-        while matches!(reader.read_until(b'\n', &mut line), Ok(len) if len > 0) {
+        while functions.len() < MAX_FUNCTIONS && matches!(reader.read_until(b'\n', &mut line), Ok(len) if len > 0) {
             let text = String::from_utf8_lossy(&line);
             let mut words = text.trim_end().splitn(3, ' ');
             let mut number = || u64::from_str_radix(words.next()?.trim_start_matches("0x"), 16).ok();

@@ -311,3 +311,10 @@ fn of_a_flood_the_last_kills_are_kept_and_all_are_counted() {
     assert_eq!((found.kills.len(), found.more), (64, 936));
     assert_eq!(found.kills.last().unwrap().victim.pid, 999);
 }
+
+#[test]
+fn a_huge_summary_is_cut_whatever_follows() {
+    let long = "x".repeat(40 << 10);
+    let text = format!("3,1,1,-;oom-kill:{long}\n3,2,2,c;{long}\n3,3,3,-;Out of memory: Killed process 5 (a) {FIGURES}\n");
+    assert_eq!(parse(&text).kills.len(), 1);
+}
