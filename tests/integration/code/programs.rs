@@ -313,18 +313,15 @@ fn a_map_of_generated_code_is_read_only_from_the_user_of_the_process_or_root() {
         // Where a runtime writes it.
         let map = Removed(format!("/tmp/perf-{}.map", program.pid()).into());
         let text = format!("{} 10 generated_code\n", start.trim());
-        match owner {
-            Some(owner) => {
-                std::fs::write(&map.0, text).unwrap();
-                if owner.is_some() && std::os::unix::fs::chown(&map.0, owner, None).is_err() {
-                    cannot("only root can give a file away");
-                    continue;
-                }
+        if let Some(owner) = owner {
+            std::fs::write(&map.0, text).unwrap();
+            if owner.is_some() && std::os::unix::fs::chown(&map.0, owner, None).is_err() {
+                cannot("only root can give a file away");
+                continue;
             }
-            None => {
-                std::fs::write(&elsewhere, text).unwrap();
-                std::os::unix::fs::symlink(&elsewhere, &map.0).unwrap();
-            }
+        } else {
+            std::fs::write(&elsewhere, text).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, &map.0).unwrap();
         }
         let (_, stacks, _) = program.measure();
         let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
