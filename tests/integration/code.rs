@@ -523,4 +523,13 @@ fn the_period_follows_the_rate_not_the_delay_of_a_read() {
             "{samples} in {elapsed:?}"
         );
     }
+    // For hours, 100 a second.
+    let options = Options::armed(16 << 10);
+    for (samples, next) in [(400, Some(0)), (401, Some(1))] {
+        assert_eq!(
+            options.next_period(0, samples, Duration::from_secs(4)),
+            next,
+            "{samples}"
+        );
+    }
 }

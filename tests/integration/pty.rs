@@ -3,6 +3,7 @@
 
 mod act;
 mod alerts;
+mod armed;
 mod background;
 mod coldness;
 mod decoder;

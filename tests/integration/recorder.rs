@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,7 +20,7 @@ use zmtop::source::{Recording, Source};
 
 use crate::support::rows::{process, snapshot};
 use crate::support::tree::ProcTree;
-use crate::support::{Owned, long};
+use crate::support::{Owned, PATIENCE, long};
 
 /// Midday of a day in 2026.
 const DAY: Duration = Duration::from_secs(1_795_521_600);
@@ -37,6 +38,15 @@ fn at(seconds: u64) -> Snapshot {
     );
     made.time = SystemTime::UNIX_EPOCH + DAY + Duration::from_secs(seconds);
     made
+}
+
+#[track_caller]
+fn wait_until(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "it never is");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn folder() -> (TempDir, Writer) {
@@ -86,28 +96,24 @@ fn read(path: &Path) -> Vec<Arc<Snapshot>> {
 fn snapshots_that_come_during_a_flush_share_the_next_one() {
     // How often the disk was flushed; it takes that lock for each.
     static DISK: Mutex<usize> = Mutex::new(0);
+    static FLUSHES: AtomicUsize = AtomicUsize::new(0);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rec.zmrec");
     let recorder = Recorder::start(Options {
         flush: Flush::Snapshot,
         sync: |_| {
+            FLUSHES.fetch_add(1, Ordering::SeqCst);
             *DISK.lock().unwrap() += 1;
             Ok(())
         },
         ..Options::plain(Place::File(file.clone()))
     })
     .unwrap();
-    let until = |snapshots| {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while recorder.status().snapshots < snapshots {
-            assert!(Instant::now() < deadline, "{:?}", recorder.status());
-            thread::sleep(Duration::from_millis(5));
-        }
-    };
+    let until = |snapshots| wait_until(|| recorder.status().snapshots >= snapshots);
     let mut disk = DISK.lock().unwrap();
     recorder.record(&Arc::new(at(0)), Vec::new());
-    // It is written, and waits for the disk.
-    until(1);
+    // It is written, and waits for the disk. What comes before that would be written with it.
+    wait_until(|| FLUSHES.load(Ordering::SeqCst) == 1);
     for second in 1..=6 {
         recorder.record(&Arc::new(at(second)), Vec::new());
     }
@@ -475,7 +481,7 @@ fn a_full_disk_loses_snapshots_and_no_more() {
     let text = || fs::read_to_string(&said).unwrap();
     let begun = Instant::now();
     // It grows up to the limit. How long that takes is the machine's affair.
-    while !text().contains("not recorded: ") && begun.elapsed() < crate::support::PATIENCE {
+    while !text().contains("not recorded: ") && begun.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(100));
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
@@ -619,4 +625,42 @@ fn a_stream_is_a_remote_monitor() {
     drop(stdout);
     // The recorder ends when nobody reads.
     assert!(writer.wait().unwrap().success());
+}
+
+#[test]
+fn a_disk_that_hangs_delays_nobody_and_eight_snapshots_wait() {
+    static DISK: Mutex<()> = Mutex::new(());
+    static FLUSHES: AtomicUsize = AtomicUsize::new(0);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rec.zmrec");
+    let recorder = Recorder::start(Options {
+        flush: Flush::Snapshot,
+        sync: |_| {
+            FLUSHES.fetch_add(1, Ordering::SeqCst);
+            drop(DISK.lock());
+            Ok(())
+        },
+        ..Options::plain(Place::File(file.clone()))
+    })
+    .unwrap();
+    let until = |snapshots| wait_until(|| recorder.status().snapshots >= snapshots);
+    let disk = DISK.lock().unwrap();
+    recorder.record(&Arc::new(at(0)), Vec::new());
+    // What comes before it waits for the disk would be written with it.
+    wait_until(|| FLUSHES.load(Ordering::SeqCst) == 1);
+    // If one of these waited for the disk, it would wait for ever.
+    for second in 1..=20 {
+        recorder.record(&Arc::new(at(second)), Vec::new());
+    }
+    let status = recorder.status();
+    assert_eq!((status.snapshots, status.lost), (1, 12));
+    assert_eq!(status.fault.as_deref(), Some("the disk does not answer"));
+    drop(disk);
+    until(9);
+    recorder.record(&Arc::new(at(30)), Vec::new());
+    until(10);
+    let status = recorder.end();
+    assert_eq!((status.lost, status.fault), (12, None));
+    let seconds: Vec<_> = read(&file).iter().map(|s| s.monotonic.as_secs() - 1000).collect();
+    assert_eq!(seconds, [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]);
 }

@@ -1,5 +1,6 @@
 //! Programs of other languages and C libraries, with their symbols elsewhere, deleted, and in a container.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -260,4 +261,70 @@ fn a_container_with_its_own_root_and_pids() {
         assert_eq!(program.child.try_wait().unwrap(), None, "the program did not start");
     };
     check(&mut program, "a container");
+}
+
+/// A program that writes code into memory and lets it touch the pages of a buffer. It prints where the code is, and begins when it
+/// reads a line.
+const GENERATED: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+static const unsigned char touch[] =
+#if defined(__x86_64__)
+    {0xc6, 0x07, 0x01, 0xc3};
+#else
+    {0x21, 0x00, 0x80, 0x52, 0x01, 0x00, 0x00, 0x39, 0xc0, 0x03, 0x5f, 0xd6};
+#endif
+int main(void) {
+    char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = mmap(0, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(code, touch, sizeof touch);
+    __builtin___clear_cache(code, code + sizeof touch);
+    printf("%lx\n", (unsigned long)code);
+    fflush(stdout);
+    getchar();
+    for (int at = 0; at < 8 << 20; at += 4096) ((void (*)(char *))code)(memory + at);
+    printf("1\n");
+    fflush(stdout);
+    getchar();
+    getchar();
+}
+"#;
+
+/// A file that is removed when dropped.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_map_of_generated_code_is_read_only_from_the_user_of_the_process_or_root() {
+    // Whose file it is; `None` for a link to one that would do.
+    for (owner, is_read) in [(Some(None), true), (Some(Some(65534)), false), (None, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("map");
+        let path = compile(dir.path(), "cc", GENERATED, "c", &["-O1", "-fno-omit-frame-pointer"]);
+        let mut program = Program::run(&path, dir);
+        let mut start = String::new();
+        program.lines.read_line(&mut start).unwrap();
+        // Where a runtime writes it.
+        let map = Removed(format!("/tmp/perf-{}.map", program.pid()).into());
+        let text = format!("{} 10 generated_code\n", start.trim());
+        if let Some(owner) = owner {
+            std::fs::write(&map.0, text).unwrap();
+            if owner.is_some() && std::os::unix::fs::chown(&map.0, owner, None).is_err() {
+                cannot("only root can give a file away");
+                continue;
+            }
+        } else {
+            std::fs::write(&elsewhere, text).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, &map.0).unwrap();
+        }
+        let (_, stacks, _) = program.measure();
+        let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+        assert_eq!(names.contains(&"generated_code"), is_read, "{owner:?}: {names:?}");
+    }
 }

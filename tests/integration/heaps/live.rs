@@ -1,6 +1,8 @@
 //! Real programs, which print what `malloc_stats(3)` says, and what `malloc_trim(0)` gives back.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -9,7 +11,7 @@ use zmtop::heap::{Arena, State};
 use zmtop::heaps::look;
 
 use crate::code::compile;
-use crate::support::pty::ZMTOP;
+use crate::support::pty::{ZMTOP, have};
 
 /// A program that allocates and frees in `argv[1]` threads, each of which has an arena. `argv[2]` is how: 0 mixed sizes, 1 small
 /// ones, 2 large ones. It prints a line when done. For each line of input, it prints what `malloc_stats` says, trims, and prints
@@ -193,4 +195,62 @@ fn processes_without_a_heap_say_why() {
         said(&[&gone.to_string()]),
         (Some(3), format!("zmtop: {gone}: no such process\n"))
     );
+}
+
+/// All memory that a process may write to, by address.
+fn writable(pid: u32) -> Vec<(u64, Vec<u8>)> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
+    let areas = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).unwrap());
+        rest.starts_with("rw").then_some((start, end))
+    });
+    let read = areas.map(|(start, end)| {
+        let mut bytes = vec![0; (end - start) as usize];
+        memory.read_exact_at(&mut bytes, start).unwrap();
+        (start, bytes)
+    });
+    read.collect()
+}
+
+#[test]
+fn nothing_is_written_into_a_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "cc", PROGRAM, "c", &["-O1", "-pthread"]);
+    let mut programs = vec![Program::start(Command::new(program).args(["4", "0"]))];
+    if have("python3") {
+        let script = "import signal; kept = [[n] for n in range(50000)]; print('done', flush=True); signal.pause()";
+        programs.push(Program::start(Command::new("python3").args(["-c", script])));
+    }
+    for program in &programs {
+        let pid = program.child.id();
+        // It waits, and changes nothing itself.
+        while !std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .unwrap()
+            .contains(") S ")
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let before = writable(pid);
+        for more in [&[][..], &["--for", "1s"]] {
+            let done = Command::new(ZMTOP)
+                .args(["heap", &pid.to_string(), "--format", "json"])
+                .args(more)
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            let after = writable(pid);
+            let ranges = |all: &[(u64, Vec<u8>)]| all.iter().map(|(at, bytes)| (*at, bytes.len())).collect::<Vec<_>>();
+            assert_eq!(ranges(&before), ranges(&after));
+            let changed: Vec<_> = before
+                .iter()
+                .zip(&after)
+                .filter(|(a, b)| a != b)
+                .map(|(a, _)| a.0)
+                .collect();
+            assert!(changed.is_empty(), "{changed:x?} {more:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::dangers::{Danger, Limit};
 use zmtop::model::system::{AccountingInputs, MemoryMount};
-use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
+use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot, SystemSample};
 
 use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk};
 
@@ -381,5 +381,32 @@ fn one_that_takes_more_than_ever_is_told_even_if_the_machine_had_less_before() {
         snap.cgroups = Arc::default();
         history.push(&snap);
         assert!(second < 40 || history.dangers().is_empty(), "{second}");
+    }
+}
+
+#[test]
+fn a_part_that_no_process_has_is_named() {
+    type Set = fn(&mut SystemSample, u64);
+    let parts: [(&str, Set); 3] = [
+        ("slab_unreclaimable", |system, bytes| system.sunreclaim = Ok(bytes)),
+        ("page_tables", |system, bytes| system.page_tables = Ok(bytes)),
+        ("hugetlb", |system, bytes| system.hugetlb = Ok(bytes)),
+    ];
+    for (id, set) in parts {
+        let mut history = History::new(Duration::from_secs(10));
+        for second in 0..80_u64 {
+            let taken = 6 * second.saturating_sub(60);
+            let mut snap = machine(second, 400 - taken, vec![holding(10, "still", "/", 50)]);
+            snap.cgroups = Arc::default();
+            set(&mut snap.system, (20 + taken) * MIB);
+            history.push(&snap);
+        }
+        let [danger] = history.dangers() else {
+            panic!("{id}: {:?}", history.dangers())
+        };
+        let Some((RowKey::Part(part), _)) = &danger.taker else {
+            panic!("{id}: {danger:?}")
+        };
+        assert_eq!(part.id, id);
     }
 }

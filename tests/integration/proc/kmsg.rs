@@ -315,6 +315,7 @@ fn of_a_flood_the_last_kills_are_kept_and_all_are_counted() {
 #[test]
 fn a_huge_summary_is_cut_whatever_follows() {
     let long = "x".repeat(40 << 10);
-    let text = format!("3,1,1,-;oom-kill:{long}\n3,2,2,c;{long}\n3,3,3,-;Out of memory: Killed process 5 (a) {FIGURES}\n");
+    let text =
+        format!("3,1,1,-;oom-kill:{long}\n3,2,2,c;{long}\n3,3,3,-;Out of memory: Killed process 5 (a) {FIGURES}\n");
     assert_eq!(parse(&text).kills.len(), 1);
 }

@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use zmtop::history::History;
 use zmtop::sampler::{Options, Scanner};
+use zmtop::source::Source;
 
+use super::fill_output;
 use crate::support::block_on;
-use crate::support::pty::{Pty, ZMTOP, signal};
+use crate::support::pty::{Pty, ZMTOP, is_stuck_in_write, signal};
 
 const MAGIC: &[u8] = b"\x5a\x2a\x4d\x18\x60\0\0\0zmtophis";
 
 /// A home of its own for several runs; where the history is kept in it.
-fn home() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn home() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".local/state/zmtop");
     fs::create_dir_all(folder.join("started")).unwrap();
@@ -25,7 +27,7 @@ fn home() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Runs zmtop in it until the table is there.
-fn started(home: &Path, args: &[&str]) -> Pty {
+pub(super) fn started(home: &Path, args: &[&str]) -> Pty {
     let pty = Pty::run((120, 30), ZMTOP, args, &[("HOME", home.to_str().unwrap())]);
     pty.wait_for_table();
     pty
@@ -68,18 +70,14 @@ fn a_start_goes_on_from_the_last_one() {
 
 /// A leak that the screen shows is in the file within seconds, for commands that look once: the file is written every minute
 /// anyway, and this one is replaced before.
-#[test]
-fn a_new_verdict_is_written_before_the_minute_is_over() {
+/// Returns a history of the last five minutes, in which this process has grown steadily to what it holds. A machine that has just
+/// started has no such past.
+pub(super) fn history_of_growth(pid: u32) -> Option<Vec<u8>> {
     let now = block_on(Scanner::new(&Options::new(None)).full());
     let known = Duration::from_secs(300);
-    // A machine that has just started has no such past.
-    let Some(began) = now.monotonic.checked_sub(known) else {
-        return;
-    };
-    // This process has grown steadily to what it holds.
+    let began = now.monotonic.checked_sub(known)?;
     let mut last = (*now).clone();
-    let own = std::process::id();
-    last.processes.as_mut().unwrap().retain(|row| row.id.pid == own);
+    last.processes.as_mut().unwrap().retain(|row| row.id.pid == pid);
     let walk = last.rows()[0].walk.unwrap();
     let mut history = History::new(Duration::from_secs(10));
     for second in (0..=known.as_secs()).step_by(2) {
@@ -96,8 +94,14 @@ fn a_new_verdict_is_written_before_the_minute_is_over() {
     assert!(verdict.is_growth(), "{verdict:?}");
     let name = |kind: &str| fs::read_link(format!("/proc/self/ns/{kind}")).unwrap_or_default();
     let namespaces = format!("{} {}", name("pid").display(), name("time").display());
-    let kept = zmtop::record::pack_history(&history.keep(&last, &namespaces).unwrap()).unwrap();
+    Some(zmtop::record::pack_history(&history.keep(&last, &namespaces).unwrap()).unwrap())
+}
 
+#[test]
+fn a_new_verdict_is_written_before_the_minute_is_over() {
+    let Some(kept) = history_of_growth(std::process::id()) else {
+        return;
+    };
     let (home, file) = home();
     fs::write(&file, &kept).unwrap();
     let config = home.path().join("config.toml");
@@ -326,4 +330,20 @@ fn the_end_waits_for_what_w_saves() {
     drop(other);
     assert_eq!(pty.exit_code(), 0);
     assert!(fs::read_to_string(&config).unwrap().contains("sort = \"swap\""));
+}
+
+#[test]
+fn a_stalled_terminal_stops_no_recording() {
+    let (home, file) = home();
+    let mut pty = started(home.path(), &[]);
+    let recorded = || Source::open(file.parent().unwrap()).map_or(0, |read| read.flatten().count());
+    {
+        let _stalled = pty.stall();
+        fill_output(&pty, pty.pid());
+        let before = recorded();
+        pty.wait("more snapshots", |_| recorded() > before + 3);
+        assert!(is_stuck_in_write(pty.pid()), "the terminal was stuck all along");
+    }
+    pty.send("q");
+    assert_eq!(pty.exit_code(), 0);
 }

@@ -237,3 +237,27 @@ fn what_cannot_be_played_is_said_before_the_screen() {
         assert_eq!(pty.exit_code(), 2);
     }
 }
+
+#[test]
+fn alerts_are_listed_and_run_no_program() {
+    let made = recording(30);
+    let dir = TempDir::new().unwrap();
+    let (ran, config) = (dir.path().join("ran"), dir.path().join("config.toml"));
+    let alert = format!(
+        "[[alert]]\nname = 'big'\nwhen = 'pss>1100M'\nhold = 0\nrun = ['/usr/bin/touch', '{}']\n",
+        ran.display()
+    );
+    fs::write(&config, alert).unwrap();
+    let mut pty = play(&made, &["--speed", "1000", "--config", config.to_str().unwrap()]);
+    pty.wait_for("at the end");
+    pty.send("!");
+    pty.wait("the list", |text| {
+        text.contains("Alerts") && text.lines().any(|line| line.contains("fired") && line.contains("big"))
+    });
+    pty.send("\x1b");
+    pty.wait("the list is closed", |text| !text.contains("Alerts"));
+    pty.send("q");
+    // It ends after whatever it started.
+    assert_eq!(pty.exit_code(), 0);
+    assert!(!ran.exists());
+}

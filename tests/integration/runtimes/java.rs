@@ -1,12 +1,18 @@
 //! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use rustix::process::Signal;
+use serde_json::Value;
 use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
 use zmtop::heap::runtimes::Objects;
 use zmtop::heaps::java::{Refusal, Status, safety, unpack};
 
 use crate::proc::hsperfdata;
+use crate::support::pty::ZMTOP;
+use crate::support::{Owned, cannot};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -313,5 +319,74 @@ fn damaged_recordings_are_harmless() {
         };
         bytes[at] = if seed % 3 == 0 { 0xff } else { hash as u8 };
         let _ = kept(&bytes);
+    }
+}
+
+/// A program that keeps 200,000 objects of a class.
+const KEEPS: &str = r#"
+import java.util.*;
+class Keeps {
+    static final class Session { long first, second; }
+    public static void main(String[] arguments) throws Exception {
+        List<Session> kept = new ArrayList<>();
+        for (int n = 0; n < 200000; n++) kept.add(new Session());
+        System.out.println("ready");
+        Thread.sleep(600000);
+    }
+}
+"#;
+
+#[test]
+fn a_real_machine_stands_still_no_longer_than_is_allowed_and_gets_no_signal_that_ends_it() {
+    if Command::new("javac").arg("-version").output().is_err() {
+        return cannot("no JDK is installed");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("Keeps.java");
+    std::fs::write(&source, KEEPS).unwrap();
+    let compiled = Command::new("javac").arg(&source).status().unwrap();
+    assert!(compiled.success());
+    // What the report says, and whether it has the class.
+    for (option, pause, said, is_counted) in [
+        ("-Xmx64m", "2s", "", true),
+        (
+            "-Xmx64m",
+            "0s",
+            "Its objects are not counted: it would stand still for up to 1 s.",
+            false,
+        ),
+        (
+            "-Xrs",
+            "2s",
+            "it does not handle SIGQUIT (-Xrs?), which would end it",
+            false,
+        ),
+        ("-XX:+DisableAttachMechanism", "2s", "it cannot be asked", false),
+    ] {
+        let mut command = Command::new("java");
+        command.arg(option).arg("-cp").arg(dir.path()).arg("Keeps");
+        let mut machine = Owned(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
+        let mut output = BufReader::new(machine.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let done = Command::new(ZMTOP)
+            .args(["heap", &machine.id().to_string(), "--format", "json", "--pause", pause])
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let runtime = &document["runtimes"][0];
+        assert!(
+            runtime["verdict"].to_string().contains(said),
+            "{option} {pause}: {runtime:#}"
+        );
+        let types = runtime["types"].to_string();
+        assert_eq!(
+            types.contains("Keeps$Session"),
+            is_counted,
+            "{option} {pause}: {runtime:#}"
+        );
+        assert!(!is_counted || types.contains("200000"), "{types}");
+        assert_eq!(machine.try_wait().unwrap(), None, "{option}");
     }
 }

@@ -184,3 +184,36 @@ fn who_has_no_password_uses_up_no_rate_limit() {
         assert_eq!(ask(2, &basic("alice", password), &server), expected);
     }
 }
+
+#[test]
+fn crowds_that_come_and_go_leave_nothing() {
+    make_room();
+    let tree = tree();
+    let server = Server::start(&tree, &[]);
+    server.scrape();
+    let pid = server.child.id();
+    let files = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap()
+    };
+    let wave = || {
+        let crowd = crowd(3, MANY, &server);
+        assert_eq!(ask(2, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", &server), "200");
+        drop(crowd);
+    };
+    let before = files();
+    // The first ones make room in its tables.
+    (0..2).for_each(|_| wave());
+    let took = resident();
+    (0..6).for_each(|_| wave());
+    // 6 KiB of each connection would be as much.
+    let grown = resident().saturating_sub(took);
+    assert!(grown < 16 << 10, "{grown} KiB more");
+    let begun = std::time::Instant::now();
+    while files() > before + 2 {
+        assert!(begun.elapsed() < PATIENCE, "{} files, {before} before", files());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

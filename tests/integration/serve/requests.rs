@@ -250,3 +250,29 @@ fn promtool_finds_nothing_wrong() {
         String::from_utf8_lossy(&said)
     );
 }
+
+#[test]
+fn no_argument_of_a_command_line_is_exported() {
+    let tree = tree();
+    let container = "0::/system.slice/web.service\n";
+    for (pid, comm, cmdline) in [
+        (10, "server", "server\0--token=hunter2\0hunter2\0"),
+        (11, "java", "java\0-Dpassword=hunter2\0-jar\0/opt/shop.jar\0hunter2\0"),
+        (12, "python3", "python3\0-c\0import hunter2\0"),
+        (13, "sh", "sh\0-c\0curl hunter2\0"),
+        (14, "node", "node\0-r\0hunter2\0/srv/shop.js\0--key\0hunter2\0"),
+    ] {
+        let process = tree.process(pid).comm(comm).cmdline(cmdline);
+        process.cgroup(container).pss_kb(3000).write();
+    }
+    for by in ["command", "user", "unit", "container", "pod", "cgroup", "family"] {
+        let server = Server::start(&tree, &["--by", by, "--top", "100"]);
+        let text = server.scrape();
+        assert!(text.contains("\nzmtop_series "), "{by}: {text}");
+        assert!(!text.contains("hunter2"), "{by}: {text}");
+        assert!(
+            by != "command" || text.contains("group=\"java -jar shop.jar\""),
+            "{text}"
+        );
+    }
+}

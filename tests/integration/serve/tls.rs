@@ -243,3 +243,14 @@ fn certificates_and_keys_that_are_of_no_use_are_refused() {
         assert!(said.contains(why), "{said}");
     }
 }
+
+#[test]
+fn tls_alone_lets_everyone_in_and_says_so() {
+    let (tree, authority) = (tree(), Authority::new());
+    let config = configure(&tree, &authority.sign("192.0.2.1", 4000), "");
+    // An address that no machine has: what is allowed fails later.
+    let (code, _, said) = tree.zmtop(&format!("serve --listen 192.0.2.1:1 --web-config {config}"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("anyone on the network can read the metrics"), "{said}");
+    assert!(said.contains("cannot listen at 192.0.2.1:1"), "{said}");
+}
