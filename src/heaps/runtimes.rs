@@ -127,10 +127,10 @@ impl Door {
 
     /// Returns what a recording of the code that allocates costs the program, as a part of a sentence; `None` if it cannot record.
     pub fn cost_of_recording(&self, accepted: Accepted) -> Option<&'static str> {
-        match self.way {
-            Way::Java(_) => Some("the Java machine loads its Flight Recorder"),
+        match (&self.way, accepted.inspector) {
+            (Way::Java(_), _) => Some("the Java machine loads its Flight Recorder"),
             #[cfg(feature = "network")]
-            Way::Node(_) if accepted.inspector => Some(
+            (Way::Node(_), true) => Some(
                 "Node.js opens its inspector on the loopback interface, where every local user could control it meanwhile",
             ),
             _ => None,
