@@ -180,9 +180,18 @@ fn parts(s: &SystemSample, inputs: &AccountingInputs, processes: &ProcessTotals)
         part!("zram", sum_of(&inputs.zram, |device| device.used)),
         part!("zswap", s.zswap),
         part!("corrupted", s.corrupted),
-        part!("free", s.mem_free),
+        part!("free", s.mem_free).with([part!("free_kept_back", kept_back(s))]),
         part!("free_lists", inputs.zones.map(|z| z.free_lists)),
     ]
+}
+
+/// Returns what `MemAvailable` leaves out of the free and the reclaimable memory: the reserves of the zones, and the cache that
+/// reclaim would keep.
+fn kept_back(s: &SystemSample) -> Reading<u64> {
+    let cache = less(s.cached, s.shmem)?
+        .saturating_add(s.buffers?)
+        .saturating_add(s.sreclaimable?);
+    less(Ok(s.mem_free?.saturating_add(cache)), s.mem_available)
 }
 
 /// Returns the pages in the swap cache that no process maps, at most `SwapCached`. The reclaim lists hold each page

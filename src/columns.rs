@@ -258,9 +258,13 @@ impl<T: TableKind> Column<T> {
     }
 
     pub fn menu_label(&self) -> String {
+        format!("{:<10} {:<9} {}", self.id, self.title, self.summary())
+    }
+
+    /// Returns the beginning of the help: a sentence, or the words before its first colon.
+    fn summary(&self) -> &'static str {
         let sentence = self.help.split(". ").next().unwrap_or_default();
-        let first = sentence.split(": ").next().unwrap_or_default();
-        format!("{:<10} {:<9} {first}", self.id, self.title)
+        sentence.split(": ").next().unwrap_or_default()
     }
 
     /// Returns the heading for changes over `delta`: `ΔPSS/10s`, or `Δ10s` if there is little room.
@@ -410,6 +414,20 @@ pub fn named<T: TableKind>(columns: &[Column<T>], typed: &str) -> Option<usize> 
             .or_else(|| over_time.and_then(has_title))
             .or_else(timed)
     })
+}
+
+/// Returns the columns of processes whose summary has a word that begins with `typed`, or with which `typed` begins.
+pub fn described_by(typed: &str) -> Vec<&'static str> {
+    /// Shorter words are in most summaries.
+    const MIN_LENGTH: usize = 4;
+    let typed = typed.to_lowercase();
+    let is_alike =
+        |word: &str| word.len().min(typed.len()) >= MIN_LENGTH && (word.starts_with(&typed) || typed.starts_with(word));
+    let has_word = |column: &&Column<Processes>| {
+        let summary = column.summary().to_lowercase();
+        summary.split(|c: char| !c.is_alphanumeric()).any(is_alike)
+    };
+    COLUMNS.iter().filter(has_word).map(|column| column.id).collect()
 }
 
 /// The columns of a table that have figures.

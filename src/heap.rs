@@ -327,7 +327,7 @@ impl State {
             let at_least = if heap.is_partial { "at least " } else { "" };
             let of = self
                 .memory
-                .map_or_else(|_| String::new(), |memory| format!(" of {}", bytes(memory.total())));
+                .map_or_else(|_| String::new(), |memory| format!(" of its {}", bytes(memory.total())));
             let kept = bytes(sum.kept());
             let used = sum.in_use.saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes));
             if self.is_hoard() {
@@ -353,10 +353,11 @@ impl State {
                     bytes(used)
                 ));
             } else {
-                lines.push(format!(
-                    "{}{of} are in use inside glibc, and only {kept} are free.",
-                    bytes(used)
-                ));
+                let free = match sum.free() {
+                    free if free > sum.kept() => format!("and only {kept} of {} free are in RAM or swap.", bytes(free)),
+                    _ => format!("and only {kept} are free."),
+                };
+                lines.push(format!("{}{of} are in use inside glibc, {free}", bytes(used)));
             }
             if heap.is_partial {
                 lines.push(

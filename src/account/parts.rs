@@ -298,6 +298,10 @@ pub static PARTS: &[PartKind] = &[
         )
         .label("free memory")
         .not_judged("it is free"),
+    PartKind::new("free_kept_back", "the kernel keeps back").help(
+        "Free memory and cache that no program can get, because the kernel needs them: they count as used. Formula: MemFree + \
+         file cache + Buffers + SReclaimable − MemAvailable.",
+    ),
     PartKind::new("free_lists", "free, on processors' lists")
         .help(
             "Free pages kept at hand for each processor, which MemFree leaves out. Kernel: Σ count of the pagesets in \

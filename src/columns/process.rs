@@ -504,10 +504,15 @@ pub static COLUMNS: &[Entry] = &[
         .additive(true)
         .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("time", "TIME", Unit::Seconds, 6, |r| {
-        process(r, |s| Value::Seconds(s.stat.cpu_ticks as f64 / 100.0))
+        let ticks = match (r.sample, r.totals) {
+            (Some(s), _) => s.stat.cpu_ticks,
+            (None, Some(sum)) => sum.cpu_ticks,
+            (None, None) => return Value::Blank,
+        };
+        Value::Seconds(ticks as f64 / 100.0)
     })
-    .help("Processor time since the start, of all threads. Fields 14 and 15 of stat.")
-    .applies_to(AppliesTo::Processes)
+    .help("Processor time of all threads, ended ones included. Fields 14 and 15 of stat.")
+    .additive(true)
     .needs(Needs::STAT),
     Entry::figure("elapsed", "RUNS", Unit::Seconds, 5, |r| {
         let start = match (r.sample, r.group) {
@@ -523,7 +528,7 @@ pub static COLUMNS: &[Entry] = &[
                 Value::Seconds((up - start as f64 / 100.0).max(0.0))
             })
     })
-    .help("How long the process has been running; of a group, its oldest. Formula: uptime − field 22 of stat.")
+    .help("Time since the process started; of a group, since its oldest process started. Formula: uptime − field 22 of stat.")
     .needs(Needs::STAT.and(Needs::SYSTEM)),
     Entry::figure("oom_score", "OOM", Unit::Count, 4, |r| {
         process(r, |s| {

@@ -175,12 +175,25 @@ pub(super) fn found(value: &DeValue<'_>) -> String {
 
 /// Describes an unknown name. Suggests the known ones most like it; if there are none, lists those known, unless they are many.
 pub fn unknown<'n>(kind: &str, name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    unknown_or(kind, name, known, Vec::new)
+}
+
+/// Like [`unknown`]; `others` are suggested if no known name is like it.
+pub(super) fn unknown_or<'n>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'n str>,
+    others: impl FnOnce() -> Vec<&'n str>,
+) -> String {
     /// More names are no help.
     const MAX_HINTS: usize = 3;
     /// A longer list is not read.
     const MAX_LISTED: usize = 30;
     let known: Vec<&str> = known.into_iter().collect();
     let mut hints = similar(name, known.iter().copied());
+    if hints.is_empty() {
+        hints = others();
+    }
     hints.truncate(MAX_HINTS);
     let name = shown(name);
     match hints.as_slice() {

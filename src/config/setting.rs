@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::document::{Item, Table, unknown};
+use super::document::{Item, Table, unknown, unknown_or};
 use super::fault::shown;
 use crate::columns::{self, COLUMNS, ColumnId};
 use crate::filter::Filter;
@@ -292,7 +292,8 @@ impl<T> ValueKind for Word<T> {
 
 /// Returns the column of that name.
 pub fn column(name: &str) -> Result<ColumnId, String> {
-    columns::find(name).ok_or_else(|| unknown("column", name, COLUMNS.iter().map(|c| c.id)))
+    let ids = || COLUMNS.iter().map(|column| column.id);
+    columns::find(name).ok_or_else(|| unknown_or("column", name, ids(), || columns::described_by(name)))
 }
 
 pub(super) const COLUMN: Word<ColumnId> = Word {

@@ -80,6 +80,8 @@ pub struct Totals {
     pub partial: bool,
     pub change: Change,
     pub threads: u64,
+    /// Processor time, in clock ticks.
+    pub cpu_ticks: u64,
     /// Their shares of memory held through descriptors, [partial](HeldFigures::is_partial) if some process's share is hidden.
     pub held: Reading<HeldFigures>,
 }
@@ -96,6 +98,7 @@ impl Default for Totals {
             partial: false,
             change: Change::default(),
             threads: 0,
+            cpu_ticks: 0,
             held: Err(Missing::Pending),
         }
     }
@@ -119,6 +122,7 @@ impl Totals {
                 change.without_memory()
             },
             threads: sample.stat.threads,
+            cpu_ticks: sample.stat.cpu_ticks,
             held: sample.held().map(|held| held.figures),
         }
     }
@@ -162,6 +166,7 @@ impl Totals {
             count: 1,
             change: change.copied().unwrap_or_default().without_memory(),
             threads: sample.stat.threads,
+            cpu_ticks: sample.stat.cpu_ticks,
             held: sample.held().map(|held| held.figures),
             ..Self::default()
         }
@@ -179,6 +184,7 @@ impl Totals {
                 ..one.change
             },
             threads: 0,
+            cpu_ticks: 0,
             held: Err(Missing::Pending),
             ..one
         }
@@ -207,6 +213,7 @@ impl Totals {
         self.partial |= other.partial;
         self.change.add(&other.change);
         self.threads = self.threads.saturating_add(other.threads);
+        self.cpu_ticks = self.cpu_ticks.saturating_add(other.cpu_ticks);
         self.held = match (self.held, other.held) {
             (Ok(mut sum), Ok(more)) => {
                 sum.add(&more);

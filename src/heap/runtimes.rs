@@ -213,7 +213,7 @@ impl Runtime {
                 )
             } else {
                 format!(
-                    "{} of the {} that its heap has in RAM are in use, and only {free} are free.",
+                    "{} of the {} that its heap has in RAM are in use, and {free} are free.",
                     bytes(used),
                     bytes(kept)
                 )

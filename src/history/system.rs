@@ -14,11 +14,15 @@ use crate::model::snapshot::{SelfCost, Snapshot};
 
 /// Time constant for smoothing the CPU share of walks, in seconds: it varies widely from tick to tick.
 const SMOOTHING: f64 = 10.0;
+/// Minimum time over which the CPU share of zmtop itself is measured.
+const OWN_SPAN: Duration = Duration::from_millis(500);
 
 /// Rates and series of the system. A rate is `None` before the second snapshot, and if a counter decreased.
 #[derive(Debug, Default)]
 pub struct SystemHistory {
-    last: Option<(Duration, [Reading<u64>; 9], Reading<SelfCost>)>,
+    last: Option<(Duration, [Reading<u64>; 9])>,
+    /// The start of the span over which zmtop's own CPU usage is measured, and its CPU time then.
+    own: Option<(Duration, Duration)>,
     /// Bytes a second.
     pub swap_in: Option<f64>,
     /// Bytes a second.
@@ -37,7 +41,7 @@ pub struct SystemHistory {
     pub refault_anon: Option<f64>,
     /// Bytes a second of files that were read back soon after they were reclaimed.
     pub refault_file: Option<f64>,
-    /// CPU usage of zmtop and its children; 1.0 is one core.
+    /// CPU usage of zmtop and its children over the last half second or more; 1.0 is one core.
     pub own_cpu: Option<f64>,
     /// CPU usage of walks, smoothed over about ten seconds; 1.0 is one core.
     pub walked: Option<f64>,
@@ -82,7 +86,7 @@ impl SystemHistory {
             (&mut self.refault_file, s.refault_file),
         ];
         let counters = rates.each_ref().map(|(_, counter)| *counter);
-        if let Some((then, before, own)) = &self.last {
+        if let Some((then, before)) = &self.last {
             let seconds = now.saturating_sub(*then).as_secs_f64();
             for ((slot, counter), before) in rates.into_iter().zip(before) {
                 *slot = before.ok().zip(counter.ok()).and_then(|(b, c)| rate(b, c, seconds));
@@ -95,15 +99,30 @@ impl SystemHistory {
                         .map_or(share, |old| old.mul_add(1.0 - weight, share * weight)),
                 );
             }
-            self.own_cpu = match (own, &snapshot.own) {
-                (Ok(a), Ok(b)) if seconds > 0.0 => Some(b.cpu.saturating_sub(a.cpu).as_secs_f64() / seconds),
-                _ => None,
-            };
         }
-        self.last = Some((now, counters, snapshot.own));
+        self.last = Some((now, counters));
+        self.measure_own(now, &snapshot.own);
         (self.now, self.interval) = (tick.now, tick.interval);
         self.mem.push(now, s.used().ok(), tick.retention);
         self.swap.push(now, s.swap_used().ok(), tick.retention);
+    }
+
+    /// Measures the processor time of zmtop since a snapshot half a second ago or more: a snapshot that a key causes may follow
+    /// the one before at once.
+    fn measure_own(&mut self, now: Duration, own: &Reading<SelfCost>) {
+        let Ok(own) = own else {
+            (self.own, self.own_cpu) = (None, None);
+            return;
+        };
+        let span = self.own.map(|(then, cpu)| (now.saturating_sub(then), cpu));
+        match span {
+            Some((time, _)) if time < OWN_SPAN => return,
+            Some((time, cpu)) => {
+                self.own_cpu = Some(own.cpu.saturating_sub(cpu).as_secs_f64() / time.as_secs_f64());
+            }
+            None => {}
+        }
+        self.own = Some((now, own.cpu));
     }
 
     pub(super) const fn bytes(&self) -> usize {

@@ -211,7 +211,16 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
             }
             None => Exit::Done,
         },
-        other => other,
+        other => {
+            // With the kept history, it was said before.
+            if let Some(why) = observed
+                .unjudged
+                .filter(|_| observed.past_age.is_none() && !is_unmatched)
+            {
+                complain(&format!("not yet judged: {why}"));
+            }
+            other
+        }
     })
 }
 
@@ -288,7 +297,7 @@ fn covered(history: &History, now: Duration) -> Duration {
 pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Duration) -> String {
     let watching = format!("watching for {}; Ctrl-C reports", span_exact(time));
     match past {
-        None => watching,
+        None => format!("no history is kept of this: {watching}"),
         Some(Err(why)) => format!("{why}; {watching}"),
         Some(Ok(past)) if is_short(known, Duration::ZERO) => {
             format!("{past}, is too short to judge: {} are known; {watching}", span(known))

@@ -112,6 +112,8 @@ pub struct RecordingStatus {
 
 pub struct App {
     pub config: Config,
+    /// What is wrong with the config on disk, safe to print; `None` if it is the one in force.
+    pub config_fault: Option<String>,
     pub privilege: Privilege,
     /// The snapshot, and what is derived from it. The run loop lends it from the engine for each event and each frame; in
     /// between it is empty.
@@ -139,6 +141,7 @@ impl App {
     pub fn new(config: Config, privilege: Privilege, size: (u16, u16)) -> Self {
         let settings = &config.settings;
         let mut app = Self {
+            config_fault: None,
             privilege,
             engine: Self::engine_state(settings),
             data: Data::default(),

@@ -10,6 +10,7 @@ use ratatui::layout::Position;
 
 use crate::config::{Action, Chord, Context};
 use crate::tui::app::{App, Hint, Page, RightShows, ScanProgress, Scope};
+use crate::tui::navigation;
 use crate::tui::widgets::StatusLine;
 use crate::tui::{page, update};
 
@@ -18,7 +19,7 @@ const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Open, "open"),
     Hint::Action(Action::Filter, "filter"),
     Hint::Action(Action::Panel, "panel"),
-    Hint::Action(Action::Back, "back"),
+    Hint::Action(Action::Cancel, "back"),
     Hint::Action(Action::Mappings, "read again"),
     Hint::Action(Action::CallPaths, "call paths"),
     Hint::Action(Action::Heap, "heap"),
@@ -190,7 +191,7 @@ fn is_idle(app: &App, action: Action) -> bool {
             !app.query.shows_tree() && app.selected_fold().is_none() && update::unfolded_siblings(app).is_none()
         }
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
-        Action::Back => matches!(scope, Scope::Processes | Scope::Groups(_)),
+        Action::Cancel => navigation::is_outermost(app),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
         Action::CallPaths | Action::Heap => app.replay.is_some() || app.panel_process().is_none(),
         Action::Right => app.right_shows_now().is_none(),

@@ -97,6 +97,13 @@ pub(super) fn show_next(app: &mut App, forward: bool) {
     show_scope(app, scope, select.as_ref());
 }
 
+/// Leaves the groups for the processes. The selection moves as in [`show_next`].
+fn show_processes(app: &mut App) {
+    let moved = app.tables.current().list.cursor > 0;
+    let select = selected_process(app).filter(|_| moved).map(RowKey::Process);
+    show_scope(app, Scope::Processes, select.as_ref());
+}
+
 /// Returns true if no process is in a unit, in a container or in a pod.
 fn is_empty(app: &App, scope: &Scope) -> bool {
     let Some(snapshot) = &app.engine.snapshot else {
@@ -237,8 +244,8 @@ pub(super) fn open(app: &mut App) {
     }
 }
 
-/// Cancels one thing: the scan, else the chart's cursor, the panel, the search, the scope, or at last the filter. Mappings lose
-/// their own filter first.
+/// Cancels one thing: the scan, else the chart's cursor, the panel, the search, the scope, or at last the filter. Mappings and
+/// groups lose their filter first.
 pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if app.requests.scan.take().is_some() {
         return Some(Effect::CancelScan);
@@ -249,8 +256,14 @@ pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if panel::close(app) || app.query.search.take().is_some() {
         return None;
     }
-    let is_top = matches!(app.query.scope, Scope::Processes | Scope::Groups(_));
-    if is_top || app.query.shows_mappings() && !app.query.filter.text.is_empty() {
+    let is_filtered = !app.query.filter.text.is_empty() || app.query.user.is_some();
+    let may_clear = match app.query.scope {
+        Scope::Processes => true,
+        Scope::Groups(_) => is_filtered || app.fleet.is_some(),
+        Scope::Mappings(_) => !app.query.filter.text.is_empty(),
+        Scope::Members(_) => false,
+    };
+    if may_clear {
         clear_filter(app);
     } else {
         back(app);
@@ -273,10 +286,21 @@ pub(super) fn clear_filter(app: &mut App) {
     rebuild(app);
 }
 
-/// Goes back from a group's processes to the groups, and from mappings to the scope before.
+/// Returns true if there is no scope to go back to.
+pub(super) const fn is_outermost(app: &App) -> bool {
+    match app.query.scope {
+        Scope::Processes => true,
+        Scope::Groups(_) => app.fleet.is_some(),
+        Scope::Members(_) | Scope::Mappings(_) => false,
+    }
+}
+
+/// Goes back from a group's processes to the groups, from groups to all processes, and from mappings to the scope before.
 pub(super) fn back(app: &mut App) {
     match app.query.scope.clone() {
-        Scope::Processes | Scope::Groups(_) => {}
+        _ if is_outermost(app) => {}
+        Scope::Processes => {}
+        Scope::Groups(_) => show_processes(app),
         Scope::Members(key) if key.by == GroupBy::Siblings => {
             show_scope(app, Scope::Processes, Some(&RowKey::Group(key)));
         }
@@ -384,7 +408,7 @@ pub(super) fn select_match(app: &mut App, first: isize, step: isize) {
         }
         found.is_some()
     };
-    if !is_found {
+    if !is_found && !search.is_empty() {
         let shown = text::truncate(&text::safe(search.as_bytes()), 40);
         app.screen.say(format!("no match for {shown}"));
     }

@@ -108,7 +108,8 @@ impl Prompt {
                     app.screen.say(remark);
                 }
             }
-            PromptKind::Search => {}
+            // Where nothing matches, that is said once more.
+            PromptKind::Search => select_match(app, 0, 1),
             PromptKind::View => return self.save_view(app),
             PromptKind::Record if self.input.text().trim().is_empty() => {}
             PromptKind::Record => {

@@ -16,9 +16,11 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
             // The reason comes first, as a line has little room.
             let stays = "the former config stays (zmtop config check shows all)";
             app.screen.fail(format!("{why}; {stays}"));
+            app.config_fault = Some(why);
             return Vec::new();
         }
     };
+    let was_faulty = app.config_fault.take().is_some();
     let later = changed(app, &new.settings);
     let mut said = Vec::new();
     let mut effects = Vec::new();
@@ -69,7 +71,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     let faults: Vec<String> = new.unread.into_iter().chain(new.warnings).collect();
     if !faults.is_empty() {
         app.screen.fail(format!("{text}; {}", faults.join("; ")));
-    } else if !(said.is_empty() && later.is_empty()) {
+    } else if was_faulty || !(said.is_empty() && later.is_empty()) {
         // Nothing is said of what W itself has saved.
         app.screen.say(text);
     }

@@ -31,15 +31,12 @@ pub static WORDS: [(&str, &str); 46] = [
         "Rows without changes and verdicts, as history.max_memory is too small for all",
     ),
     ("up 12d", "The time since the machine started"),
-    (
-        "Mem",
-        "Used memory of all memory: MemTotal − MemFree − Cached − Buffers − SReclaimable + Shmem of meminfo",
-    ),
+    ("Mem", "Used memory of all memory: MemTotal − MemAvailable of meminfo"),
     ("█ anon", "Memory of programs that is in no file: AnonPages of meminfo"),
     ("▓ shmem", "Shared memory and files of tmpfs: Shmem of meminfo"),
     (
         "▒ other",
-        "The rest of the used memory: the kernel, drivers, page tables. Page 2 shows its parts",
+        "The rest of the used memory, by its parts on page 2: the kernel, drivers, page tables, and what the kernel keeps back",
     ),
     (
         "░ cache",

@@ -50,6 +50,9 @@ fn figures(app: &App) -> Vec<Figure> {
         (Some(status), Some(fleet)) => of_fleet(app, snapshot, status, fleet),
         _ => of_machine(app, snapshot),
     };
+    if let Some(why) = &app.config_fault {
+        figures.push(("Config", format!("{why}; the former config is in force")));
+    }
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
     }

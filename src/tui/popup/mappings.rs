@@ -18,6 +18,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Popup, inquiry};
+use crate::config::Action;
 use crate::model::mapping::MappingKind;
 use crate::model::{Identity, Snapshot};
 use crate::sampler::inquiry::Inquiry;
@@ -54,6 +55,7 @@ impl Popup for MappingList {
     const WIDTH: u16 = 160;
     const IS_MENU: bool = false;
     const HEADING_LINES: u16 = 1;
+    const LEADS_TO: &'static [Action] = inquiry::ABOUT_PROCESS;
 
     fn texts(&self, app: &App) -> Vec<String> {
         let table = Self::table(app, self.id);

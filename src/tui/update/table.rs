@@ -134,7 +134,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Open => navigation::open(app),
         Action::NextGroups => navigation::show_next(app, true),
         Action::PreviousGroups => navigation::show_next(app, false),
-        Action::Back if matches!(app.query.scope, Scope::Processes | Scope::Groups(_)) => {
+        Action::Back if navigation::is_outermost(app) => {
             app.screen.say("no group is open to go back from");
         }
         Action::Back => navigation::back(app),
@@ -210,6 +210,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CallPaths => return popup::call_paths::open(app),
         Action::UntagAll if app.tables.tags.is_empty() => app.screen.say("no row is tagged"),
         Action::UntagAll => {
+            app.screen.say("no row is tagged any more");
             app.tables.tags.clear();
             rebuild(app);
         }

@@ -851,15 +851,20 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
         same - usize::from(first.judgement.verdict == verdict)
     };
     let is_growing = first.judgement.verdict == Verdict::Growing;
+    let leak = if first.judgement.verdict == Verdict::Leaking {
+        "more leak"
+    } else {
+        "leak"
+    };
     Some(match (count(Verdict::Leaking), count(Verdict::Growing)) {
         (0, 0) => return None,
         (0, n) if app.is_narrow() && !is_growing => format!("{n} growing"),
         (0, n) | (n, _) if app.is_narrow() => format!("{n} more"),
         (0, n) => format!("{n} more growing"),
         (leaks, growing @ 1..) if app.screen.size.0 >= WIDE => {
-            format!("{}, {growing} growing", counted(leaks as u64, "more leak"))
+            format!("{}, {growing} growing", counted(leaks as u64, leak))
         }
-        (leaks, _) => counted(leaks as u64, "more leak"),
+        (leaks, _) => counted(leaks as u64, leak),
     })
 }
 

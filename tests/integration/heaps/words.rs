@@ -66,23 +66,23 @@ fn a_hoard_is_named_with_its_remedy() {
     let cases: [(Made<'_>, &[&str]); 8] = [
         (
             HOARD,
-            &["900M of 1000M are free inside glibc: malloc_trim(0) would return 880M."],
+            &["900M of its 1000M are free inside glibc: malloc_trim(0) would return 880M."],
         ),
         // Free, but given back already.
         (
             &[[100, 900, 0, 0, 0, 890]],
-            &["110M of 1000M are in use inside glibc and 10.0M are free: most of its memory is elsewhere."],
+            &["110M of its 1000M are in use inside glibc and 10.0M are free: most of its memory is elsewhere."],
         ),
         (
             &[[600, 400, 0, 4, 0, 0]],
             &[
-                "400M of 1000M are free inside glibc: they lie in pieces between memory in use; malloc_trim(0) would return only 4.0M.",
+                "400M of its 1000M are free inside glibc: they lie in pieces between memory in use; malloc_trim(0) would return only 4.0M.",
             ],
         ),
         (
             &[[600, 300, 0, 0, 0, 0]],
             &[
-                "300M of 1000M are free inside glibc: they lie in pieces between memory in use; malloc_trim(0) would return nothing.",
+                "300M of its 1000M are free inside glibc: they lie in pieces between memory in use; malloc_trim(0) would return nothing.",
             ],
         ),
         (
@@ -92,22 +92,22 @@ fn a_hoard_is_named_with_its_remedy() {
                 [100, 10, 200, 8, 200, 0],
             ],
             &[
-                "420M of 1000M are free inside glibc: 400M are the ends of the arenas of threads, which malloc_trim leaves; malloc_trim(0) would return only 16.0M.",
+                "420M of its 1000M are free inside glibc: 400M are the ends of the arenas of threads, which malloc_trim leaves; malloc_trim(0) would return only 16.0M.",
                 "Most of it is in the arenas of threads, of which there are 2: MALLOC_ARENA_MAX=2 limits arenas.",
             ],
         ),
         // Too little to matter.
         (
             &[[700, 200, 0, 200, 0, 0]],
-            &["710M of 1000M are in use inside glibc, and only 200M are free."],
+            &["710M of its 1000M are in use inside glibc, and only 200M are free."],
         ),
         (
             &[[20, 31, 0, 31, 0, 0]],
-            &["30.0M of 1000M are in use inside glibc and 31.0M are free: most of its memory is elsewhere."],
+            &["30.0M of its 1000M are in use inside glibc and 31.0M are free: most of its memory is elsewhere."],
         ),
         (
             &[],
-            &["10.0M of 1000M are in use inside glibc and 0 are free: most of its memory is elsewhere."],
+            &["10.0M of its 1000M are in use inside glibc and 0 are free: most of its memory is elsewhere."],
         ),
     ];
     for (arenas, expected) in cases {
@@ -126,7 +126,7 @@ fn what_was_not_followed_is_a_minimum_and_others_are_named() {
     state.others = vec![Kind::Musl];
     let lines = state.verdict(Units::Auto);
     let expected = [
-        "At least 900M of 1000M are free inside glibc: malloc_trim(0) would return 880M.",
+        "At least 900M of its 1000M are free inside glibc: malloc_trim(0) would return 880M.",
         "It has more free chunks than can be followed in the time: what is free is a minimum.",
         "The memory of musl's malloc is not read: it keeps no statistics.",
     ];
@@ -134,7 +134,7 @@ fn what_was_not_followed_is_a_minimum_and_others_are_named() {
     if let Ok(heap) = &mut state.heap {
         heap.arenas[0].large.bytes = 10 * MIB;
     }
-    let first = "At most 110M of 1000M are in use inside glibc, and at least 10.0M are free.";
+    let first = "At most 110M of its 1000M are in use inside glibc, and at least 10.0M are free.";
     assert_eq!(state.verdict(Units::Auto)[0], first);
     state.heap = Err(Unknown::Moving);
     assert_eq!(state.verdict(Units::Auto), expected[2..]);
@@ -170,7 +170,7 @@ ARENA  SYSTEM  IN USE  CACHED  FREE  FAST  UNSORTED  SMALL  LARGE    TOP   TRIM
     2   18.0M    5.0M       0 13.0M     0         0      0   6.0M   7.0M   8.0M
         24.0M    6.0M       0 18.0M     0         0      0   8.0M  10.0M  12.0M
 Mapped one by one: 2 chunks, 10.0M
-16.0M of 1000M are in use inside glibc and 18.0M are free: most of its memory is elsewhere.
+16.0M of its 1000M are in use inside glibc and 18.0M are free: most of its memory is elsewhere.
 ";
     let squeezed = |text: &str| {
         text.lines()

@@ -257,6 +257,11 @@ fn rates_of_the_system() {
     assert_eq!(system.swap().last(), None);
     history.push(&at(4, 0, 40));
     assert_eq!((history.system().swap_in, history.system().swap_out), (None, None));
+    // Right after another snapshot, some milliseconds of work would be a share of 100 %.
+    let mut soon = at(4, 0, 50);
+    soon.monotonic += Duration::from_millis(10);
+    history.push(&soon);
+    assert!((history.system().own_cpu.unwrap() - 0.01).abs() < 1e-9);
 }
 
 #[test]

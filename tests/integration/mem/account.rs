@@ -121,6 +121,7 @@ fn every_page_is_in_one_part() {
         ("files_mapped", 25_000),
         ("files_unmapped", 95_000),
         ("hugetlb_free", 10_240),
+        ("free_kept_back", 0),
     ] {
         assert_eq!(part(&account, id), Ok(kib), "{id}");
     }
@@ -128,6 +129,10 @@ fn every_page_is_in_one_part() {
         assert_eq!(part(&account, id), Err(Missing::Unsupported), "{id}");
     }
     assert_eq!(account.reserved, Ok(30_000 * KB));
+    // Free 400,000, files 120,000, buffers 10,000, reclaimable slab 20,000.
+    let kept_back = MEMINFO.replace("MemAvailable:    600000", "MemAvailable:    500000");
+    let account = account::account(&meminfo(kept_back.as_bytes()), &inputs(), &userland(15_000 * KB, 0));
+    assert_eq!(part(&account, "free_kept_back"), Ok(50_000));
 }
 
 #[test]

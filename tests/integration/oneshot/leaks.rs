@@ -564,7 +564,7 @@ fn it_announces_at_once_how_long_it_watches() {
     child.kill().unwrap();
     child.wait().unwrap();
     read.unwrap();
-    assert_eq!(line, "zmtop: watching for 2m; Ctrl-C reports\n");
+    assert_eq!(line, "zmtop: no history is kept of this: watching for 2m; Ctrl-C reports\n");
 }
 
 #[test]
@@ -596,6 +596,10 @@ fn the_announcement_is_true_of_the_past() {
     assert_eq!(
         line(past(), 40),
         "continues the past that the monitor kept until 13:05, 2m03 ago; watching for 20m; Ctrl-C reports"
+    );
+    assert_eq!(
+        opening(None, minutes(0), minutes(20)),
+        "no history is kept of this: watching for 20m; Ctrl-C reports"
     );
     let stale = "the past that the monitor kept ends 1h ago, more than 15m";
     assert_eq!(

@@ -139,10 +139,7 @@ fn esc_ends_a_search_before_it_goes_back() {
     session.keys("Esc");
     assert!(matches!(session.app.query.scope, Scope::Groups(_)));
     session.keys("Esc");
-    assert!(
-        matches!(session.app.query.scope, Scope::Groups(_)),
-        "there is nothing to go back to"
-    );
+    assert_eq!(session.app.query.scope, Scope::Processes);
 }
 
 #[test]

@@ -143,6 +143,11 @@ fn esc_clears_a_filter_when_nothing_else_is_open() {
     assert_eq!(found, 2, "postgres and its worker");
     session.keys("Esc");
     assert!(session.group_names().len() > found);
+    session.keys("Esc");
+    assert_eq!(session.pids().len(), 7, "the groups are left for the processes");
+    session.keys("Tab Backspace");
+    assert_eq!(session.pids().len(), 7);
+    session.keys("Tab");
     // The choice of a user is a filter, too.
     session.keys("BackTab u").types("alice").keys("Enter");
     assert_eq!(session.pids(), [900, 901]);

@@ -50,6 +50,13 @@ fn a_faulty_one_changes_nothing_and_is_told() {
         "{text}"
     );
     assert_eq!(session.app.config.settings, before.settings);
+    // Keys remove the message, but not the fault.
+    session.keys("j D");
+    session.line("config.toml:3:1: faulty; the former config is in force");
+    session.keys("Esc").feed(Event::Config(Ok(Box::new(before))));
+    assert_eq!(message(&session), ("config read again", false));
+    session.keys("D");
+    assert!(!session.picture().contains("faulty"), "{}", session.picture());
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn the_first_screen_says_in_a_line_what_is_on_it_and_which_keys_matter() {
 #[test]
 fn a_search_that_finds_nothing_says_so() {
     let mut session = Session::new(120, 40);
-    session.minute().keys("F3").types("nobody").keys("Enter n");
+    session.minute().keys("F3").types("nobody").keys("Enter");
+    assert_eq!(message(&session), "no match for nobody");
+    session.keys("Down n");
     assert_eq!(message(&session), "no match for nobody");
 }
 
