@@ -15,7 +15,7 @@ pub use shared::{
     CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, OutputArgs, PathArgs, ProcessArg, ReportArgs,
     SourceArgs, TableArgs, UnitsArgs, UsageError,
 };
-pub(crate) use shared::{GROUPS, by, check_filter, of_each_process, one_of, set, watching_time, wrong};
+pub(crate) use shared::{GROUPS, by, check_filter, is_no_user, of_each_process, one_of, set, watching_time, wrong};
 
 pub use crate::output::Format;
 pub use crate::run::cache::CacheArgs;
@@ -188,7 +188,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 11] = [
+const WAYS: [(&str, &str); 12] = [
     (
         "jsonl",
         "zmtop ps --format rows prints a line of JSON per process, --format ndjson one per snapshot",
@@ -201,6 +201,7 @@ const WAYS: [(&str, &str); 11] = [
         "-n",
         "zmtop ps --top N lists N rows; zmtop ps --every TIME --count N prints N tables",
     ),
+    ("--top", "zmtop ps --top N lists N rows"),
     ("-b", "zmtop ps --every TIME prints tables without a screen"),
     (
         "-d",
@@ -225,13 +226,28 @@ fn with_way(mut error: clap::Error) -> clap::Error {
     let context = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidValue => ContextKind::InvalidValue,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         _ => return error,
     };
     let Some(ContextValue::String(typed)) = error.get(context).cloned() else {
         return error;
     };
-    if let Some((_, way)) = WAYS.iter().find(|(option, _)| typed == *option) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*way).into()]));
+    let way = if context == ContextKind::InvalidSubcommand {
+        Some(format!("cmd:{typed} is a filter: zmtop cmd:{typed}"))
+    } else {
+        let named = |name: &str| WAYS.iter().find(|(option, _)| *option == name);
+        let similar = || {
+            text::nearest(
+                &typed,
+                WAYS.iter().map(|(option, _)| *option).filter(|name| name.len() > 2),
+            )
+        };
+        let is_guessed = error.get(ContextKind::SuggestedArg).is_some();
+        let way = named(&typed).or_else(|| similar().filter(|_| !is_guessed).and_then(named));
+        way.map(|(_, way)| (*way).to_owned())
+    };
+    if let Some(way) = way {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![way.into()]));
     }
     error
 }

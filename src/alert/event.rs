@@ -146,6 +146,13 @@ impl Rule {
         })
     }
 
+    /// Returns the rule without the time for which its condition must hold.
+    #[must_use]
+    pub const fn at_once(mut self) -> Self {
+        self.hold = Duration::ZERO;
+        self
+    }
+
     /// Returns the rule with another condition, for a trial: it fires at once for what has at least that PSS, or for every part
     /// or the system. Its figures stay; those of the condition that are unknown have the values that the condition names.
     #[must_use]

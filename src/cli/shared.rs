@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -63,6 +63,23 @@ pub struct ChosenArgs {
 }
 
 impl ChosenArgs {
+    /// Returns which users are none of this machine, or that none of the processes exists; `None` if neither is so.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let users = self.user.iter().flat_map(|users| users.split(','));
+        let users: Vec<_> = users.filter(|user| is_no_user(user)).collect();
+        if !users.is_empty() {
+            return Some(format!("-u: no user {}", safe(users.join(", ").as_bytes())));
+        }
+        let pids = self.pid.as_ref()?;
+        let is_gone = |pid: &str| {
+            pid.parse::<u32>()
+                .is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+        };
+        pids.split(',')
+            .all(is_gone)
+            .then(|| format!("-p: no process {}", safe(pids.as_bytes())))
+    }
+
     /// Returns the filter with these parts.
     pub(crate) fn added_to(&self, filter: &str) -> String {
         let user = self.user.as_ref().map(|user| format!("user:{}", listed(user)));
@@ -75,6 +92,11 @@ impl ChosenArgs {
             None => parts.join(" "),
         }
     }
+}
+
+/// Returns true if the machine has no user of that name. The name service may block.
+pub(crate) fn is_no_user(user: &str) -> bool {
+    user.parse::<u32>().is_err() && matches!(nix::unistd::User::from_name(user), Ok(None))
 }
 
 /// Quotes a value of a filter, unless it is a list.

@@ -105,7 +105,7 @@ where
             .priority(Priority::Low),
         Column::<T>::figure("trend", "TREND", Unit::Trend, 16, |r| {
             r.history.map_or(Value::Blank, |history| {
-                Value::Trend(*history.trend(), history.change().pss)
+                Value::trend(history.trend(), history.change().pss, None)
             })
         })
         .help(trend),

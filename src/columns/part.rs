@@ -172,7 +172,7 @@ pub static COLUMNS: &[Entry] = &[
         .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
         .priority(Priority::Normal),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
-        r.judged(|history| Value::Trend(*history.trend(), history.change().pss))
+        r.judged(|history| Value::trend(history.trend(), history.change().pss, None))
     })
     .help(
         "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms \

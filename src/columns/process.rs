@@ -203,7 +203,7 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_hugetlb_bytes"),
     Entry::bytes("anon_huge", "THP", |r| memory(r, |m| m.anon_huge)).help(
         "Anonymous memory in transparent huge pages, not divided among sharers. If it rises by as much as PSS, the \
-         kernel has made huge pages of small ones, or a fault has brought a whole one. As of AGE. Kernel: AnonHugePages \
+         kernel has made huge pages of small ones, or a fault has brought a whole one. As of READ. Kernel: AnonHugePages \
          in smaps_rollup.",
     )
     .metric("zmtop_anon_huge_bytes")
@@ -212,7 +212,7 @@ pub static COLUMNS: &[Entry] = &[
         ),
     Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
         "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
-         sharers. It is in RSS and PSS, and is no growth and no leak. As of AGE. Kernel: LazyFree in smaps_rollup \
+         sharers. It is in RSS and PSS, and is no growth and no leak. As of READ. Kernel: LazyFree in smaps_rollup \
          (Linux 4.12).",
     )
     .metric("zmtop_lazy_free_bytes")
@@ -268,7 +268,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("Change of HELD over the same period as ΔPSS (ui.delta). Formula: HELD now − HELD then.")
     .needs(HELD_OVER_TIME),
     Entry::figure("held_trend", "HTREND", Unit::Trend, 16, |r| {
-        over_time(r, Value::Blank, |history| known(history, |judged| Value::Trend(*judged, history.change().pss)))
+        over_time(r, Value::Blank, |history| known(history, |judged| Value::trend(judged, history.change().pss, None)))
     })
     .help(
         "The trend of HELD, and how fast its lowest values change, judged like the footprint. Blank if nothing was \
@@ -345,10 +345,13 @@ pub static COLUMNS: &[Entry] = &[
         .metric("zmtop_held_uring_bytes")
         .needs(Needs::HELD),
     // Judgements on the footprint, and the time until it reaches a limit.
-    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| trend(r, |t| Value::Trend(*t, r.change.and_then(|c| c.pss))))
+    Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
+        let size = r.memory.ok().map(|memory| memory.pss);
+        trend(r, |judged| Value::trend(judged, r.change.and_then(|change| change.pss), size))
+    })
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls. Leaks sort first. Based \
+             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls; · it is steady, or varies above a steady level. Leaks sort first. Based \
              on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
@@ -423,7 +426,7 @@ pub static COLUMNS: &[Entry] = &[
             "How long until growth at zmtop_slope_bytes_per_second reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) or of its Java heap, or the end of the machine's memory and swap. Absent where nothing grows.",
         ),
     // Identity, state, program and activity of a process.
-    Entry::figure("age", "AGE", Unit::Seconds, 5, |r| {
+    Entry::figure("age", "READ", Unit::Seconds, 5, |r| {
         let read_at = match (r.group, r.sample) {
             // The reason why none of its processes was read, if known.
             (Some(group), _) => group.walked.ok_or_else(|| r.memory.err().unwrap_or(Missing::Pending)),
@@ -434,7 +437,10 @@ pub static COLUMNS: &[Entry] = &[
             Value::Seconds(r.now().saturating_sub(at).as_secs_f64())
         })
     })
-    .help("How long ago the figures of smaps_rollup were read; of a group, the oldest of them.")
+    .help(
+        "Time since the memory was last read, by a walk of the page tables; of a group, since its oldest read. In between, the \
+         counters of stat keep the figures right within ±PSS. Kernel: smaps_rollup.",
+    )
     .needs(Needs::MEMORY),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         process(r, |s| match s.facts.host {

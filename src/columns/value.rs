@@ -39,7 +39,8 @@ pub enum Value<'a> {
     Text(Cow<'a, [u8]>),
     /// Values over time, and their slope in bytes a second.
     Chart(SeriesView<'a>, Option<f64>),
-    /// A verdict on a footprint with its slope, and the footprint's last change.
+    /// A verdict on a footprint with its slope, and the footprint's last change; of a steady one only a large change. See
+    /// [`trend`](Self::trend).
     Trend(Judgement, Option<i64>),
     /// The slope of a verdict.
     Pace(Judgement),
@@ -62,6 +63,16 @@ impl<'a> Value<'a> {
 
     pub fn text(reading: Reading<&'a [u8]>) -> Self {
         reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
+    }
+
+    /// Returns a trend with the last change of what it is about. `size` is its size now, if known: what is steady by its lowest
+    /// values may still move by an eighth of that and more.
+    pub fn trend(judged: &Judgement, change: Option<i64>, size: Option<u64>) -> Self {
+        let is_large = |by: &i64| size.is_some_and(|size| by.unsigned_abs() >= size / 8);
+        Self::Trend(
+            *judged,
+            change.filter(|by| judged.verdict != Verdict::Steady || is_large(by)),
+        )
     }
 
     /// Returns a part of a whole; blank if the whole is nothing.

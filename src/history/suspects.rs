@@ -244,7 +244,8 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     found
 }
 
-/// Removes the growth of zmtop's children, which measure other programs, and of zmtop as a program. A leak stays.
+/// Removes the growth of zmtop, whose history fills up to its limit, of its children, which measure other programs, and of zmtop
+/// as a program. A leak stays.
 fn leave_out_own(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
     let rows = snapshot.rows();
     let pids = history
@@ -257,7 +258,7 @@ fn leave_out_own(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect
     let is_own = |suspect: &Suspect| match &suspect.key {
         RowKey::Process(id) => {
             let parent = snapshot.row(*id).map(|sample| sample.stat.ppid);
-            own.iter().any(|own| parent == Some(own.id.pid))
+            own.iter().any(|own| own.id == *id || parent == Some(own.id.pid))
         }
         RowKey::Group(key) if key.by == GroupBy::Command => {
             key.name.is_some() && own.iter().any(|own| history.command(own.id) == key.name)

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{AlertEvent, Alerts, CALM, Details, Queue, Target, TargetKind, Transition};
+use crate::alert::{AlertEvent, Alerts, CALM, Details, Queue, Rule, Target, TargetKind, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
 use crate::group::RowKey;
@@ -190,13 +190,17 @@ pub(super) struct Fired {
     pub(super) errors: Vec<String>,
 }
 
-/// Returns an event of a rule as if its condition held for the largest target of the machine; without figures and about this
-/// process if none is known. Figures over time are known if the history has a past.
+/// Returns an event of a rule about the largest target for which its condition holds, or as if it held for the largest of the
+/// machine; without figures and about this process if none is known. Figures over time are known if the history has a past.
 pub(super) fn example(settings: &AlertSettings, snapshot: &Snapshot, history: &History) -> AlertEvent {
     let pss = |sample: &ProcessSample| sample.memory().map_or(0, |memory| memory.pss);
     let largest = snapshot.rows().iter().map(pss).max().unwrap_or(0);
-    let rules = settings.rule().map(|rule| rule.for_trial(largest));
-    let events = Alerts::new(rules.into_iter().collect()).evaluate(snapshot, history);
+    let events = |rule: Rule| Alerts::new(vec![rule]).evaluate(snapshot, history);
+    let now = settings.rule().map_or_else(Vec::new, |rule| events(rule.at_once()));
+    let events = match settings.rule() {
+        Some(rule) if now.is_empty() => events(rule.for_trial(largest)),
+        _ => now,
+    };
     let size = |event: &AlertEvent| {
         ["pss", "bytes"]
             .into_iter()

@@ -23,7 +23,7 @@ use crate::proc::page_faults::{self, MAX_STACK};
 use crate::proc::{files, pid, smaps};
 use crate::stacks::Measurement;
 use crate::text;
-use crate::units::{counted, span};
+use crate::units::{counted, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
@@ -297,7 +297,7 @@ fn refusal(pids: &[u32], why: Missing) -> String {
     }
 }
 
-/// Samples until the time is over, the process has ended, or Ctrl-C. Writes the state so far to `out` from time to time; the
+/// Samples until the time is over, the process has ended, Ctrl-C, or SIGTERM, as `timeout` sends it. Writes the state so far to `out` from time to time; the
 /// inner error is one of writing.
 fn watch(
     target: &mut Target,
@@ -307,8 +307,17 @@ fn watch(
 ) -> Result<io::Result<()>, String> {
     on_runtime(async {
         let mut interrupt = signals(SignalKind::interrupt())?;
+        // The monitor ends an armed measurement, whose last report nobody reads.
+        let mut terminate = (!pace.frees).then(|| signals(SignalKind::terminate())).transpose()?;
+        let mut terminated = async || match &mut terminate {
+            Some(signal) => signal.recv().await,
+            None => std::future::pending().await,
+        };
         let until = target.start + time;
         let mut progress = Progress::new();
+        if !pace.frees {
+            progress.announce(|| format!("sampling for {}; Ctrl-C reports", span_exact(time)));
+        }
         let mut next_check = Instant::now() + pace.check;
         let mut next_report = Instant::now() + pace.report;
         let mut wait = SHORTEST_POLL;
@@ -316,6 +325,7 @@ fn watch(
             tokio::select! {
                 biased;
                 _ = interrupt.recv() => break,
+                _ = terminated() => break,
                 () = tokio::time::sleep(wait) => {}
             }
             wait = match target.measurement.poll() {

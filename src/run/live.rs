@@ -152,10 +152,17 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
         false if state::is_first_start(env) => Opening::First,
         false => Opening::Usual,
     };
+    let is_live = instead.fleet.is_none() && instead.replay.is_none();
+    if is_live
+        && options.roots().is_own()
+        && let Some(what) = args.chosen.missing()
+    {
+        complain(&what);
+        return Exit::Usage.into();
+    }
     // The history of one cgroup is not the machine's.
     let keeps = config.settings.history.keep && options.cgroup.is_none();
     let mut history_file = None;
-    let is_live = instead.fleet.is_none() && instead.replay.is_none();
     if keeps && is_live && options.roots().is_own() {
         match state::history_file(env) {
             Ok(file) => history_file = Some(file),

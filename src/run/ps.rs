@@ -18,7 +18,7 @@ use super::runtime::{Progress, on_runtime, signals};
 use super::snapshot::{self, local_time, parse_at, scan_options};
 use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, written};
 use crate::cli::{
-    CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, one_of, set,
+    CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, is_no_user, one_of, set,
 };
 use crate::columns::{
     AppliesTo, COLUMNS, Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter,
@@ -426,9 +426,7 @@ impl<'a> Plan<'a> {
             // Here the name service decides.
             Err(_) => !self.is_live(),
         };
-        user.parse::<u32>().is_ok()
-            || snapshot.rows().iter().any(is_named)
-            || self.is_live() && !matches!(nix::unistd::User::from_name(user), Ok(None))
+        user.parse::<u32>().is_ok() || snapshot.rows().iter().any(is_named) || self.is_live() && !is_no_user(user)
     }
 
     /// Returns how much of a recording is read before the snapshot that is shown: enough for changes, or for a verdict if the

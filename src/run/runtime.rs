@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::process;
+use super::{complain, process};
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
 /// write. Must be called while the main thread is the only one.
@@ -50,6 +50,13 @@ impl Progress {
         Self {
             is_interactive: io::stderr().is_terminal(),
             is_shown: false,
+        }
+    }
+
+    /// Says once how long it will take, where no line can be rewritten.
+    pub(super) fn announce(&self, line: impl FnOnce() -> String) {
+        if !self.is_interactive {
+            complain(&line());
         }
     }
 

@@ -83,7 +83,7 @@ pub(super) const fn replaced(what: Replaced) -> &'static str {
     }
 }
 
-/// Returns the figures of a cgroup: `cgroup with cache 120M of 512M, swap 3M`.
+/// Returns the figures of a cgroup: `cgroup 120M of 512M, swap 3M`.
 pub(super) fn cgroup_figures(cgroup: &CgroupFigures, units: Units) -> String {
     let bytes = |figure: Reading<u64>| figure.map_or_else(|_| "?".into(), |n| units::bytes(n, units));
     let limit = match cgroup.limit {
@@ -93,7 +93,7 @@ pub(super) fn cgroup_figures(cgroup: &CgroupFigures, units: Units) -> String {
     };
     let swap = cgroup.swap.map(|n| format!(", swap {}", units::bytes(n, units)));
     let swap = swap.unwrap_or_default();
-    format!("cgroup with cache {}{limit}{swap}", bytes(cgroup.current))
+    format!("cgroup {}{limit}{swap}", bytes(cgroup.current))
 }
 
 /// Returns why figures of a process are missing; empty if none is.

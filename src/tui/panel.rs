@@ -157,6 +157,7 @@ fn draw_facts(
     if !reasons.is_empty() && usize::from(area.height) > facts.len() + 8 {
         let called = if is_leak { "called a leak: " } else { "" };
         let text = format!(" {called}{}", reasons.join(", "));
+        let text = text::truncate(&text, usize::from(area.width));
         facts.push(StatusLine::of(text, app.config.theme.dim));
     }
     let lines = facts.len() as u16;

@@ -399,9 +399,9 @@ impl<P: Popup> Opened<P> {
             format!("{enter} keeps it, then {}", steps.join(" and "))
         } else if P::SWITCHES && P::IS_MENU {
             let switch = key(Context::List, Action::Toggle);
-            format!("{switch} shows or hides it, {next} goes to the next")
+            format!("{switch} shows or hides it, {next} next")
         } else {
-            format!("{enter} chooses, {next} goes to the next")
+            format!("{enter} chooses, {next} next")
         };
         [matched, format!("{clear} clears it")]
     }
@@ -589,7 +589,7 @@ impl<P: Popup> Modal for Opened<P> {
 
 // The search in a popup: for words in a text, as in `less`; for an entry of a menu by its name.
 //
-//  Search  swap  2 of 7; F3 goes to the next
+//  Search  swap  2 of 7; F3 next
 
 #[derive(Default)]
 pub(in crate::tui) struct Find {

@@ -147,7 +147,9 @@ fn reselect(app: &mut App, snapshot: &Snapshot) {
         app.screen
             .fail(format!("{} has ended: it is followed no longer", id.pid));
     }
-    let (height, follow) = (app.rows_shown(), app.tables.follow);
+    // The panel stays with its process, too.
+    let follow = app.tables.follow || app.screen.panel_open;
+    let height = app.rows_shown();
     let folds = &app.rows.folds;
     for table in app.tables.shown_mut() {
         let selected = table.selected.as_ref();

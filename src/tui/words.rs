@@ -1,7 +1,7 @@
 //! The words, signs and units around the table, as the help and the manual page explain them.
 
 /// Each word as the screen shows it, and its meaning.
-pub static WORDS: [(&str, &str); 46] = [
+pub static WORDS: [(&str, &str); 47] = [
     (
         "figures up to 9s old",
         "The age of the oldest figure of a process on the screen: zmtop reads the memory of those that change first",
@@ -16,7 +16,11 @@ pub static WORDS: [(&str, &str); 46] = [
     ),
     (
         "zmtop: 0.2 % of a core",
-        "The CPU time that zmtop uses, and its own resident memory (RSS)",
+        "The CPU time and the resident memory (RSS) of zmtop and its children",
+    ),
+    (
+        "zmtop callers --armed",
+        "A child of zmtop, which samples where a growing process takes memory ([callers] in the config)",
     ),
     (
         "stuck",

@@ -83,7 +83,10 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
         ("--sort pps", "--sort: unknown column `pps`; did you mean `pss`?"),
         ("--sort -", "--sort: unknown column ``: zmtop man lists the"),
         ("--columns pss,usr", "--columns: unknown column `usr`; did you mean `"),
-        ("--columns start", "--columns: unknown column `start`; did you mean `elapsed`"),
+        (
+            "--columns start",
+            "--columns: unknown column `start`; did you mean `elapsed`",
+        ),
         ("--columns pss,pss", "--columns: column `pss` is there twice"),
         ("--columns=", "--columns: unknown column ``: zmtop man lists the"),
         ("--units kb", "--units: unknown unit `kb`; did you mean `k`?"),

@@ -286,27 +286,17 @@ impl Default for Accounting {
 
 impl Accounting {
     /// Returns the jobs to read the account if that is due. The first tick may serve a single table, so it reads the
-    /// account only if it is shown.
+    /// account only if it is shown. The free lists of processors are then read at every tick: pages move between them and
+    /// `MemFree`, which would show as memory that is not accounted for, or as counted twice.
     pub(super) fn jobs(&mut self, now: Duration, is_first: bool) -> Vec<Job> {
         let holds = if self.turns.is_shown { OFTEN } else { SELDOM };
         if !self.turns.is_due(now, holds) || (is_first && !self.turns.is_shown) {
-            return Vec::new();
+            let zones = self.turns.is_shown.then(|| self.job(AccountingFile::Zones));
+            return zones.flatten().into_iter().collect();
         }
         self.turns.asked_at = Some(now);
-        let mut jobs = Vec::new();
-        for file in AccountingFile::ALL {
-            if self.reading.insert(*file) {
-                jobs.push(job(
-                    JobKey::Accounting(*file),
-                    60,
-                    move |context, _| file.read(&context.roots),
-                    move |scanner, update| {
-                        scanner.accounting.reading.remove(file);
-                        update(Arc::make_mut(&mut scanner.accounting.inputs));
-                    },
-                ));
-            }
-        }
+        let files = AccountingFile::ALL.iter();
+        let mut jobs: Vec<Job> = files.filter_map(|file| self.job(*file)).collect();
         if !std::mem::replace(&mut self.is_listing, true) {
             jobs.push(job(
                 JobKey::MemoryMounts,
@@ -316,6 +306,21 @@ impl Accounting {
             ));
         }
         jobs
+    }
+
+    /// Returns the job that reads a file; `None` if it is being read.
+    fn job(&mut self, file: AccountingFile) -> Option<Job> {
+        self.reading.insert(file).then(|| {
+            job(
+                JobKey::Accounting(file),
+                60,
+                move |context, _| file.read(&context.roots),
+                move |scanner, update| {
+                    scanner.accounting.reading.remove(&file);
+                    update(Arc::make_mut(&mut scanner.accounting.inputs));
+                },
+            )
+        })
     }
 
     /// Stores the list of in-memory file systems, and adds one job per file system, because its mount point may be

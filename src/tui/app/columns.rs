@@ -286,7 +286,8 @@ impl App {
         u16::try_from(widest.unwrap_or(0)).unwrap_or(u16::MAX)
     }
 
-    /// Returns the width that the verdicts on screen need; only rows that move have a pace.
+    /// Returns the width that the verdicts on screen need; only rows that move have a pace. While anything grows, scrolling does
+    /// not change it.
     fn trend_width(&self, table: &Table) -> u16 {
         let column = layout::TREND.get();
         let snapshot = self.engine.snapshot.as_ref();
@@ -295,9 +296,11 @@ impl App {
         let width = |verdict| match verdict {
             Verdict::Leaking | Verdict::Growing | Verdict::Hoarding | Verdict::Shrinking => column.width,
             Verdict::Warming => WITHOUT_PACE,
+            Verdict::Steady if !self.is_narrow() => WITHOUT_PACE - 1,
             Verdict::Steady | Verdict::Unknown => 0,
         };
-        let widest = shown.filter_map(verdict).map(width).max();
+        let elsewhere = self.engine.living_suspects().map(|suspect| suspect.judgement.verdict);
+        let widest = shown.filter_map(verdict).chain(elsewhere).map(width).max();
         widest.unwrap_or(0).max(column.title.len() as u16)
     }
 

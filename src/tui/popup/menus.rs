@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::columns::{COLUMNS, ColumnId, MenuColumn};
-use crate::config::Action;
+use crate::config::{Action, Context};
 use crate::model::ProcessSample;
 use crate::order;
 use crate::text::{self, Align, fit};
@@ -182,6 +182,11 @@ impl Popup for SortMenu {
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
         match self.columns.get(at) {
             None => {}
+            Some(column) if column.at == self.sorted => {
+                let key = app.config.keymap.shown_key(Context::Table, Action::Reverse);
+                let key = key.map_or_else(String::new, |key| format!(": {key} reverses the order"));
+                app.screen.say(format!("sorted by it already{key}"));
+            }
             Some(column) if self.is_of_page => app.with_page(|page, app| page.sort_by(app, column.at)),
             Some(column) => rows::change_order(app, |table| table.sort_by(ColumnId(column.at))),
         }

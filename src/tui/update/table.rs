@@ -68,6 +68,12 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
                 app.screen.say("the selection moved: it is no longer followed");
             }
             app.on_movement(action);
+            // The panel of a low screen hides the table.
+            if app.shows_panel() && app.rows_shown() == 0 {
+                let table = app.tables.current();
+                let row = format!("row {} of {} of the table", table.list.cursor + 1, table.rows.len());
+                app.screen.say(row);
+            }
         }
         Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
         Action::Right => scroll_right(app),

@@ -358,7 +358,7 @@ fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area:
 // The selected row in full, on one line.
 //
 //  27213 alice  python3 train.py --epochs 40  ·  train.service  ·  memory: permission denied
-//  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  figures up to 4s old
+//  nginx  ·  5 processes, 2 updated  ·  PSS 85M  USS 61M  shared 24M  swap 4M  ·  cgroup 120M of 512M  ·  oldest read 4s ago
 
 /// A command is never cut to less: the rest of the line is left out first.
 const MIN_COMMAND_WIDTH: usize = 20;
@@ -448,7 +448,7 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
     }
     if let Some(at) = group.walked {
         let age = units::span(snapshot.monotonic.saturating_sub(at));
-        add(50, format!("  ·  figures up to {age} old"));
+        add(50, format!("  ·  oldest read {age} ago"));
     }
     // The name gets the rest of the line, but at least a third.
     let rest: usize = parts.iter().map(|(_, text, _)| text::width(text)).sum();

@@ -564,7 +564,10 @@ fn it_announces_at_once_how_long_it_watches() {
     child.kill().unwrap();
     child.wait().unwrap();
     read.unwrap();
-    assert_eq!(line, "zmtop: no history is kept of this: watching for 2m; Ctrl-C reports\n");
+    assert_eq!(
+        line,
+        "zmtop: no history is kept of this: watching for 2m; Ctrl-C reports\n"
+    );
 }
 
 #[test]

@@ -180,8 +180,16 @@ fn f3_goes_to_the_next_entry_of_that_name() {
     let first = cursor(&session);
     session.keys("F3");
     assert!(cursor(&session) != first);
-    let line = session.line("goes to the next");
+    let line = session.line("F3 next");
     assert!(line.contains("of "), "{line}");
+}
+
+#[test]
+fn the_column_that_is_sorted_by_is_not_reversed_by_the_menu() {
+    let mut session = Session::new(120, 40);
+    session.minute().keys("s").types("rss").keys("Enter s").types("rss").keys("Enter");
+    assert!(session.app.tables.single.descending);
+    session.line("sorted by it already: I reverses the order");
 }
 
 #[test]
@@ -190,7 +198,7 @@ fn columns_are_switched_while_a_name_is_typed() {
     session.minute().keys("C").types("cg_limit");
     assert_eq!(
         footer(&mut session),
-        "Search  cg_limit  1 of 1; Space shows or hides it, F3 goes to the next, Esc clears it"
+        "Search  cg_limit  1 of 1; Space shows or hides it, F3 next, Esc clears it"
     );
     session.keys("Space");
     let shown = |session: &Session, id| session.app.tables.single.columns.contains(&find(id).unwrap());

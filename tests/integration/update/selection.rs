@@ -31,6 +31,13 @@ fn unless_it_is_followed() {
 }
 
 #[test]
+fn unless_its_panel_is_open() {
+    let mut session = Session::new(120, 40);
+    session.tick(1, busy(0)).keys("S p").tick(5, busy(34));
+    assert_eq!(session.app.panel_process().map(|id| id.pid), Some(402));
+}
+
+#[test]
 fn a_followed_process_that_ends_is_said() {
     let mut session = Session::new(120, 40);
     session.tick(1, busy(0)).keys("Down Down F");
