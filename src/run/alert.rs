@@ -196,7 +196,9 @@ pub(super) fn example(settings: &AlertSettings, snapshot: &Snapshot, history: &H
     let pss = |sample: &ProcessSample| sample.memory().map_or(0, |memory| memory.pss);
     let largest = snapshot.rows().iter().map(pss).max().unwrap_or(0);
     let events = |rule: Rule| Alerts::new(vec![rule]).evaluate(snapshot, history);
-    let now = settings.rule().map_or_else(|_| Vec::new(), |rule| events(rule.at_once()));
+    let now = settings
+        .rule()
+        .map_or_else(|_| Vec::new(), |rule| events(rule.at_once()));
     let events = match settings.rule() {
         Ok(rule) if now.is_empty() => events(rule.for_trial(largest)),
         _ => now,

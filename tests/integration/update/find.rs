@@ -187,7 +187,13 @@ fn f3_goes_to_the_next_entry_of_that_name() {
 #[test]
 fn the_column_that_is_sorted_by_is_not_reversed_by_the_menu() {
     let mut session = Session::new(120, 40);
-    session.minute().keys("s").types("rss").keys("Enter s").types("rss").keys("Enter");
+    session
+        .minute()
+        .keys("s")
+        .types("rss")
+        .keys("Enter s")
+        .types("rss")
+        .keys("Enter");
     assert!(session.app.tables.single.descending);
     session.line("sorted by it already: I reverses the order");
 }
