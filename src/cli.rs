@@ -178,7 +178,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
         let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '-');
         if is_plain && text::nearest(name, command.get_subcommands().map(clap::Command::get_name)).is_some() {
             // A command with a typing error.
-            Cli::command().try_get_matches_from(&*args)?;
+            Cli::command().try_get_matches_from(&*args).map_err(with_way)?;
         }
         words.push(name.to_owned());
         let after = rest.get_many::<OsString>("").map_or(0, Iterator::count);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::columns::{OrderKey, Row, order};
 use crate::group::tree::{Forest, Node};
-use crate::group::{Group, GroupBy, GroupKey, GroupNames, RowKey, Totals, groups};
+use crate::group::{Change, Group, GroupBy, GroupKey, GroupNames, RowKey, Totals, groups};
 use crate::history::History;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::order;
@@ -118,8 +118,17 @@ impl Selection {
     /// Sums the processes or groups whose index `picked` accepts. Shared address spaces count once.
     pub fn sum(&self, source: &RowSource<'_>, picked: impl Fn(usize) -> bool) -> Totals {
         match self.candidates {
-            Candidates::Processes | Candidates::Groups(_) => {
-                Totals::of(self.samples(source.snapshot, picked), |s| source.change(s))
+            Candidates::Processes => Totals::of(self.samples(source.snapshot, picked), |s| source.change(s)),
+            Candidates::Groups(_) => {
+                let mut sum = Totals::of(self.samples(source.snapshot, &picked), |s| source.change(s));
+                // A group knows what its processes that have ended gave back.
+                sum.change = Change::default();
+                for (_, group) in self.groups.iter().enumerate().filter(|(i, _)| picked(*i)) {
+                    if let Some(change) = source.group(group).change {
+                        sum.change.add(change);
+                    }
+                }
+                sum
             }
             Candidates::Mappings(count) => {
                 // Each mapping is a different part of the memory of the same processes.
