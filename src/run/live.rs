@@ -153,17 +153,15 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
         false => Opening::Usual,
     };
     let is_live = instead.fleet.is_none() && instead.replay.is_none();
-    if is_live
-        && options.roots().is_own()
-        && let Some(what) = args.chosen.missing()
-    {
+    let is_own = is_live && options.roots().is_own();
+    if let Some(what) = args.chosen.missing().filter(|_| is_own) {
         complain(&what);
         return Exit::Usage.into();
     }
     // The history of one cgroup is not the machine's.
     let keeps = config.settings.history.keep && options.cgroup.is_none();
     let mut history_file = None;
-    if keeps && is_live && options.roots().is_own() {
+    if keeps && is_own {
         match state::history_file(env) {
             Ok(file) => history_file = Some(file),
             Err(why) => config.warnings.push(format!("nothing is kept: {why}")),
