@@ -134,7 +134,8 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
         let with_format = Cli::command().try_get_matches_from(named);
         matches = with_format.or(matches);
     }
-    let matches = matches.map_err(with_way)?;
+    let of = typed_command(&args, &command);
+    let matches = matches.map_err(|error| with_way(error, of))?;
     // The monitor's options mean nothing to another command; of those that both have, only global ones may stand before.
     let is_typed = |arg: &Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let own = |arg: &&Arg| !arg.is_global_set() && is_typed(arg);
@@ -178,7 +179,9 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
         let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '-');
         if is_plain && text::nearest(name, command.get_subcommands().map(clap::Command::get_name)).is_some() {
             // A command with a typing error.
-            Cli::command().try_get_matches_from(&*args).map_err(with_way)?;
+            Cli::command()
+                .try_get_matches_from(&*args)
+                .map_err(|error| with_way(error, None))?;
         }
         words.push(name.to_owned());
         let after = rest.get_many::<OsString>("").map_or(0, Iterator::count);
@@ -221,8 +224,27 @@ const WAYS: [(&str, &str); 12] = [
     ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
 ];
 
-/// Adds the way to an error about an option or a value that other tools have.
-fn with_way(mut error: clap::Error) -> clap::Error {
+/// Returns the command that a command line names.
+fn typed_command<'c>(args: &[OsString], command: &'c clap::Command) -> Option<&'c clap::Command> {
+    let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
+    words.into_iter().find_map(|word| command.find_subcommand(word))
+}
+
+/// Returns the way for a command other than `ps`, whose options and filters differ from those of the monitor.
+fn way_of_command(option: &str, command: &clap::Command) -> Option<String> {
+    let name = command.get_name();
+    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    match option {
+        "-n" if has("top") => Some(format!("zmtop {name} --top N lists N rows")),
+        "-p" if has("processes") => Some(format!("zmtop {name} 1234 names a process by its pid")),
+        "-p" if has("filter") => Some(format!("pid:N is a filter: zmtop {name} pid:1,1234")),
+        "-u" if has("filter") || has("processes") => Some(format!("user:NAME is a filter: zmtop {name} user:NAME")),
+        _ => None,
+    }
+}
+
+/// Adds the way to an error about an option or a value that other tools have. `command` is the command typed, if any.
+fn with_way(mut error: clap::Error, command: Option<&clap::Command>) -> clap::Error {
     let context = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidValue => ContextKind::InvalidValue,
@@ -243,8 +265,9 @@ fn with_way(mut error: clap::Error) -> clap::Error {
             )
         };
         let is_guessed = error.get(ContextKind::SuggestedArg).is_some();
-        let way = named(&typed).or_else(|| similar().filter(|_| !is_guessed).and_then(named));
-        way.map(|(_, way)| (*way).to_owned())
+        let common = || named(&typed).or_else(|| similar().filter(|_| !is_guessed).and_then(named));
+        let own = command.and_then(|command| way_of_command(&typed, command));
+        own.or_else(|| common().map(|(_, way)| (*way).to_owned()))
     };
     if let Some(way) = way {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![way.into()]));

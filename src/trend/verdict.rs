@@ -239,9 +239,9 @@ impl Reasons {
                     percent => format!("while its work fell by {:.0}%", -percent),
                 });
                 let grew = if grew == parts {
-                    format!("grew all through the last {long}")
+                    format!("grew throughout the {long} judged")
                 } else {
-                    format!("grew in {grew} of {parts} parts of the last {long}")
+                    format!("grew in {grew} of {parts} parts of the {long} judged")
                 };
                 [Some(grew), Some(back), load].into_iter().flatten().collect()
             }

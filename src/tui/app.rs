@@ -762,6 +762,8 @@ pub struct QueryState {
     pub filter: FilterState,
     /// While mappings are shown: the filter that chose the processes to scan.
     pub outer_filter: Option<FilterState>,
+    /// While mappings are shown: the row that was selected before, unless it was the first.
+    pub outer_row: Option<RowKey>,
     /// Only the processes of this user.
     pub user: Option<Arc<[u8]>>,
     /// The search, lower-cased.

@@ -30,10 +30,18 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
         app.query.filter.set(&app.query.filter.good.clone());
     }
     // Mappings have a filter of their own: the filter of processes chose which to scan.
+    let mut outer_row = None;
     match (&scope, app.query.outer_filter.take()) {
-        (Scope::Mappings(_), None) => app.query.outer_filter = Some(std::mem::take(&mut app.query.filter)),
+        (Scope::Mappings(_), None) => {
+            app.query.outer_filter = Some(std::mem::take(&mut app.query.filter));
+            let table = app.tables.current();
+            app.query.outer_row = table.selected.clone().filter(|_| table.list.cursor > 0);
+        }
         (Scope::Mappings(_), outer) => app.query.outer_filter = outer,
-        (_, Some(outer)) => app.query.filter = outer,
+        (_, Some(outer)) => {
+            app.query.filter = outer;
+            outer_row = app.query.outer_row.take();
+        }
         (_, None) => {}
     }
     let are_mappings = matches!(scope, Scope::Mappings(_));
@@ -41,7 +49,7 @@ pub(super) fn show_scope(app: &mut App, scope: Scope, select: Option<&RowKey>) {
     app.tables.keep_order(are_mappings);
     app.apply_columns();
     rebuild(app);
-    app.select_row(select);
+    app.select_row(select.or(outer_row.as_ref()));
 }
 
 /// Goes to a row: to a process with its panel, to a group among its kind, to a part of the RAM on its page.

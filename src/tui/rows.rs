@@ -78,6 +78,8 @@ pub(super) fn change_order(app: &mut App, change: impl FnOnce(&mut Table)) {
     let table = app.tables.current_mut();
     change(table);
     table.hides_sort = false;
+    // The first rows are shown as far as the selection leaves room for them.
+    table.list.offset = 0;
     app.apply_columns();
     rebuild(app);
 }

@@ -197,6 +197,10 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     match action {
+        // As in other layers, q closes what is on top.
+        Action::Quit if app.replay.as_ref().is_some_and(|replay| replay.is_visit) && app.modal.is_none() => {
+            command(ReplayCommand::Leave)
+        }
         Action::Quit => vec![Effect::Quit],
         Action::Redraw => vec![Effect::Redraw],
         action if app.modal.as_ref().is_some_and(|modal| modal.leads_to(action)) => {

@@ -4,7 +4,7 @@
 pub static WORDS: [(&str, &str); 47] = [
     (
         "figures up to 9s old",
-        "The age of the oldest figure of a process on the screen: zmtop reads the memory of those that change first",
+        "The age of the oldest figure that may be wrong. One whose counters have not moved is right, however old its READ is",
     ),
     (
         "reading 40 of 86",

@@ -191,6 +191,11 @@ fn what_does_not_work_is_refused_with_code_2() {
     for (line, expected) in [
         ("--nonsense", "--nonsense"),
         ("confg", "similar subcommand"),
+        ("confg", "cmd:confg is a filter"),
+        ("--jsno", "zmtop ps --format json"),
+        ("maps redis -n 3", "zmtop maps --top N lists N rows"),
+        ("maps -p 1", "zmtop maps 1234"),
+        ("leaks -u root", "zmtop leaks user:NAME"),
         ("ps --format xml", "possible values: table, json, rows, ndjson, csv"),
         ("ps --by mood", "possible values: command, user,"),
         ("ps --at 12:00", "--from"),
@@ -272,7 +277,7 @@ fn options_of_other_monitors_do_what_is_meant_or_name_the_way() {
         ("-d 5", "--interval TIME"),
         ("-b", "zmtop ps --every"),
         ("leaks -u nobody", "user:NAME"),
-        ("maps 1 -p 7", "pid:N"),
+        ("maps 1 -p 7", "zmtop maps 1234"),
         ("ps --format jsonl", "--format rows"),
     ] {
         let e = parse(line).unwrap_err();

@@ -68,14 +68,9 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
                 app.screen.say("the selection moved: it is no longer followed");
             }
             app.on_movement(action);
-            // The panel of a low screen hides the table.
-            if app.shows_panel() && app.rows_shown() == 0 {
-                let table = app.tables.current();
-                let row = format!("row {} of {} of the table", table.list.cursor + 1, table.rows.len());
-                app.screen.say(row);
-            }
         }
-        Action::Left => app.tables.scroll = app.tables.scroll.saturating_sub(1),
+        Action::Left if app.tables.scroll == 0 => app.screen.say("the first columns"),
+        Action::Left => app.tables.scroll -= 1,
         Action::Right => scroll_right(app),
 
         Action::Help => app.open_popup(popup::help::Help),
@@ -162,8 +157,8 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::PreviousMark => change_mark(app, |m| m.step(false)),
         Action::NextMark => change_mark(app, |m| m.step(true)),
 
-        Action::SortLeft => change_order(app, |t| t.sort_beside(-1)),
-        Action::SortRight => change_order(app, |t| t.sort_beside(1)),
+        Action::SortLeft => sort_beside(app, -1),
+        Action::SortRight => sort_beside(app, 1),
         Action::Reverse => change_order(app, |t| t.descending = !t.descending),
         Action::SortPss => sort_by(app, &[layout::PSS]),
         Action::SortSwap => sort_by(app, &[layout::SWAP]),
@@ -333,6 +328,15 @@ fn copy_command(app: &mut App) -> Vec<Effect> {
         let is_cut = sample.facts.cmdline.as_deref().is_ok_and(pid::is_cut);
         (words.join(" "), is_cut)
     })
+}
+
+/// Sorts by the column `step` places to the right of the current one.
+fn sort_beside(app: &mut App, step: isize) {
+    let before = app.tables.current().sort;
+    change_order(app, |table| table.sort_beside(step));
+    if app.tables.current().sort == before {
+        app.screen.say("no column is beside it to sort by");
+    }
 }
 
 /// Chooses the tagged processes, or the selected one. Untagged equal siblings are unfolded, to choose one of them.

@@ -251,8 +251,11 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
     }
     assert_eq!(inspects(&mut session), [None]);
     assert!(session.app.tables.tags.is_empty() && session.app.data.marks.current().is_none());
-    session.keys("Esc");
-    assert_eq!(commands(&mut session), [ReplayCommand::Leave]);
+    session.line("Esc now");
+    for key in ["Esc", "q"] {
+        session.keys(key);
+        assert_eq!(commands(&mut session), [ReplayCommand::Leave], "{key}");
+    }
     // The panel, the mark and the tags of the present are as they were.
     session.app.set_replay(None);
     assert!(session.app.shows_panel());

@@ -119,7 +119,7 @@ fn the_verdict_names_the_programs_own_type() {
     runtime.parts[1].used = 195 * MIB;
     assert_eq!(
         first(&runtime),
-        "205M of the 240M that its heap has in RAM are in use, and only 35.0M are free.\nSession is the largest of the program's own \
+        "205M of the 240M that its heap has in RAM are in use, and 35.0M are free.\nSession is the largest of the program's own \
          types: 300 objects, 30.0M."
     );
     if let Some(objects) = &mut runtime.objects {

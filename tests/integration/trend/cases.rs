@@ -171,7 +171,10 @@ fn reasons_in_words() {
         gave_back: 0.034,
         load: None,
     };
-    let (grew, back) = ("grew in 10 of 11 parts of the last 16m00", "gave back 3% of it at most");
+    let (grew, back) = (
+        "grew in 10 of 11 parts of the 16m00 judged",
+        "gave back 3% of it at most",
+    );
     assert_eq!(window.texts(), [grew, back]);
     for (rise, text) in [
         (-0.08, "with no more work than before"),

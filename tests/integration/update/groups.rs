@@ -240,15 +240,18 @@ fn a_group_has_history_while_its_members_change() {
 #[test]
 fn the_sum_of_groups_has_what_ended_processes_gave_back() {
     let mut session = Session::new(120, 40);
-    session.grouped_minute().keys("Tab").types("/postgres").keys("Enter");
-    let mut fewer = grouped(60);
+    session.grouped_minute().keys("Tab");
+    let mut fewer = grouped(12);
     fewer.retain(|process| process.id.pid != 401);
     session.tick(1, fewer);
-    let row = session.app.tables.current().rows[0].clone();
     let snapshot = session.app.engine.snapshot.clone().unwrap();
-    let of_row = session.app.row(&snapshot, &row).and_then(|row| row.change?.pss);
-    assert!(of_row.is_some_and(|by| by < 0), "{of_row:?}");
-    assert_eq!(session.app.rows.totals.change.pss, of_row);
+    let rows = session.app.tables.current().rows.clone();
+    let change = |at: usize| session.app.row(&snapshot, &rows[at])?.change?.pss;
+    let names = session.group_names();
+    let postgres = names.iter().position(|name| name == "postgres").unwrap();
+    assert_eq!(change(postgres), Some(-(120 * MIB as i64)));
+    let sum: i64 = (0..rows.len()).filter_map(change).sum();
+    assert_eq!(session.app.rows.totals.change.pss, Some(sum));
 }
 
 #[test]

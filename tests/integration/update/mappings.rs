@@ -132,6 +132,18 @@ fn mappings_stay_as_they_were_read_and_age() {
 }
 
 #[test]
+fn the_selection_is_the_same_after_mappings() {
+    let mut session = session();
+    session.keys("Down Down");
+    let before = session.selected();
+    session.keys("m");
+    let (number, _) = asked(&session);
+    session.feed(Event::ScanDone(number, Arc::new(found())));
+    session.keys("Down Esc");
+    assert_eq!(session.selected(), before);
+}
+
+#[test]
 fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
     let mut session = session();
     session.keys("/").types("postgres").keys("Enter m");

@@ -132,7 +132,7 @@ fn a_process_that_stays_after_a_signal_is_told() {
             &mut session,
             Reply::Performed(1, ProcessAction::Signal(signal), vec![Ok(1)]),
         );
-        session.keys("Left");
+        session.keys("Right Left");
         reply(
             &mut session,
             Reply::Outcome {
