@@ -251,7 +251,8 @@ fn first_the_whole_table_then_what_changed() {
     };
     let sizes: Vec<f64> = line.split_whitespace().skip(1).take(2).map(size).collect();
     let [rate, change] = sizes[..] else { panic!("{text}") };
-    assert!((rate * 0.3 - change).abs() <= 0.15 * change + 60.0, "{text}");
+    // Where the machine lets the table come early, the rate is higher than its change says.
+    assert!(change <= rate * 0.3 * 1.02 + 60.0, "{text}");
     assert!(change > 0.0 && change <= 5.95 * 1024.0, "{text}");
 }
 
