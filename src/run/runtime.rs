@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{complain, process};
+use super::process;
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
 /// write. Must be called while the main thread is the only one.
@@ -54,9 +54,10 @@ impl Progress {
     }
 
     /// Says once how long it will take, where no line can be rewritten.
+    #[cfg(feature = "code")]
     pub(super) fn announce(&self, line: impl FnOnce() -> String) {
         if !self.is_interactive {
-            complain(&line());
+            super::complain(&line());
         }
     }
 
