@@ -226,8 +226,8 @@ const WAYS: [(&str, &str); 12] = [
 
 /// Returns the command that a command line names.
 fn typed_command<'c>(args: &[OsString], command: &'c clap::Command) -> Option<&'c clap::Command> {
-    let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
-    words.into_iter().find_map(|word| command.find_subcommand(word))
+    let mut words = args.iter().skip(1).filter_map(|arg| arg.to_str());
+    words.find_map(|word| command.find_subcommand(word))
 }
 
 /// Returns the way for a command other than `ps`, whose options and filters differ from those of the monitor.

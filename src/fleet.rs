@@ -213,7 +213,7 @@ struct Start {
 struct Round {
     /// `None` if there is no new one.
     snapshot: Option<Arc<Snapshot>>,
-    /// Why there is none. Completes a sentence that begins with the server's name.
+    /// The reason why there is none. Completes a sentence that begins with the server's name.
     fault: Option<String>,
     /// Remarks on missing or doubtful data.
     remarks: Vec<String>,

@@ -139,7 +139,7 @@ pub struct Status {
     pub lost: u64,
     /// The reader of the stream has ended.
     pub is_closed: bool,
-    /// Why the last one was lost, safe to print; `None` once one is written again.
+    /// The reason why the last one was lost, safe to print; `None` once one is written again.
     pub fault: Option<String>,
 }
 

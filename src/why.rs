@@ -167,7 +167,7 @@ pub struct Why {
     worst: Worst,
     /// Of the processes that came and went between snapshots, those with the highest peaks.
     brief: Vec<Exit>,
-    /// Why such processes could not be seen.
+    /// The reason why such processes could not be seen.
     unseen: Option<Missing>,
     /// The looks at processes that took the memory in this boot, oldest first.
     takers: VecDeque<Taker>,

@@ -45,7 +45,7 @@ pub struct Node {
     pidfd: OwnedFd,
 }
 
-/// What the inspector said.
+/// The answers of the inspector.
 pub struct Sampled {
     /// `Node.js v20.20.2`.
     pub version: String,

@@ -55,7 +55,7 @@ pub const MAX_BYTES: usize = 2 << 20;
 /// Maximum number of file systems in memory that are saved. Those used most come first.
 const MAX_MOUNTS: usize = 100;
 
-/// Why a saved history cannot be used.
+/// The reason why a saved history cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unusable {
     #[error("is of another version of zmtop")]

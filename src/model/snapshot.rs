@@ -277,7 +277,7 @@ pub struct MallocHeap {
 /// The state of the queries for the rows of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetStatus {
-    /// Why the last query failed; completes a sentence that begins with "Prometheus". Safe to print.
+    /// The reason why the last query failed; completes a sentence that begins with "Prometheus". Safe to print.
     pub fault: Option<String>,
     /// The age of the figures; `None` before the first.
     pub age: Option<Duration>,

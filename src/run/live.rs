@@ -154,7 +154,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     };
     let is_live = instead.fleet.is_none() && instead.replay.is_none();
     let is_own = is_live && options.roots().is_own();
-    if let Some(what) = args.chosen.missing().filter(|_| is_own) {
+    if let Some(what) = is_own.then(|| args.chosen.missing()).flatten() {
         complain(&what);
         return Exit::Usage.into();
     }

@@ -30,7 +30,7 @@ pub struct Recording {
     files: Vec<Indexed>,
     groups: Vec<Group>,
     incidents: Vec<Incident>,
-    /// Why a file of the directory was left out.
+    /// The reason why a file of the directory was left out.
     unread: Option<SourceError>,
 }
 

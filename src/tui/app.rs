@@ -106,13 +106,13 @@ struct Aside {
 /// The state of the recording that the user has started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingStatus {
-    /// Why the last snapshot was lost, safe to print.
+    /// The reason why the last snapshot was lost, safe to print.
     pub fault: Option<String>,
 }
 
 pub struct App {
     pub config: Config,
-    /// What is wrong with the config on disk, safe to print; `None` if it is the one in force.
+    /// The fault of the config on disk, safe to print; `None` if it is the one in force.
     pub config_fault: Option<String>,
     pub privilege: Privilege,
     /// The snapshot, and what is derived from it. The run loop lends it from the engine for each event and each frame; in

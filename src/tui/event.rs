@@ -47,7 +47,7 @@ pub enum Event {
     Looked(Look, Reading<Coldness>),
     /// All that the trace of that number has seen so far.
     Traced(u64, Arc<Callers>),
-    /// Why the trace of that number cannot start or continue, and what would permit it.
+    /// The reason why the trace of that number cannot start or continue, and what would permit it.
     TraceRefused(u64, String),
     /// A reply to a command that acts on processes.
     Act(act::Reply),

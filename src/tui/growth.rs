@@ -33,7 +33,7 @@ pub struct TrackedProcess {
     failed_at: Option<Duration>,
     /// Growth counts from a mark, not from the first reading.
     pub marked: bool,
-    /// Why the last reading failed.
+    /// The reason why the last reading failed.
     pub error: Option<Missing>,
 }
 

@@ -90,26 +90,23 @@ pub(super) fn show_row(app: &mut App, key: &RowKey) {
     }
 }
 
-/// Shows the next grouping, or the previous one. The selection moves to the row that contains the same process; at the first
-/// row it stays there.
+/// Shows the next grouping, or the previous one.
 pub(super) fn show_next(app: &mut App, forward: bool) {
     let is_fleet = app.fleet.is_some();
     let mut scope = app.query.scope.next(forward, is_fleet);
     while is_empty(app, &scope) {
         scope = scope.next(forward, is_fleet);
     }
+    show_along(app, scope);
+}
+
+/// Shows another scope. The selection moves to the row that contains the same process; at the first row it stays there.
+fn show_along(app: &mut App, scope: Scope) {
     let moved = app.tables.current().list.cursor > 0;
     let select = selected_process(app)
         .filter(|_| moved)
         .and_then(|id| row_of(app, &scope, id));
     show_scope(app, scope, select.as_ref());
-}
-
-/// Leaves the groups for the processes. The selection moves as in [`show_next`].
-fn show_processes(app: &mut App) {
-    let moved = app.tables.current().list.cursor > 0;
-    let select = selected_process(app).filter(|_| moved).map(RowKey::Process);
-    show_scope(app, Scope::Processes, select.as_ref());
 }
 
 /// Returns true if no process is in a unit, in a container or in a pod.
@@ -264,14 +261,13 @@ pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if panel::close(app) || app.query.search.take().is_some() {
         return None;
     }
-    let is_filtered = !app.query.filter.text.is_empty() || app.query.user.is_some();
+    let has_filter = !app.query.filter.text.is_empty();
     let may_clear = match app.query.scope {
-        Scope::Processes => true,
-        Scope::Groups(_) => is_filtered || app.fleet.is_some(),
-        Scope::Mappings(_) => !app.query.filter.text.is_empty(),
-        Scope::Members(_) => false,
+        Scope::Groups(_) => has_filter || app.query.user.is_some(),
+        Scope::Mappings(_) => has_filter,
+        Scope::Processes | Scope::Members(_) => false,
     };
-    if may_clear {
+    if may_clear || is_outermost(app) {
         clear_filter(app);
     } else {
         back(app);
@@ -305,10 +301,11 @@ pub(super) const fn is_outermost(app: &App) -> bool {
 
 /// Goes back from a group's processes to the groups, from groups to all processes, and from mappings to the scope before.
 pub(super) fn back(app: &mut App) {
+    if is_outermost(app) {
+        return;
+    }
     match app.query.scope.clone() {
-        _ if is_outermost(app) => {}
-        Scope::Processes => {}
-        Scope::Groups(_) => show_processes(app),
+        Scope::Processes | Scope::Groups(_) => show_along(app, Scope::Processes),
         Scope::Members(key) if key.by == GroupBy::Siblings => {
             show_scope(app, Scope::Processes, Some(&RowKey::Group(key)));
         }

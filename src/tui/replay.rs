@@ -93,8 +93,8 @@ pub(super) const fn is_of_player(action: Action) -> bool {
     )
 }
 
-/// Why a stream is not shown from an earlier moment.
+/// The reason why a stream is not shown from an earlier moment.
 pub(super) const NO_WAY_BACK: &str = "a pipe has no way back: replay a file to go to any moment";
 
-/// Why something that is read on request is not shown.
+/// The reason why something that is read on request is not shown.
 pub(super) const NOT_RECORDED: &str = "this is a recording: only what was recorded can be shown";

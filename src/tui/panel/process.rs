@@ -89,13 +89,13 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
         // The figures need the other half.
         let half = width_inside / 2;
         let shown = text::truncate(&text::safe_prefix(path, half), half);
+        let mut separator = " ";
         if let Some(figures) = snapshot.cgroups.get(&**path) {
             let figures = labels::cgroup_figures(figures, app.screen.units);
             line.text(60, format!(" {figures}"), theme.text);
-            line.text(50, format!("  ·  {shown}"), theme.dim);
-        } else {
-            line.text(50, format!(" {shown}"), theme.dim);
+            separator = "  ·  ";
         }
+        line.text(50, format!("{separator}{shown}"), theme.dim);
         lines.push(line);
     }
     let left = usize::from(most).saturating_sub(lines.len()).max(1);

@@ -251,8 +251,9 @@ fn first_the_whole_table_then_what_changed() {
     };
     let sizes: Vec<f64> = line.split_whitespace().skip(1).take(2).map(size).collect();
     let [rate, change] = sizes[..] else { panic!("{text}") };
-    // Where the machine lets the table come early, the rate is higher than its change says.
-    assert!(change <= rate * 0.3 * 1.02 + 60.0, "{text}");
+    // A table that comes early has the whole change in a shorter time, at a higher rate.
+    let expected = (rate * 0.3).min(6000.0);
+    assert!((expected - change).abs() <= 0.15 * change + 60.0, "{text}");
     assert!(change > 0.0 && change <= 5.95 * 1024.0, "{text}");
 }
 
