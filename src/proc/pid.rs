@@ -182,6 +182,54 @@ pub fn uid(bytes: &[u8]) -> Reading<u32> {
         .ok_or(Missing::Malformed)
 }
 
+/// What a process may do to others: its users and its effective capabilities, from `status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// The real, effective and saved user id.
+    uids: [u64; 3],
+    capabilities: u64,
+}
+
+/// Parses the rights of a process in `/proc/<pid>/status`.
+pub fn rights(bytes: &[u8]) -> Reading<Rights> {
+    let mut ids = line(bytes, b"Uid:").map(words).into_iter().flatten().map_while(number);
+    let mut id = || ids.next().ok_or(Missing::Malformed);
+    let uids = [id()?, id()?, id()?];
+    let capabilities = line(bytes, b"CapEff:").and_then(|mask| std::str::from_utf8(mask.trim_ascii()).ok());
+    let capabilities = capabilities.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    Ok(Rights {
+        uids,
+        capabilities: capabilities.ok_or(Missing::Malformed)?,
+    })
+}
+
+impl Rights {
+    /// `CAP_KILL` of `include/uapi/linux/capability.h`.
+    const CAP_KILL: u64 = 1 << 5;
+
+    pub const fn effective(&self) -> u32 {
+        self.uids[1] as u32
+    }
+
+    /// Returns true if root started it. A program with the set-user-ID bit has the real id of its user.
+    pub const fn is_root(&self) -> bool {
+        matches!(self.uids, [0, 0, 0])
+    }
+
+    /// Returns true if it may send signals to the processes of all users of its user namespace, and got that right with its
+    /// user, not by the set-user-ID bit.
+    pub const fn may_kill(&self) -> bool {
+        let [real, effective, saved] = self.uids;
+        real == effective && saved == effective && self.capabilities & Self::CAP_KILL != 0
+    }
+}
+
+/// Returns true if a `/proc/<pid>/uid_map` maps all ids to themselves, as in the initial user namespace. Who has no rights there
+/// cannot make another one like it.
+pub fn has_all_users(map: &[u8]) -> bool {
+    words(map).map(number).eq([Some(0), Some(0), Some(u32::MAX.into())])
+}
+
 /// Parses `VmSwap` of a `status`: anonymous memory swapped out, in bytes. Kernel threads have no such line.
 pub fn swap(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmSwap:").ok_or(Missing::Malformed)

@@ -26,8 +26,8 @@ pub(super) enum JobKey {
     Slab,
     AllocSites,
     OomKills,
-    /// A daemon that kills.
-    Killer(u32),
+    /// A process by the name of a daemon that kills, and its exec.
+    Killer(u32, u32),
     Glances(u64),
     Walk(u64),
     Facts(u64),

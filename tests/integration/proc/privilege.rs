@@ -1,6 +1,8 @@
-//! What is advised where a file is denied.
+//! What is advised where a file is denied, and what a process may do to others.
 
+use zmtop::model::Missing;
 use zmtop::proc::files::advice_to;
+use zmtop::proc::pid::{has_all_users, rights};
 
 #[test]
 fn advice_says_only_what_is_true() {
@@ -29,5 +31,42 @@ fn advice_says_only_what_is_true() {
         let advice = advice_to(is_root, held, capability);
         assert!(said.iter().all(|words| advice.contains(words)), "{advice}");
         assert!(!unsaid.iter().any(|words| advice.contains(words)), "{advice}");
+    }
+}
+
+#[test]
+fn a_right_to_kill_comes_with_the_user() {
+    let status = |uids: &str, capabilities: u64| {
+        format!("Name:\ta\nUid:\t{uids}\nCapPrm:\tffffffffffffffff\nCapEff:\t{capabilities:016x}\n")
+    };
+    for (uids, capabilities, is_root, may_kill) in [
+        ("0\t0\t0\t0", u64::MAX, true, true),
+        ("0\t0\t0\t0", 0, true, false),
+        ("62000\t62000\t62000\t62000", 1 << 5, false, true),
+        ("62000\t62000\t62000\t62000", !(1 << 5), false, false),
+        // The set-user-ID bit.
+        ("1000\t0\t0\t0", u64::MAX, false, false),
+        ("1000\t1000\t0\t1000", u64::MAX, false, false),
+    ] {
+        let rights = rights(status(uids, capabilities).as_bytes()).unwrap();
+        assert_eq!((rights.is_root(), rights.may_kill()), (is_root, may_kill), "{uids}");
+    }
+    for bad in [
+        "",
+        "Uid:\t0\t0\nCapEff:\t0\n",
+        "Uid:\t0\t0\t0\t0\n",
+        "Uid:\t0\t0\t0\t0\nCapEff:\tg\n",
+    ] {
+        assert_eq!(rights(bad.as_bytes()), Err(Missing::Malformed), "{bad}");
+    }
+    assert!(has_all_users(b"         0          0 4294967295\n"));
+    for own in [
+        &b""[..],
+        b"0 1000 1\n",
+        b"0 100000 65536\n",
+        b"0 4294967295 4294967295\n",
+        b"0 0 4294967294\n4294967294 4294967294 1\n",
+    ] {
+        assert!(!has_all_users(own), "{own:?}");
     }
 }
