@@ -1,7 +1,8 @@
 //! `/tmp/hsperfdata_<user>/<pid>`: counters that a Java virtual machine (`HotSpot`) publishes by default.
 //!
 //! The JVM maps the file, so it is found among the process's mappings. `pid` is the one in the process's own namespace.
-//! Anybody may write such a file: it is read only if the process's user owns it, and every length in it is checked.
+//! Anybody may write such a file: it is read only if the process's user owns it, and every length in it is checked, and sums that
+//! no heap can have are refused. The rest is the process's own account.
 
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use super::files::{open_dir, optional_reason, read_all};
+use super::parse::words;
 use crate::model::snapshot::JvmHeap;
 use crate::model::{Missing, Reading};
 
@@ -39,6 +41,21 @@ pub fn find(maps: &[u8]) -> Option<&[u8]> {
     lines.find_map(|line| {
         let at = line.iter().position(|b| *b == b'/')?;
         names(&line[at..]).map(|_| &line[at..])
+    })
+}
+
+/// Returns true if a process has the library of the virtual machine mapped as code, by its `maps`.
+pub fn has_library(maps: &[u8]) -> bool {
+    maps.split(|b| *b == b'\n').any(|line| {
+        let is_code = words(line)
+            .nth(1)
+            .is_some_and(|permissions| permissions.get(2) == Some(&b'x'));
+        // An update removes the file's name.
+        is_code
+            && line
+                .strip_suffix(b" (deleted)")
+                .unwrap_or(line)
+                .ends_with(b"/libjvm.so")
     })
 }
 
@@ -200,15 +217,18 @@ impl Sums {
 
     fn finish(self) -> Reading<JvmHeap> {
         let unknown = Missing::Unsupported;
+        let (used, capacity) = (self.used.ok_or(unknown)?, self.capacity.ok_or(unknown)?);
+        // Before the first full collection, the value is 0 or a guess.
+        let live = self.live.filter(|live| *live > 0 && self.old_collections > 0);
+        // Objects that were live may be freed without another full collection, so that less is used than was live.
+        if used.max(live.unwrap_or(0)) > capacity {
+            return Err(Missing::Malformed);
+        }
         Ok(JvmHeap {
-            used: self.used.ok_or(unknown)?,
-            capacity: self.capacity.ok_or(unknown)?,
+            used,
+            capacity,
             old: self.old.ok_or(unknown),
-            // Before the first full collection, the value is 0 or a guess.
-            live: self
-                .live
-                .filter(|live| *live > 0 && self.old_collections > 0)
-                .ok_or(unknown),
+            live: live.ok_or(unknown),
             old_max: self.old_max.ok_or(unknown),
             collections: self.collections,
             old_collections: self.old_collections,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::job::{Job, JobKey, job};
 use crate::model::snapshot::JvmHeap;
-use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Snapshot};
+use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Snapshot, Stat};
 use crate::proc::{files, hsperfdata, pid};
 use crate::sampler::reading::Context;
 
@@ -82,7 +82,8 @@ impl CloseLooks {
         if row.stat.lacks_memory().is_some() {
             return;
         }
-        if may_be_jvm(&row.facts) {
+        // The path of the program tells whether its library is needed.
+        if may_be_jvm(&row.facts) && row.facts.exe != Err(Missing::Pending) {
             jobs.extend(self.jvm_job(row, now));
         }
         if row.stat.vsize >= MIN_ADDRESS_SPACE {
@@ -106,10 +107,11 @@ impl CloseLooks {
         }
         (jvm.is_reading, jvm.read_at, jvm.cpu) = (true, Some(now), row.stat.cpu_ticks);
         let (id, known) = (row.id, jvm.mapping.clone());
+        let is_file_of_jvm = has_file_of_jvm(&row.facts);
         Some(job(
             JobKey::CloseLook(id.pid),
             READ_MICROS,
-            move |context, reader| read_jvm(id, known, context, reader.buf),
+            move |context, reader| read_jvm(id, known, is_file_of_jvm, context, reader.buf),
             move |scanner, (mapping, heap)| scanner.close_looks.set_heap(id, mapping, heap),
         ))
     }
@@ -186,32 +188,41 @@ impl CloseLooks {
 /// Returns true if a program may be a Java virtual machine, judging by the names of its file. A false positive costs
 /// little: it has no counters, and is dropped after [`JVM_TRIES`] reads.
 fn may_be_jvm(facts: &Facts) -> bool {
-    const PARTS: [&[u8]; 4] = [b"/jvm/", b"/jdk", b"/jre", b"/bin/java"];
-    let has = |path: &[u8], part: &[u8]| path.windows(part.len()).any(|piece| piece == part);
-    &*facts.comm == b"java"
-        || facts
-            .exe
-            .as_ref()
-            .is_ok_and(|exe| PARTS.iter().any(|part| has(exe, part)))
+    &*facts.comm == b"java" || has_file_of_jvm(facts)
 }
 
-/// Reads the counters of a Java virtual machine, mapped under the `known` name; if there is none, searches for it.
+/// Returns true if the path of a program is one of a Java virtual machine. That may be linked statically.
+fn has_file_of_jvm(facts: &Facts) -> bool {
+    const PARTS: [&[u8]; 4] = [b"/jvm/", b"/jdk", b"/jre", b"/bin/java"];
+    let has = |path: &[u8], part: &[u8]| path.windows(part.len()).any(|piece| piece == part);
+    let exe = facts.exe.as_ref();
+    exe.is_ok_and(|exe| PARTS.iter().any(|part| has(exe, part)))
+}
+
+/// Reads the counters of a Java virtual machine, mapped under the `known` name; if there is none, searches for it. Without the
+/// file of a virtual machine, only if its library is mapped: a name alone makes none.
 /// Returns the name too.
 fn read_jvm(
     id: Identity,
     known: Option<Arc<[u8]>>,
+    is_file_of_jvm: bool,
     context: &Context,
     buf: &mut [u8],
 ) -> (Option<Arc<[u8]>>, Reading<JvmHeap>) {
     let proc = context.roots.proc.as_path();
     let find = || {
         let maps = files::slurp_grown(&path(proc, id.pid, "maps"), 64 << 10, MAX_MAPS).ok()?;
-        hsperfdata::find(&maps).map(Arc::from)
+        let is_jvm = is_file_of_jvm || hsperfdata::has_library(&maps);
+        hsperfdata::find(&maps).filter(|_| is_jvm).map(Arc::from)
     };
     let mapping = known.or_else(find);
     let heap = mapping.as_deref().ok_or(Missing::Unsupported);
     let heap = heap.and_then(|mapping| hsperfdata::read(proc, id.pid, mapping));
-    let heap = heap.and_then(|heap| check_same(id, context, buf).map(|()| heap));
+    let heap = heap.and_then(|heap| {
+        let space = same(id, context, buf)?.vsize;
+        // The whole heap is reserved before any of it is used.
+        (heap.capacity <= space).then_some(heap).ok_or(Missing::Malformed)
+    });
     (mapping, heap)
 }
 
@@ -229,7 +240,13 @@ pub(super) fn path(proc: &Path, pid: u32, name: &str) -> Vec<u8> {
 
 /// Fails if the process with that pid was replaced by another one.
 pub(super) fn check_same(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<()> {
-    let read = files::slurp(&path(&context.roots.proc, id.pid, "stat"), buf);
-    let is_same = |bytes| pid::stat(bytes, context.page).is_ok_and(|glance| glance.starttime == id.starttime);
-    read.is_ok_and(is_same).then_some(()).ok_or(Missing::Gone)
+    same(id, context, buf).map(|_| ())
+}
+
+/// Reads the `stat` of a process; fails as [`check_same`].
+fn same(id: Identity, context: &Context, buf: &mut [u8]) -> Reading<Stat> {
+    let read = files::slurp(&path(&context.roots.proc, id.pid, "stat"), buf).map_err(files::reason);
+    let glance = read.and_then(|bytes| pid::stat(bytes, context.page));
+    let same = glance.ok().filter(|glance| glance.starttime == id.starttime);
+    same.map(|glance| glance.stat).ok_or(Missing::Gone)
 }

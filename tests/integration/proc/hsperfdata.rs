@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use zmtop::model::Missing;
 use zmtop::model::snapshot::JvmHeap;
-use zmtop::proc::hsperfdata::{find, names, parse, read};
+use zmtop::proc::hsperfdata::{find, has_library, names, parse, read};
 
 const MIB: i64 = 1 << 20;
 
@@ -115,7 +115,12 @@ fn what_a_collector_does_not_tell_is_unknown() {
     };
     let unknown = Err(Missing::Unsupported);
     assert_eq!(without("liveAtLastFullGc"), Ok(JvmHeap { live: unknown, ..HEAP }));
-    let one = without("generation.1.");
+    let young: Vec<_> = PARALLEL
+        .iter()
+        .filter(|(name, _)| name.contains("generation.0."))
+        .copied()
+        .collect();
+    let one = parse(&file(true, &young));
     assert_eq!(one.map(|heap| (heap.used, heap.old)), Ok((3 << 20, unknown)));
     // Before the first full collection it is a guess.
     assert_eq!(without("collector.1.").unwrap().live, unknown);
@@ -168,6 +173,21 @@ fn what_no_machine_writes_is_malformed() {
     );
 }
 
+#[test]
+fn a_heap_that_cannot_be_is_malformed() {
+    for (name, value, expected) in [
+        ("sun.gc.generation.1.space.0.used", 155 * MIB, Ok(())),
+        ("sun.gc.generation.1.space.0.used", 156 * MIB, Err(Missing::Malformed)),
+        ("sun.gc.generation.1.capacity", 131 * MIB, Err(Missing::Malformed)),
+        ("sun.gc.policy.liveAtLastFullGc", 158 * MIB, Ok(())),
+        ("sun.gc.policy.liveAtLastFullGc", 159 * MIB, Err(Missing::Malformed)),
+    ] {
+        let changed = |(own, was): &(&'static str, i64)| (*own, if *own == name { value } else { *was });
+        let counters: Vec<_> = PARALLEL.iter().map(changed).collect();
+        assert_eq!(parse(&file(true, &counters)).map(|_| ()), expected, "{name}: {value}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_byte_changed_never_panics(at in 0_usize..1500, byte: u8) {
@@ -202,6 +222,20 @@ fn the_name_of_the_file_is_found_among_the_areas() {
         7f08-7f10 rw-s 00000000 fd:00 5  /tmp/hsperfdata_a b/70\n";
     assert_eq!(find(maps), Some(&b"/tmp/hsperfdata_a b/70"[..]));
     assert_eq!((find(&maps[..60]), find(b"")), (None, None));
+}
+
+#[test]
+fn the_library_counts_only_as_code() {
+    let library = |permissions: &str, path: &str| {
+        let maps =
+            format!("55a0-55a1 r-xp 00000000 fd:00 9  /bin/a\n7f00-7f08 {permissions} 00000000 fd:00 5  {path}\n");
+        has_library(maps.as_bytes())
+    };
+    assert!(library("r-xp", "/usr/lib/jvm/17/lib/server/libjvm.so"));
+    assert!(library("r-xp", "/a b/libjvm.so (deleted)"));
+    assert!(!library("r--p", "/lib/libjvm.so"));
+    assert!(!library("r-xp", "/lib/xlibjvm.so"));
+    assert!(!library("r-xp", "/lib/libjvm.so.debug"));
 }
 
 #[test]

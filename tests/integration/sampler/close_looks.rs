@@ -34,24 +34,39 @@ fn heap(snapshot: &Snapshot, pid: u32) -> Option<Reading<u64>> {
 #[test]
 fn virtual_machines_are_asked_for_their_heaps_and_others_are_not() {
     let tree = ProcTree::new();
-    for pid in 2..=5 {
-        tree.process(pid).comm(if pid == 5 { "worker" } else { "java" }).write();
+    for pid in 2..=8 {
+        let space = if pid == 7 { HEAP.capacity - 1 } else { 1 << 30 };
+        let process = tree.process(pid).space(space);
+        process.comm(if pid == 5 { "worker" } else { "java" }).write();
         let directory = tree.file(pid, "root/tmp/hsperfdata_a");
         std::fs::create_dir_all(&directory).unwrap();
         // The pid that it has in its container.
         std::fs::write(directory.join("1"), file(true, PARALLEL)).unwrap();
-        let maps = "7f00-7f08 rw-s 00000000 fd:00 123                  /tmp/hsperfdata_a/1\n";
-        std::fs::write(tree.file(pid, "maps"), maps).unwrap();
+        let library = "7e00-7e08 r-xp 00000000 fd:00 122                  /opt/a/lib/server/libjvm.so\n";
+        let counters = "7f00-7f08 rw-s 00000000 fd:00 123                  /tmp/hsperfdata_a/1\n";
+        let library = if pid == 6 || pid == 8 { "" } else { library };
+        std::fs::write(tree.file(pid, "maps"), [library, counters].concat()).unwrap();
     }
     // One that maps none, one whose file is broken.
     std::fs::write(tree.file(3, "maps"), "7f00-7f08 rw-p 00000000 00:00 0 [heap]\n").unwrap();
     std::fs::write(tree.file(4, "root/tmp/hsperfdata_a/1"), "x").unwrap();
-    symlink("/usr/bin/worker", tree.file(5, "exe")).unwrap();
+    for pid in [5, 6] {
+        symlink("/usr/bin/worker", tree.file(pid, "exe")).unwrap();
+    }
+    // One that is linked statically.
+    symlink("/opt/static-jdk/bin/java", tree.file(8, "exe")).unwrap();
     let mut scanner = Scanner::new(&tree.options());
-    let snapshot = tick_until(&mut scanner, |snapshot| snapshot.jvms.len() == 2);
+    let snapshot = tick_until(&mut scanner, |snapshot| snapshot.jvms.len() == 4);
     assert_eq!(heap(&snapshot, 2), Some(Ok(HEAP.used)));
     assert_eq!(heap(&snapshot, 4), Some(Err(Missing::Malformed)));
     assert_eq!((heap(&snapshot, 3), heap(&snapshot, 5)), (None, None));
+    assert_eq!(heap(&snapshot, 6), None, "a name alone makes no virtual machine");
+    assert_eq!(
+        heap(&snapshot, 7),
+        Some(Err(Missing::Malformed)),
+        "larger than the address space"
+    );
+    assert_eq!(heap(&snapshot, 8), Some(Ok(HEAP.used)));
     assert!(snapshot.address_limits.is_empty());
 }
 

@@ -19,6 +19,7 @@ pub(crate) struct Process<'a> {
     faults: (u64, u64),
     image: u64,
     argv: u64,
+    space: u64,
     space_end: u64,
     pss: u64,
     rss: Option<u64>,
@@ -44,6 +45,7 @@ impl<'a> Process<'a> {
             faults: (200, 3),
             image: 0x5555_0000_0000,
             argv: 0x7fff_0000_1000,
+            space: 10_000_000,
             space_end: 0x7fff_0000_2000,
             pss: 2000,
             rss: None,
@@ -113,6 +115,12 @@ impl<'a> Process<'a> {
         self
     }
 
+    /// The size of the address space, in bytes.
+    pub(crate) fn space(mut self, bytes: u64) -> Self {
+        self.space = bytes;
+        self
+    }
+
     /// Where the address space ends; another value is another exec too.
     pub(crate) fn space_end(mut self, end: u64) -> Self {
         self.space_end = end;
@@ -165,7 +173,7 @@ impl<'a> Process<'a> {
         };
         stat.extend_from_slice(
             format!(
-                ") {} {} {pid} {pid} 0 -1 {} {} 0 {} 0 120 30 0 0 20 0 {} 0 {} 10000000 {} 18446744073709551615 \
+                ") {} {} {pid} {pid} 0 -1 {} {} 0 {} 0 120 30 0 0 20 0 {} 0 {} {} {} 18446744073709551615 \
                  {} {end} {stack} 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 1 2 3 {} {} 4 5 0\n",
                 self.state,
                 self.ppid,
@@ -174,6 +182,7 @@ impl<'a> Process<'a> {
                 self.faults.1,
                 self.threads,
                 self.starttime,
+                self.space,
                 self.rss() / page,
                 self.image.max(1),
                 self.argv,
