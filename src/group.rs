@@ -20,7 +20,7 @@ pub(crate) use key::{common_line, write_siblings_name};
 pub use names::{GroupNames, command_name};
 pub use totals::{Change, Coverage, Totals};
 
-use crate::model::cgroup::CgroupFigures;
+use crate::model::cgroup::{CgroupFigures, without_user};
 use crate::model::process::{ProcessSample, Replaced};
 use crate::model::snapshot::Snapshot;
 
@@ -177,8 +177,7 @@ fn cgroup_of_group(key: &GroupKey, members: &[usize], snapshot: &Snapshot) -> Op
     snapshot.cgroups.get(path_of_group(key, members, snapshot)?).copied()
 }
 
-/// Returns the path of the cgroup that a group is. A unit that exists in several places, such as one that two users each
-/// run, is not a single cgroup.
+/// Returns the path of the cgroup that a group is. A name that exists in several places is not a single cgroup.
 pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Snapshot) -> Option<&'a [u8]> {
     let name = key.name.as_deref()?;
     match key.by {
@@ -197,10 +196,11 @@ pub fn path_of_group<'a>(key: &'a GroupKey, members: &[usize], snapshot: &'a Sna
         last = Some(path);
         let facts = &snapshot.rows()[*at].facts;
         // A pod is one level above its containers.
+        let id = || Some(facts.container.as_ref()?.id_in_path());
         let (name, levels) = match key.by {
-            GroupBy::Container => (facts.container_id()?, 0),
-            GroupBy::Pod => (facts.container_id()?, 1),
-            _ => (name, 0),
+            GroupBy::Container => (id()?, 0),
+            GroupBy::Pod => (id()?, 1),
+            _ => (without_user(name), 0),
         };
         let mut prefix = naming_prefix(path, name, key.by)?;
         for _ in 0..levels {

@@ -30,7 +30,7 @@ use std::time::{Duration, SystemTime};
 use crate::account::headroom::{is_within, with_ancestors};
 use crate::group::GroupBy;
 use crate::history::time_series::{Retention, TimeSeries};
-use crate::model::cgroup::Count;
+use crate::model::cgroup::{Count, below_user_manager, name_of_user};
 use crate::model::{CgroupFigures, Container, Missing, ProcessSample, Reading, Snapshot};
 use crate::text::named;
 use crate::trend::{Judgement, Params, Verdict, judge};
@@ -757,9 +757,8 @@ fn names(rows: &[ProcessSample]) -> Names {
 
 /// Returns the path of a container's cgroup: the first level whose name contains the id.
 fn container_root<'a>(path: &'a [u8], container: &Container) -> Option<&'a [u8]> {
-    let at = path
-        .windows(container.id.len().max(1))
-        .position(|part| *part == *container.id)?;
+    let id = container.id_in_path();
+    let at = path.windows(id.len().max(1)).position(|part| part == id)?;
     let end = path[at..].iter().position(|b| *b == b'/');
     Some(&path[..end.map_or(path.len(), |len| at + len)])
 }
@@ -780,7 +779,8 @@ fn identity(path: &Arc<[u8]>, names: &Names) -> (GroupBy, Arc<[u8]>, Arc<[u8]>) 
     }
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
     if UNITS.iter().any(|kind| name.ends_with(kind)) && name.len() > 1 {
-        return (GroupBy::Unit, name.into(), Arc::clone(path));
+        let of_user = below_user_manager(path).map(|(manager, _)| name_of_user(manager, name));
+        return (GroupBy::Unit, of_user.map_or(name.into(), Into::into), Arc::clone(path));
     }
     (GroupBy::Cgroup, Arc::clone(path), Arc::clone(path))
 }

@@ -560,7 +560,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("unit", "UNIT", 20, |r| {
         group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
     })
-    .help("The systemd unit, from the cgroup path.")
+    .help("The systemd unit, from the cgroup path; user@1000/foot.service if a user's service manager runs it.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("container", "CONTAINER", 12, |r| {
         group_name(r, GroupBy::Container, |s| {
@@ -568,9 +568,9 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "The container's name: web; in Kubernetes namespace/pod/container. From the cgroup path and the files of \
-         Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl; the first twelve digits of its id if they do not \
-         have it or may not be read.",
+        "The container's name: web; in Kubernetes namespace/pod/container; user@1000/web if a user runs it. From the cgroup \
+         path and the files of Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl; the first twelve digits of its id \
+         if they do not have it or may not be read.",
     )
     .needs(Needs::CGROUP_PATH),
     Entry::text("container_id", "CONTAINER ID", 12, |r| {
@@ -1189,7 +1189,7 @@ impl Filterable for Row<'_> {
             TextField::User => Cow::Borrowed(facts.user.as_ref().ok()?),
             TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             TextField::Container => Cow::Borrowed(facts.container.as_deref()?.name()),
-            TextField::ContainerId => Cow::Borrowed(&facts.container.as_deref()?.id),
+            TextField::ContainerId => Cow::Borrowed(facts.container.as_deref()?.id_in_path()),
             TextField::Pod => Cow::Borrowed(container_name(facts, |names| names.pod.as_deref())?),
             TextField::Namespace => Cow::Borrowed(container_name(facts, |names| names.namespace.as_deref())?),
             TextField::Image => Cow::Borrowed(container_name(facts, |names| names.image.as_deref())?),

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::model::cgroup::without_user;
 use crate::model::reading::{Missing, Reading};
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Container {
-    /// The id in the cgroup path; if there is none, the name of the container's cgroup.
+    /// The id in the cgroup path; if there is none, the name of the container's cgroup. For a container of a user, below that:
+    /// `user@1000/3f4ab2c8e9d0…`, since the user may have chosen the id, and its names, too.
     pub id: Box<[u8]>,
     /// The names, or why they are not known.
     pub names: Reading<ContainerNames>,
@@ -44,7 +46,7 @@ impl Container {
     /// short id.
     pub fn known(id: Box<[u8]>, name: Box<[u8]>, why: Missing, add: impl FnOnce(&mut ContainerNames)) -> Self {
         let mut known = Self { id, names: Err(why) };
-        if !known.has_digits() || *name != *known.short_id() {
+        if !known.has_digits() || *name != *known.name() {
             let mut names = ContainerNames {
                 name,
                 ..ContainerNames::default()
@@ -68,26 +70,30 @@ impl Container {
         Arc::new(Self { id, names: Ok(names) })
     }
 
-    /// Returns the name, or the short id if the name is unknown.
+    /// Returns the name, or the short id if the name is unknown, below the user whose container it is.
     pub fn name(&self) -> &[u8] {
-        self.names.as_ref().map_or(self.short_id(), |names| &names.name)
+        let hidden = self.id_in_path().len() - self.short_id().len();
+        let unnamed = &self.id[..self.id.len() - hidden];
+        self.names.as_ref().map_or(unnamed, |names| &names.name)
     }
 
     /// Returns the first 12 digits of the id, or the whole name of the cgroup if it is no id.
     pub fn short_id(&self) -> &[u8] {
-        if self.has_digits() {
-            &self.id[..Self::SHORT]
-        } else {
-            &self.id
-        }
+        let id = self.id_in_path();
+        if self.has_digits() { &id[..Self::SHORT] } else { id }
+    }
+
+    /// Returns the id as the cgroup path has it, without the user.
+    pub fn id_in_path(&self) -> &[u8] {
+        without_user(&self.id)
     }
 
     /// Returns the name for the cgroup at `path`, if `own` is the path of a process in the container: the container's, if it is
     /// its cgroup or below that, and the pod's, if it is right above. `None` if it is neither, or the names are unknown.
     pub fn name_of_cgroup(&self, own: &[u8], path: &[u8]) -> Option<Cow<'_, [u8]>> {
         let names = self.names.as_ref().ok()?;
-        let is_id = |part: &[u8]| *part == *self.id;
-        let at = own.windows(self.id.len().max(1)).rposition(is_id)?;
+        let id = self.id_in_path();
+        let at = own.windows(id.len().max(1)).rposition(|part| part == id)?;
         let end = own[at..]
             .iter()
             .position(|b| *b == b'/')
@@ -102,7 +108,8 @@ impl Container {
 
     /// Returns true if the id is one, and not the name of a cgroup.
     fn has_digits(&self) -> bool {
-        self.id.len() >= Self::SHORT && self.id.iter().all(u8::is_ascii_hexdigit)
+        let id = self.id_in_path();
+        id.len() >= Self::SHORT && id.iter().all(u8::is_ascii_hexdigit)
     }
 
     /// Returns `namespace/pod`, which is unique on a machine.

@@ -4,6 +4,7 @@ pub mod container;
 pub mod figures;
 pub mod scope;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use container::{ContainerInPath, inward};
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use super::files::{self, Roots};
 use super::parse::{MountLine, mount_lines, unescape_octal};
 use super::pids::{self, PidList};
+use crate::model::cgroup::{below_user_manager, name_of_user};
 use crate::model::{Missing, Reading};
 
 /// The cgroup of a process. The fields borrow raw bytes, since cgroup names may hold anything.
@@ -19,8 +21,9 @@ use crate::model::{Missing, Reading};
 pub struct CgroupPath<'a> {
     /// The path in the memory hierarchy (v1), or in the unified one (v2).
     pub path: &'a [u8],
-    /// The systemd unit: the innermost service or scope. If there is none, another kind of unit, or else a slice.
-    pub unit: Option<&'a [u8]>,
+    /// The systemd unit: the innermost service or scope. If there is none, another kind of unit, or else a slice. A unit of a user's
+    /// service manager begins with that: `user@1000/ssh.service`. It is not the system's of the same name.
+    pub unit: Option<Cow<'a, [u8]>>,
     pub container: Option<ContainerInPath<'a>>,
 }
 
@@ -75,18 +78,23 @@ fn has_memory(controllers: &[u8]) -> bool {
     controllers.split(|b| *b == b',').any(|name| name == b"memory")
 }
 
-fn unit(path: &[u8]) -> Option<&[u8]> {
+fn unit(path: &[u8]) -> Option<Cow<'_, [u8]>> {
     const LEAVES: [&[u8]; 2] = [b".service", b".scope"];
     const OTHERS: [&[u8]; 4] = [b".socket", b".mount", b".swap", b".automount"];
     const SLICE: [&[u8]; 1] = [b".slice"];
-    let innermost = |kinds: &[&[u8]]| {
-        inward(path).find(|name| kinds.iter().any(|kind| name.len() > kind.len() && name.ends_with(kind)))
-    };
-    let name = innermost(&LEAVES)
-        .or_else(|| innermost(&OTHERS))
-        .or_else(|| innermost(&SLICE))?;
-    // systemd puts a `_` before a name that would clash with a kernel file.
-    Some(name.strip_prefix(b"_").unwrap_or(name))
+    fn innermost<'a>(path: &'a [u8], kinds: &[&[u8]]) -> Option<&'a [u8]> {
+        let name =
+            inward(path).find(|name| kinds.iter().any(|kind| name.len() > kind.len() && name.ends_with(kind)))?;
+        // systemd puts a `_` before a name that would clash with a kernel file.
+        Some(name.strip_prefix(b"_").unwrap_or(name))
+    }
+    if let Some((manager, below)) = below_user_manager(path)
+        && let Some(name) = innermost(below, &LEAVES)
+    {
+        return Some(name_of_user(manager, name).into());
+    }
+    let name = innermost(path, &LEAVES).or_else(|| innermost(path, &OTHERS));
+    name.or_else(|| innermost(path, &SLICE)).map(Cow::Borrowed)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

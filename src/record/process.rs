@@ -58,7 +58,8 @@ macro_rules! define_process {
                 unit: Option<Cow<'a, str>> = foreign().null("it is in none"),
                 /// The name of its container, or the first 12 digits of the id if the name is unknown.
                 container: Option<Cow<'a, str>> = foreign().null("it is in none"),
-                /// The whole id of its container; if it has none, the name of the container's cgroup.
+                /// The whole id of its container; if it has none, the name of the container's cgroup. Below `user@1000/` if a user
+                /// runs it.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 container_id: Option<Cow<'a, str>> = foreign().absent(OUTSIDE),
                 /// The pod of its container in Kubernetes.

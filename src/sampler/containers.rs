@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::cgroup::name_of_user;
 use crate::model::{Container, ContainerNames, Missing, Reading};
 use crate::proc::containers::{Finder, Found, Source, Unnamed};
 
@@ -28,8 +29,17 @@ pub struct ContainerPlace {
     pub pod_uid: Option<Box<[u8]>>,
 }
 
+/// Returns a name of a container below its owner, unless that is the system.
+fn of_owner(owner: u32, name: &[u8]) -> Box<[u8]> {
+    match owner {
+        0 => name.into(),
+        _ => name_of_user(format!("user@{owner}").as_bytes(), name).into(),
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Containers {
+    /// By the id below the owner: a user may make a cgroup by the name of another's container.
     known: HashMap<Box<[u8]>, Known>,
     /// The number of containers at which those without processes are dropped.
     limit: usize,
@@ -61,17 +71,18 @@ impl Containers {
             self.known.retain(|_, known| known.is_used());
             self.limit = self.known.len() * 2 + LEAST;
         }
-        let known = self.known.entry(place.id.clone()).or_insert_with(|| {
+        let id = of_owner(place.owner, &place.id);
+        let known = self.known.entry(id.clone()).or_insert_with(|| {
             let container = match &place.name {
                 Some(name) => {
-                    let named = Container::named(name.clone());
+                    let named = Container::named(of_owner(place.owner, name));
                     Arc::new(Container {
-                        id: place.id.clone(),
+                        id,
                         ..Arc::unwrap_or_clone(named)
                     })
                 }
                 None => Arc::new(Container {
-                    id: place.id.clone(),
+                    id,
                     names: Err(Missing::Pending),
                 }),
             };
@@ -127,7 +138,7 @@ impl Containers {
         }
         let mut changed = Vec::new();
         for (wanted, news) in lookup.wanted.iter().zip(news) {
-            let Some(known) = self.known.get_mut(&wanted.id) else {
+            let Some(known) = self.known.get_mut(&of_owner(lookup.owner, &wanted.id)) else {
                 continue;
             };
             if let Some(found) = news {
@@ -157,7 +168,11 @@ impl Containers {
 
 impl Known {
     /// Stores names; returns the container if they changed. Names remain known while the engine removes its files.
-    fn set(&mut self, names: Reading<ContainerNames>) -> Option<Arc<Container>> {
+    fn set(&mut self, mut names: Reading<ContainerNames>) -> Option<Arc<Container>> {
+        if let Ok(names) = &mut names {
+            names.name = of_owner(self.place.owner, &names.name);
+            names.pod = names.pod.as_deref().map(|pod| of_owner(self.place.owner, pod));
+        }
         if self.container.names == names || (self.container.names.is_ok() && names.is_err()) {
             return None;
         }

@@ -34,13 +34,14 @@ pub(super) fn is_id(name: &[u8]) -> bool {
     name.len() >= 12 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the user in whose session the cgroup is: the owner of a rootless container. 0 outside of all sessions.
+/// Returns the user in whose session the cgroup is: the owner of a rootless container. 0 outside of all sessions. The outermost
+/// slice counts: the user may have made the others.
 pub fn owner(path: &[u8]) -> u32 {
     let slice = |name: &[u8]| {
         let uid = name.strip_prefix(b"user-")?.strip_suffix(b".slice")?;
         std::str::from_utf8(uid).ok()?.parse().ok()
     };
-    inward(path).find_map(slice).unwrap_or(0)
+    path.split(|b| *b == b'/').find_map(slice).unwrap_or(0)
 }
 
 /// Returns the unique id of the pod of Kubernetes that the cgroup is in.

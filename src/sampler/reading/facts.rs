@@ -141,7 +141,7 @@ fn parse_cgroup(bytes: &[u8]) -> Reading<CgroupMembership> {
     });
     Ok(CgroupMembership {
         path: found.path.into(),
-        unit: found.unit.map(Into::into),
+        unit: found.unit.map(|unit| Arc::from(&*unit)),
         container,
     })
 }

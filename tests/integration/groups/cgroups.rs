@@ -49,6 +49,7 @@ fn a_unit_is_the_path_down_to_its_name() {
     assert_eq!(unit("/system.slice/_cpu.service/x", "cpu.service"), Some(26));
     assert_eq!(unit("/init.scope", "init.scope"), Some(11));
     assert_eq!(unit("/a.service/b/a.service/c", "a.service"), Some(22));
+    assert_eq!(unit("/user@7.service/ssh.service/x", "user@7/ssh.service"), Some(27));
     assert_eq!(unit("/system.slice/ssh.service (deleted)", "ssh.service"), None);
     // The name came from another hierarchy.
     assert_eq!(unit("/system.slice/openssh.service", "ssh.service"), None);
@@ -61,6 +62,7 @@ fn a_container_is_the_path_down_to_its_id() {
     const ID: &str = "0123456789ab";
     let container = |path: &str, name| taken(GroupBy::Container, path, name);
     let long = format!("{ID}{}", "c".repeat(52));
+    let of_user = format!("user@7/{long}");
     assert_eq!(container(&format!("/docker/{long}"), ID), Some(8 + 64));
     assert_eq!(container(&format!("/docker/{long}/init"), ID), Some(8 + 64));
     assert_eq!(
@@ -70,6 +72,10 @@ fn a_container_is_the_path_down_to_its_id() {
     assert_eq!(container(&format!("/k.slice:cri-containerd:{long}"), ID), Some(24 + 64));
     assert_eq!(container("/lxc.payload.web/init.scope", "web"), Some(16));
     assert_eq!(container("/lxc/web/init.scope", "web"), Some(8));
+    assert_eq!(
+        container(&format!("/user@7.service/libpod-{long}.scope/x"), &of_user),
+        Some(16 + 7 + 64 + 6)
+    );
     // Twelve digits in the middle of others are another id's.
     assert_eq!(container(&format!("/docker/ff{long}"), ID), None);
     assert_eq!(container("/lxc/website", "web"), None);

@@ -14,7 +14,7 @@ fn read(bytes: &str) -> (String, Option<String>, Option<String>) {
         Some(name) => text(&name),
         None => found.id.iter().take(12).map(|b| char::from(*b)).collect(),
     });
-    (text(place.path), place.unit.map(text), container)
+    (text(place.path), place.unit.map(|unit| text(&unit)), container)
 }
 
 #[test]
@@ -46,7 +46,20 @@ fn the_innermost_service_or_scope_is_the_unit() {
         ("/user.slice/user-1000.slice/session-2.scope", Some("session-2.scope")),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/foot.service",
-            Some("foot.service"),
+            Some("user@1000/foot.service"),
+        ),
+        // A user may give any name to a cgroup below its service manager.
+        (
+            "/user.slice/user-1000.slice/user@1000.service/user@0.service/system.slice/_ssh.service/x",
+            Some("user@1000/ssh.service"),
+        ),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/init.scope (deleted)",
+            Some("user@1000/init.scope"),
+        ),
+        (
+            "/user.slice/user-1000.slice/user@1000.service",
+            Some("user@1000.service"),
         ),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice",
@@ -161,6 +174,10 @@ fn the_path_says_the_owner_and_the_pod() {
         owner(b"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope"),
         1000
     );
+    assert_eq!(
+        owner(b"/user.slice/user-1000.slice/user@1000.service/user-0.slice/user-7.slice/docker-0123.scope"),
+        1000
+    );
     for path in [
         "/machine.slice/libpod-0123.scope",
         "/user.slice/user-x.slice",
@@ -176,7 +193,7 @@ fn a_name_of_any_bytes_passes_raw() {
     let place = parse(bytes).unwrap();
     let expected = CgroupPath {
         path: b"/a\xff\x1b[2J/\xe2\x80\xae.service",
-        unit: Some(b"\xe2\x80\xae.service"),
+        unit: Some(b"\xe2\x80\xae.service".into()),
         container: None,
     };
     assert_eq!(place, expected);

@@ -410,6 +410,30 @@ fn known_names_are_checked_and_outlive_their_file() {
 }
 
 #[test]
+fn a_container_of_a_user_is_no_other_by_the_same_id_and_name() {
+    let (mut containers, now) = (Containers::default(), SECOND * 50);
+    // The user's is seen first.
+    let theirs = containers.at(place(ID, 1000), now);
+    let ours = containers.at(place(ID, 0), now);
+    assert_eq!(
+        (theirs.name(), ours.name()),
+        (&b"user@1000/0123456789ab"[..], &b"0123456789ab"[..])
+    );
+    assert_eq!(theirs.short_id(), ours.short_id());
+    assert_eq!(theirs.id_in_path(), ID.as_bytes());
+    for lookup in containers.lookups(now) {
+        assert_eq!(*lookup.wanted[0].id, *ID.as_bytes());
+        assert_eq!(containers.found(lookup, Ok(vec![(0, named("web"))]), now).len(), 1);
+    }
+    let named = |owner, containers: &mut Containers| containers.at(place(ID, owner), now).name().to_vec();
+    assert_eq!(named(1000, &mut containers), b"user@1000/web");
+    assert_eq!(named(0, &mut containers), b"web");
+    let mut flatpak = place("app-flatpak-org.a-1.scope", 1000);
+    flatpak.name = Some((*b"org.a").into());
+    assert_eq!(containers.at(flatpak, now).name(), b"user@1000/org.a");
+}
+
+#[test]
 fn containers_that_come_and_go_are_forgotten() {
     let mut containers = Containers::default();
     let held: Vec<_> = (0..10)
