@@ -3,7 +3,7 @@
 //! ```text
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
 //! leaking  11.4M/min   98%    3h12    5h02   2.1G  27213  alice     python3 train.py
-//!   grew all through 2h50, gave nothing back; mostly [heap] +2.0G
+//!   grew throughout the 2h50 judged, gave nothing back; mostly [heap] +2.0G
 //! growing  13.0K/min   71%      2d       -   310M         nginx     nginx (12 processes)
 //!   11 of its 12 processes grow
 //! ```

@@ -54,7 +54,6 @@ use crate::recorder::{self, Place, Recorder};
 use crate::sampler::{self, Handle, Options, inquiry};
 use crate::text;
 use crate::tui::app::{App, RecordingStatus};
-use crate::tui::event::DIGIT_PAUSE;
 use crate::tui::replay::ReplayCommand;
 use crate::tui::{Effect, Event, Opening, update, view};
 
@@ -335,6 +334,9 @@ impl Screen {
             for input in waiting.chain([Input::Measure]) {
                 if let Input::End(end) = input {
                     return Ok(end);
+                }
+                if matches!(input, Input::Event(Event::Key(_))) {
+                    pause_end = None;
                 }
                 for effect in self.update(&mut app, input)? {
                     match effect {
@@ -670,14 +672,14 @@ impl Screen {
     }
 }
 
-/// Waits for the next input; while a digit is held back, until `pause_end` at most, when the pause itself is one. `None` if the
-/// inputs ended.
+/// Waits for the next input; while a pause between keys matters, until `pause_end` at most, when the pause itself is one. `None`
+/// if the inputs ended.
 fn next_input(app: &App, inputs: &Receiver<Input>, pause_end: &mut Option<Instant>) -> Option<Input> {
-    if app.screen.held_digit.is_none() {
+    let Some(pause) = app.key_pause() else {
         *pause_end = None;
         return inputs.recv().ok();
-    }
-    let end = *pause_end.get_or_insert_with(|| Instant::now() + DIGIT_PAUSE);
+    };
+    let end = *pause_end.get_or_insert_with(|| Instant::now() + pause);
     match inputs.recv_timeout(end.saturating_duration_since(Instant::now())) {
         Ok(input) => Some(input),
         Err(RecvTimeoutError::Timeout) => Some(Input::Event(Event::KeyPause)),

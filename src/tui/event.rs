@@ -19,13 +19,15 @@ use crate::sampler::mappings::Mappings;
 use crate::sampler::page_cache::Progress;
 use crate::tui::replay::ReplayCommand;
 
+/// Time without a key after which a typed pid is complete.
+pub const PID_PAUSE: Duration = Duration::from_secs(3);
 /// Time without a key after which a digit that is bound to an action is no beginning of a pid.
 pub const DIGIT_PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(Clone, Debug)]
 pub enum Event {
     Key(KeyEvent),
-    /// No key came for [`DIGIT_PAUSE`] after a digit that is held back.
+    /// No key came for [`App::key_pause`](crate::tui::app::App::key_pause).
     KeyPause,
     /// A mouse event, and when it happened on some monotonic clock.
     Mouse(MouseEvent, Duration),

@@ -81,9 +81,10 @@ pub(super) fn line(app: &App) -> (StatusLine, Vec<Option<Hint>>) {
             let mut all = own.to_vec();
             all.splice(before..before, pages);
             if let Some(replay) = &app.replay {
-                all.retain(|hint| !matches!(hint, Hint::Action(Action::Pause | Action::Cancel, _)));
+                all.retain(|hint| !matches!(hint, Hint::Action(Action::Pause, _)));
                 let now = replay.is_visit.then_some(Hint::Action(Action::Cancel, "now"));
-                all.retain(|hint| !replay.is_visit || !matches!(hint, Hint::Action(Action::Quit, _)));
+                let leaves = |hint: &Hint| matches!(hint, Hint::Action(Action::Cancel | Action::Quit, _));
+                all.retain(|hint| !(replay.is_visit && leaves(hint)));
                 let goes_back = |hint: &&Hint| {
                     matches!(
                         hint,
@@ -192,7 +193,7 @@ fn is_idle(app: &App, action: Action) -> bool {
             !app.query.shows_tree() && app.selected_fold().is_none() && update::unfolded_siblings(app).is_none()
         }
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
-        Action::Cancel => app.replay.is_none() && navigation::is_outermost(app),
+        Action::Cancel => navigation::is_outermost(app) && !app.replay.as_ref().is_some_and(|replay| replay.is_visit),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
         Action::CallPaths | Action::Heap => app.replay.is_some() || app.panel_process().is_none(),
         Action::Right => app.right_shows_now().is_none(),

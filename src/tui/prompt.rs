@@ -19,7 +19,7 @@ use crate::config::{Action, Context, views};
 use crate::group::RowKey;
 use crate::text::{self, Align};
 use crate::tui::app::{App, FilterState, Hint, Modal, Response};
-use crate::tui::event::Effect;
+use crate::tui::event::{Effect, PID_PAUSE};
 use crate::tui::labels;
 use crate::tui::navigation::{self, select_match, select_pid};
 use crate::tui::rows::rebuild;
@@ -40,7 +40,7 @@ pub enum PromptKind {
     Record,
     /// A time to go to, of a recording or of the black box.
     Time,
-    /// A pid, whose process is selected while it is typed. Any key that does not edit it closes it.
+    /// A pid, whose process is selected while it is typed. Any key that does not edit it closes it, as does a pause.
     Pid,
 }
 
@@ -342,6 +342,10 @@ impl Modal for Prompt {
             _ => false,
         };
         self.kind == PromptKind::Pid && !edits
+    }
+
+    fn closes_after(&self) -> Option<Duration> {
+        (self.kind == PromptKind::Pid).then_some(PID_PAUSE)
     }
 
     fn takes_mouse(&self) -> bool {

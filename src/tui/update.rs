@@ -33,6 +33,8 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         && let Some(digit) = app.screen.held_digit.take()
     {
         effects = act_on_digit(app, digit);
+    } else if matches!(event, Event::KeyPause) && app.key_pause().is_some() {
+        effects.extend(app.close());
     }
     match event {
         Event::Key(key) => effects = on_key(app, key),

@@ -1,11 +1,12 @@
 //! The words, signs and units around the table, as the help and the manual page explain them.
 
 /// Each word as the screen shows it, and its meaning.
-pub static WORDS: [(&str, &str); 47] = [
+pub static WORDS: [(&str, &str); 48] = [
     (
         "figures up to 9s old",
         "The age of the oldest figure that may be wrong. One whose counters have not moved is right, however old its READ is",
     ),
+    ("figures of 09:35:10", "While paused: the time of the last snapshot"),
     (
         "reading 40 of 86",
         "So many processes were read since the start; the others follow",

@@ -4,6 +4,7 @@
 //! Neither knows which one is open.
 
 use std::any::Any;
+use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use ratatui::Frame;
@@ -11,7 +12,7 @@ use ratatui::layout::Position;
 
 use super::App;
 use crate::config::{Action, Context};
-use crate::tui::event::Effect;
+use crate::tui::event::{DIGIT_PAUSE, Effect};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Hint {
@@ -77,6 +78,11 @@ pub trait Modal: Any {
         false
     }
 
+    /// Returns the time without a key after which it closes.
+    fn closes_after(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns false for an action that it does not perform: the key is then a character like any other.
     fn takes(&self, _action: Action) -> bool {
         true
@@ -122,6 +128,13 @@ impl App {
     /// Opens a modal, in place of the one that is open.
     pub fn open(&mut self, modal: impl Modal) {
         self.modal = Some(Box::new(modal));
+    }
+
+    /// Returns the time without a key after which [`Event::KeyPause`](crate::tui::Event::KeyPause) is due; `None` if no pause
+    /// matters.
+    pub fn key_pause(&self) -> Option<Duration> {
+        let held = self.screen.held_digit.map(|_| DIGIT_PAUSE);
+        held.or_else(|| self.modal.as_ref()?.closes_after())
     }
 
     pub fn close(&mut self) -> Option<Effect> {

@@ -61,7 +61,15 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             return vec![Effect::ReadViews];
         }
         Action::SampleNow => app.requests.refresh += 1,
-        Action::Pause => app.requests.paused = !app.requests.paused,
+        Action::Pause => {
+            app.requests.paused = !app.requests.paused;
+            let what = if app.requests.paused {
+                "paused: nothing is sampled"
+            } else {
+                "sampling resumes"
+            };
+            app.screen.say(what);
+        }
 
         Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::First | Action::Last => {
             if std::mem::take(&mut app.tables.follow) {

@@ -113,8 +113,16 @@ fn title(app: &App) -> StatusLine {
         let read = coverage.total() - coverage.pending;
         line.text(50, format!("  reading {read} of {}", coverage.total()), theme.dim);
     } else if !is_at_fault {
-        let age = units::span(app.rows.age(snapshot));
-        line.text(48, format!("  figures up to {age} old"), theme.dim);
+        let what = if app.requests.paused {
+            let time = Timestamp::try_from(snapshot.time).map(|time| time.to_zoned(app.screen.zone.clone()));
+            time.map_or_else(
+                |_| "  paused".into(),
+                |time| time.strftime("  figures of %H:%M:%S").to_string(),
+            )
+        } else {
+            format!("  figures up to {} old", units::span(app.rows.age(snapshot)))
+        };
+        line.text(48, what, theme.dim);
     }
     if snapshot.sampling.stuck > 0 {
         let reads = counted(snapshot.sampling.stuck as u64, "read");

@@ -170,7 +170,7 @@ fn a_part_that_leaks_is_told_with_the_processes() {
     // Nothing is known of the work that was done for it.
     let reasons = leak.judgement.texts().join(", ");
     assert!(
-        reasons.starts_with("grew all through") && !reasons.contains("work"),
+        reasons.starts_with("grew throughout") && !reasons.contains("work"),
         "{reasons}"
     );
     // 9000 MiB at 200 KiB a second.

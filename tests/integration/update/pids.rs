@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use zmtop::config::Action;
 use zmtop::sampler::mappings::Mappings;
 use zmtop::tui::Event;
+use zmtop::tui::event::PID_PAUSE;
 
 use crate::support::session::Session;
 
@@ -66,6 +67,14 @@ fn digits_at_once_jump_to_a_pid() {
     assert_eq!(session.app.tables.current().list.cursor, 0);
     session.types("401").keys("/");
     assert!(session.picture().contains("Filter"), "{}", session.picture());
+    // A pause completes the pid: a later digit opens its page.
+    session.keys("Esc").types("90");
+    assert_eq!(session.app.key_pause(), Some(PID_PAUSE));
+    session.feed(Event::KeyPause);
+    assert!(session.app.modal.is_none() && session.app.key_pause().is_none());
+    assert_eq!(session.selected(), Some(900));
+    session.keys("2");
+    assert_eq!(page(&session), Some(Action::MemoryPage));
 }
 
 #[test]
