@@ -65,14 +65,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         complain(&warning);
     }
     // Before anything else is started, so that an address in use is reported at once.
-    let mut listener = None;
-    if let Some(address) = address {
-        let wrong = |what| UsageError::option("--listen", what);
-        access.check(address).map_err(wrong)?;
-        access.warning(address).into_iter().for_each(complain);
-        let listening = listen(address, access.scheme());
-        listener = Some(listening.map_err(|error| wrong(format!("cannot listen at {address}: {error}")))?);
-    }
+    let listener = address.map(|address| open_port(address, &access)).transpose()?;
     let own_env = account.as_ref().map(|account| account.env(env));
     let env = own_env.as_ref().unwrap_or(env);
     let black_box = settings.record.black_box.then(|| blackbox_path(env).ok()).flatten();
@@ -214,6 +207,15 @@ fn start(
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
     let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))
+}
+
+/// Listens at the address, if the access allows it. Reports where, and what others may read.
+fn open_port(address: std::net::SocketAddr, access: &Access) -> Result<std::net::TcpListener, UsageError> {
+    let wrong = |what| UsageError::option("--listen", what);
+    access.check(address).map_err(wrong)?;
+    access.warning(address).into_iter().for_each(complain);
+    let listening = listen(address, access.scheme());
+    listening.map_err(|error| wrong(format!("cannot listen at {address}: {error}")))
 }
 
 fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::TcpListener> {
