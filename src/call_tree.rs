@@ -548,6 +548,9 @@ pub struct Counts {
     pub threads: usize,
     pub threads_left_out: usize,
     pub sees_kernel: bool,
+    /// Files whose debug information needs too much memory, so that it was left out.
+    #[serde(default)]
+    pub too_large: usize,
 }
 
 /// The schema's name of [`Measured`]. Fields are only ever added.
@@ -644,6 +647,12 @@ impl Measured {
             notes.push(format!(
                 "{} could not be followed",
                 counted(counts.threads_left_out as u64, "thread")
+            ));
+        }
+        if counts.too_large > 0 {
+            notes.push(format!(
+                "without the lines and inlined functions of {}: unpacked, the debug information needs too much memory",
+                counted(counts.too_large as u64, "file")
             ));
         }
         if counts.lacks_page_size {

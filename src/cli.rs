@@ -6,11 +6,13 @@ pub mod fleet;
 pub mod serve;
 mod shared;
 
+use std::any::TypeId;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use shared::{
     CgroupArgs, ChosenArgs, ColorArgs, Early, Exit, MachineArgs, OutputArgs, PathArgs, ProcessArg, ReportArgs,
     SourceArgs, TableArgs, UnitsArgs, UsageError,
@@ -51,6 +53,9 @@ pub struct Cli {
     pub monitor: MonitorArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// The first option or argument on the command line that names a file.
+    #[arg(skip)]
+    pub file: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
@@ -151,6 +156,7 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
         }
     }
     let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.file = named_file(&command, &matches);
     if !words.is_empty() {
         let filter = words.join(" ");
         cli.monitor.filter = Some(match cli.monitor.filter {
@@ -159,6 +165,21 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
         });
     }
     Ok(cli)
+}
+
+/// Returns the option or argument that names a file, if one was given.
+fn named_file(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
+    let is_file = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let is_typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let arg = command.get_arguments().filter(is_file).find(is_typed);
+    let name = |arg: &Arg| {
+        arg.get_long()
+            .map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"))
+    };
+    arg.map(name).or_else(|| {
+        let (name, matches) = matches.subcommand()?;
+        named_file(command.find_subcommand(name)?, matches)
+    })
 }
 
 /// Takes the words of a filter for the monitor out of a command line: those that are neither options nor a command.

@@ -361,6 +361,10 @@
 //! `target/fuzz/artifacts`. To add a parser, call it in the target of its family, and add an input to `tests/fuzz/seeds`; a find
 //! becomes a test with the input. It needs cargo-fuzz and the nightly toolchain.
 //!
+//! `.ci/soak` runs the monitor, `record`, `serve` and `fleet` for an hour while processes start and end, and reports how their memory,
+//! descriptors, threads and CPU changed, with the uncertainty. `.ci/soak -j` judges the samples of a run again, also while it lasts.
+//! It needs a release build, and Prometheus for `fleet`.
+//!
 //! `tests/fixtures/recordings` contains recordings in each version of the format. All of them must stay readable.
 
 pub mod account;

@@ -21,12 +21,14 @@ pub mod maps;
 pub mod mem;
 pub mod monitor;
 pub mod past;
+mod privileges;
 pub mod process;
 mod prove;
 pub mod ps;
 pub mod record;
 pub mod replay;
 mod report;
+mod rights;
 mod runtime;
 #[cfg(feature = "network")]
 mod serve;
@@ -52,14 +54,26 @@ use live::Instead;
 
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::install_panic_hook();
-    // With more rights than its user has, zmtop would open whatever the user names (a config, a log, another proc
-    // tree) with those rights. Ambient capabilities are no such case: they are granted deliberately.
-    if process::elevated() {
-        complain("will not run setuid, setgid or with file capabilities; grant ambient capabilities instead");
+    // With all rights of another user, zmtop would open whatever its user names (a config, a log, another proc tree) with those
+    // rights.
+    if process::is_setuid() {
+        complain("will not run setuid or setgid; grant ambient or file capabilities instead");
         return Exit::Usage.into();
     }
-    let env = Env::from_process();
-    match cli::parse(args) {
+    let mut env = Env::from_process();
+    let parsed = cli::parse(args);
+    if let Ok(cli) = &parsed
+        && process::is_elevated()
+    {
+        env = match rights::restrict(cli, env) {
+            Ok(env) => env,
+            Err(error) => {
+                complain(&format!("cannot give up its file capabilities: {error}"));
+                return Exit::Usage.into();
+            }
+        };
+    }
+    match parsed {
         Err(early) if early.exit == Exit::Done => written(io::stdout().write_all(early.text.as_bytes())).into(),
         Err(early) => {
             let _ = io::stderr().write_all(early.text.as_bytes());
@@ -75,7 +89,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             subcommand(&command, &env)
         }
-        Ok(Cli { command: None, monitor }) => match monitor.configure(&env) {
+        Ok(Cli {
+            command: None, monitor, ..
+        }) => match monitor.configure(&env) {
             Ok(config) => {
                 let (args, place) = (monitor.clone(), env.clone());
                 live::run(
@@ -92,6 +108,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn subcommand(command: &Command, env: &Env) -> ExitCode {
+    rights::keep_for(command);
     let done = match command {
         #[cfg(feature = "network")]
         Command::Fleet(args) => {

@@ -260,6 +260,14 @@ fn decompress(mut file: Box<dyn Read + Send>) -> io::Result<Frames> {
     Ok(Frames::new(input, is_compressed))
 }
 
+/// Returns the length of the blank lines at the beginning of some bytes. Millions of them compress to nothing, and each line takes
+/// long to read by itself.
+fn blank_lines(bytes: &[u8]) -> usize {
+    let blank = bytes.iter().position(|byte| !byte.is_ascii_whitespace());
+    let blank = &bytes[..blank.unwrap_or(bytes.len())];
+    blank.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1)
+}
+
 /// Returns true for a frame of zstd, skippable or not (RFC 8878, 3.1).
 fn is_zstd(magic: &[u8]) -> bool {
     matches!(magic, [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18])

@@ -7,6 +7,7 @@
 //! The code of a process is its own choice, so that its files may be hostile: this runs in a process that does nothing else.
 
 mod modules;
+mod sections;
 mod symbols;
 
 use std::collections::{HashMap, HashSet};
@@ -384,6 +385,7 @@ impl Samples {
         let until = Instant::now() + limit;
         self.names
             .resolve(&places, &self.files, &self.programs, &self.proc, until);
+        self.counts.too_large = self.names.too_large();
         let mut frames: Vec<Frame> = Vec::new();
         let mut ids: HashMap<Frame, u32> = HashMap::new();
         let names: Vec<Vec<u32>> = places

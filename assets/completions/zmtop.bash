@@ -1866,7 +1866,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__record)
-            opts="-h --every --keep --size --on-rotate --cmdline --dry-run --cgroup --config --proc-root --help cut help"
+            opts="-h --every --keep --size --on-rotate --cmdline --dry-run --user --cgroup --config --proc-root --help cut help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1889,6 +1889,10 @@ _zmtop() {
                     return 0
                     ;;
                 --cmdline)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2084,7 +2088,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__serve)
-            opts="-h --listen --web-config --textfile --otlp --by --top --interval --cgroup --config --proc-root --help"
+            opts="-h --listen --web-config --textfile --otlp --by --top --interval --user --cgroup --config --proc-root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2115,6 +2119,10 @@ _zmtop() {
                     return 0
                     ;;
                 --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

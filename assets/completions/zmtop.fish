@@ -480,6 +480,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l size -d 'In a folder: delete the oldest files when all are larger than SIZE, such as 2G (default: record.size)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l on-rotate -d 'In a folder: start PROGRAM with the path of each finished file, which it may upload and delete' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cmdline -d 'Record full command lines, the name of the program without arguments, or none (default: record.cmdline)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l user -d 'As root: become this user, who keeps the capabilities to read all processes; the recording must be in a folder of this user' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -707,6 +708,7 @@ cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually, growing ones first, then the largest; combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l user -d 'As root: once the port is open, become this user, who keeps the capabilities to read all processes' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F

@@ -47,6 +47,9 @@ pub struct ServeArgs {
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
+    /// As root: once the port is open, become this user, who keeps the capabilities to read all processes
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     #[command(flatten)]
     pub scope: CgroupArgs,
     #[command(flatten)]

@@ -39,6 +39,9 @@ pub struct Env {
     pub colorfgbg: Option<OsString>,
     /// True if the locale's encoding is UTF-8, according to the first that is set of `LC_ALL`, `LC_CTYPE` and `LANG`.
     pub utf8: bool,
+    /// True if zmtop has rights that the user of this environment lacks, by file capabilities. No file is then used that
+    /// the environment names.
+    pub is_foreign: bool,
 }
 
 impl Env {
@@ -59,6 +62,7 @@ impl Env {
                 .filter_map(std::env::var_os)
                 .find(|value| !value.is_empty())
                 .is_some_and(|value| is_utf8(&value)),
+            is_foreign: false,
         }
     }
 
@@ -97,16 +101,27 @@ impl Env {
             .as_deref()
             .and_then(|all| all.as_bytes().split(|byte| *byte == b':').next());
         let first = first.map(|first| OsStr::from_bytes(first).to_owned());
+        let first = first.filter(|_| !self.is_foreign);
         absolute(first.as_ref()).or_else(|| self.folder(self.xdg_state_home.as_ref(), ".local/state"))
     }
 
     /// Returns the home directory, which need not exist. `None` if `HOME` is not an absolute path.
     pub fn home_folder(&self) -> Option<PathBuf> {
-        absolute(self.home.as_ref())
+        absolute(self.home.as_ref()).filter(|_| !self.is_foreign)
+    }
+
+    /// Returns why the environment names no folder, as far as `variable` and `HOME` decide it.
+    pub fn why_no_folder(&self, variable: &str) -> String {
+        if self.is_foreign {
+            "with file capabilities, the folders of the environment are not used".into()
+        } else {
+            format!("neither {variable} nor HOME names a directory")
+        }
     }
 
     fn folder(&self, xdg: Option<&OsString>, in_home: &str) -> Option<PathBuf> {
         absolute(xdg)
+            .filter(|_| !self.is_foreign)
             .or_else(|| self.home_folder().map(|home| home.join(in_home)))
             .map(|dir| dir.join("zmtop"))
     }

@@ -39,7 +39,7 @@ pub fn missing_home(env: &Env, path: &Path) -> Option<String> {
 /// Returns the state folder, which need not exist, unless it must not be created.
 fn folder(env: &Env) -> Result<PathBuf, String> {
     let folder = env.state_folder();
-    let folder = folder.ok_or("neither XDG_STATE_HOME nor HOME names a directory")?;
+    let folder = folder.ok_or_else(|| env.why_no_folder("XDG_STATE_HOME"))?;
     missing_home(env, &folder).map_or(Ok(folder), Err)
 }
 

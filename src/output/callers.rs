@@ -85,6 +85,10 @@ pub fn schema() -> Schema {
         ),
         ("threads", "Threads that were followed."),
         ("threads_left_out", "Threads that could not be followed."),
+        (
+            "too_large",
+            "Files whose compressed debug information needs too much memory, so that it was left out.",
+        ),
     ];
     let mut fields = vec![
         field("schema", "The name of this schema.", text_shape()),

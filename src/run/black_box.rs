@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustix::process::geteuid;
 
+use super::complain;
 use super::takers::Looks;
 use crate::alert::AlertEvent;
 use crate::config::settings::RecordSettings;
@@ -109,6 +110,14 @@ impl RecordFeed {
 pub(super) fn kernel_log(settings: &RecordSettings) -> Result<Option<KernelLog>, String> {
     let log = settings.last_words.then(KernelLog::of_machine).transpose();
     log.map_err(|why| format!("no last words: {why}"))
+}
+
+/// Opens the kernel's log for last words, if they are on. Reports why it cannot be written.
+pub(super) fn open_log(settings: &RecordSettings) -> Option<KernelLog> {
+    kernel_log(settings).unwrap_or_else(|why| {
+        complain(&why);
+        None
+    })
 }
 
 /// The folder of `zmtop-record.service`.

@@ -1,12 +1,16 @@
 //! `zmtop callers`: the code that allocates and keeps the memory of a process.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::SignalKind;
+use tokio::sync::Notify;
 
 use super::process;
 use super::report::resolve_all;
@@ -14,8 +18,8 @@ use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
 use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
 use crate::cli::{Exit, OutputArgs, ProcessArg, watching_time};
-use crate::config::Env;
 use crate::config::state::create_recording;
+use crate::config::{Env, Settings};
 use crate::model::{Missing, Reading};
 use crate::output::callers::CallersReport;
 use crate::proc::clock::thread_time;
@@ -145,14 +149,30 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         target.check_identity(starttime)?;
     }
     let mut out = io::BufWriter::new(io::stdout());
-    let repeated = (args.output.format == CallersFormat::Ndjson).then_some(&mut out);
-    if let Err(error) = watch(&mut target, time, pace, repeated)? {
-        return Ok(written(Err(error)));
-    }
-    target.check();
-    let measured = target.measured();
+    on_runtime(async {
+        let repeated = (args.output.format == CallersFormat::Ndjson).then_some(&mut out);
+        let end = End::on_signals(pace)?;
+        if let Err(error) = watch(&mut target, time, pace, repeated, &end.notify).await {
+            return Ok(written(Err(error)));
+        }
+        end.is_over.store(true, Ordering::Relaxed);
+        target.check();
+        let measured = target.measured();
+        print(args, env, &settings, &measured, graph, out)
+    })
+}
+
+/// Writes the flame graph and the report.
+fn print(
+    args: &CallersArgs,
+    env: &Env,
+    settings: &Settings,
+    measured: &Measured,
+    graph: Option<File>,
+    mut out: impl Write,
+) -> Result<Exit, Failure> {
     let report = CallersReport {
-        measured: &measured,
+        measured,
         order: if args.callees { Order::Callees } else { Order::Callers },
         least: f64::from(args.least) / 100.0,
         chain: if args.whole { usize::MAX } else { CHAIN },
@@ -169,6 +189,49 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         CallersFormat::Folded => report.write_folded(&mut out),
     };
     Ok(written(result.and_then(|()| out.flush())))
+}
+
+/// The end of a measurement by a signal: Ctrl-C, or SIGTERM, as `timeout` sends it.
+struct End {
+    notify: Arc<Notify>,
+    /// The samples are complete.
+    is_over: Arc<AtomicBool>,
+}
+
+impl End {
+    /// The first signal ends the sampling, and the report follows. Another one ends the program, and so does the first one if the
+    /// sampling is over, or if no report has followed in time: files with symbols may be on a disk that does not answer.
+    fn on_signals(pace: Pace) -> Result<Self, String> {
+        let mut interrupt = signals(SignalKind::interrupt())?;
+        // The monitor ends an armed measurement, whose last report nobody reads.
+        let mut terminate = (!pace.frees).then(|| signals(SignalKind::terminate())).transpose()?;
+        let mut signal = async move || {
+            let terminated = async {
+                match &mut terminate {
+                    Some(signal) => signal.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = interrupt.recv() => rustix::process::Signal::INT,
+                _ = terminated => rustix::process::Signal::TERM,
+            }
+        };
+        let (notify, is_over) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+        let (notified, over) = (Arc::clone(&notify), Arc::clone(&is_over));
+        tokio::spawn(async move {
+            let mut last = signal().await;
+            if !over.load(Ordering::Relaxed) {
+                notified.notify_one();
+                // An object may be due before the report.
+                if let Ok(another) = tokio::time::timeout(NAMING * 2, signal()).await {
+                    last = another;
+                }
+            }
+            std::process::exit(128 + last.as_raw());
+        });
+        Ok(Self { notify, is_over })
+    }
 }
 
 /// Lets others go first, and ends with the parent.
@@ -297,76 +360,65 @@ fn refusal(pids: &[u32], why: Missing) -> String {
     }
 }
 
-/// Samples until the time is over, the process has ended, Ctrl-C, or SIGTERM, as `timeout` sends it. Writes the state so far to `out` from time to time; the
-/// inner error is one of writing.
-fn watch(
+/// Samples until the time is over, the process has ended, or `end`. Writes the state so far to `out` from time to time.
+///
+/// # Errors
+/// Those of writing.
+async fn watch(
     target: &mut Target,
     time: Duration,
     pace: Pace,
     mut out: Option<&mut impl Write>,
-) -> Result<io::Result<()>, String> {
-    on_runtime(async {
-        let mut interrupt = signals(SignalKind::interrupt())?;
-        // The monitor ends an armed measurement, whose last report nobody reads.
-        let mut terminate = (!pace.frees).then(|| signals(SignalKind::terminate())).transpose()?;
-        let mut terminated = async || match &mut terminate {
-            Some(signal) => signal.recv().await,
-            None => std::future::pending().await,
+    end: &Notify,
+) -> io::Result<()> {
+    let until = target.start + time;
+    let mut progress = Progress::new();
+    if !pace.frees {
+        progress.announce(|| format!("sampling for {}; Ctrl-C reports", span_exact(time)));
+    }
+    let mut next_check = Instant::now() + pace.check;
+    let mut next_report = Instant::now() + pace.report;
+    let mut wait = SHORTEST_POLL;
+    loop {
+        tokio::select! {
+            biased;
+            () = end.notified() => break,
+            () = tokio::time::sleep(wait) => {}
+        }
+        wait = match target.measurement.poll() {
+            FULL.. => (wait / 4).max(SHORTEST_POLL),
+            share if share < EMPTY => (wait * 3 / 2).min(pace.poll),
+            _ => wait,
         };
-        let until = target.start + time;
-        let mut progress = Progress::new();
-        if !pace.frees {
-            progress.announce(|| format!("sampling for {}; Ctrl-C reports", span_exact(time)));
+        let now = Instant::now();
+        if now >= until {
+            break;
         }
-        let mut next_check = Instant::now() + pace.check;
-        let mut next_report = Instant::now() + pace.report;
-        let mut wait = SHORTEST_POLL;
-        loop {
-            tokio::select! {
-                biased;
-                _ = interrupt.recv() => break,
-                _ = terminated() => break,
-                () = tokio::time::sleep(wait) => {}
-            }
-            wait = match target.measurement.poll() {
-                FULL.. => (wait / 4).max(SHORTEST_POLL),
-                share if share < EMPTY => (wait * 3 / 2).min(pace.poll),
-                _ => wait,
-            };
-            let now = Instant::now();
-            if now >= until {
-                break;
-            }
-            if now < next_check {
-                continue;
-            }
-            let began = thread_time();
-            let price = || thread_time().saturating_sub(began);
-            if !target.check() {
-                break;
-            }
-            // A large program takes long to check.
-            next_check = Instant::now() + pace.check.max(price() * pace.rest);
-            let left = span(until.saturating_duration_since(now));
-            let faults = target.measurement.counts().faults;
-            progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
-            if let Some(out) = out.as_mut().filter(|_| now >= next_report) {
-                let measured = target.measured();
-                let line = serde_json::to_vec(&measured).unwrap_or_default();
-                if let Err(error) = out
-                    .write_all(&line)
-                    .and_then(|()| out.write_all(b"\n"))
-                    .and_then(|()| out.flush())
-                {
-                    return Ok(Err(error));
-                }
-                if pace.frees {
-                    target.measurement.free_symbols();
-                    process::trim();
-                }
-                next_report = Instant::now() + pace.report.max(price() * pace.rest / 4);
-            }
+        if now < next_check {
+            continue;
         }
-        Ok::<_, String>(Ok(()))
-    })
+        let began = thread_time();
+        let price = || thread_time().saturating_sub(began);
+        if !target.check() {
+            break;
+        }
+        // A large program takes long to check.
+        next_check = Instant::now() + pace.check.max(price() * pace.rest);
+        let left = span(until.saturating_duration_since(now));
+        let faults = target.measurement.counts().faults;
+        progress.show(|| format!("{}, {left} left; Ctrl-C reports now", counted(faults, "page fault")));
+        if let Some(out) = out.as_mut().filter(|_| now >= next_report) {
+            let measured = target.measured();
+            let line = serde_json::to_vec(&measured).unwrap_or_default();
+            out.write_all(&line)?;
+            out.write_all(b"\n")?;
+            out.flush()?;
+            if pace.frees {
+                target.measurement.free_symbols();
+                process::trim();
+            }
+            next_report = Instant::now() + pace.report.max(price() * pace.rest / 4);
+        }
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ use super::black_box::{self, Outlets};
 use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::takers::Looks;
-use super::{complain, process, sampler_options, terminal, usage, written};
+use super::{complain, privileges, process, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state, views};
@@ -146,13 +146,15 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     if let Err(error) = args.scope.apply(&mut options) {
         return usage(&error).into();
     }
+    let is_live = instead.fleet.is_none() && instead.replay.is_none();
+    // Before threads start: capabilities belong to a thread.
+    privileges::keep_for_monitor(is_live, config.settings.ui.readonly);
     // Before any other file is created in the state folder.
     let opening = match args.pick {
         true => Opening::Pick,
         false if state::is_first_start(env) => Opening::First,
         false => Opening::Usual,
     };
-    let is_live = instead.fleet.is_none() && instead.replay.is_none();
     let is_own = is_live && options.roots().is_own();
     if let Some(what) = is_own.then(|| args.chosen.missing()).flatten() {
         complain(&what);

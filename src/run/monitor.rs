@@ -610,8 +610,8 @@ impl Screen {
     /// Saves on a separate thread, so that a slow disk does not block keys.
     fn save(&self, name: &str, saved: Box<UiSettings>) {
         let Some(path) = self.config_path.as_ref().map(|config| views::file_of(config, name)) else {
-            let what = "not saved: neither XDG_CONFIG_HOME nor HOME names a directory";
-            return tell(&self.send, Event::Failed(what.into()));
+            let what = format!("not saved: {}", self.env.why_no_folder("XDG_CONFIG_HOME"));
+            return tell(&self.send, Event::Failed(what));
         };
         let (env, send) = (self.env.clone(), self.send.clone());
         let (ended, failures) = (Arc::clone(&self.ended), self.save_failures.clone());

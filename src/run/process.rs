@@ -39,14 +39,16 @@ extern "C" fn check_stdout() {
 /// `AT_SECURE` of `include/uapi/linux/auxvec.h`.
 const AT_SECURE: usize = 23;
 
-/// Returns true if the program is setuid or setgid, or has file capabilities, for a user who lacks them.
+/// Returns true if the program is setuid or setgid for its user.
+pub(super) fn is_setuid() -> bool {
+    getuid() != geteuid() || getgid() != getegid()
+}
+
+/// Returns true if the program has rights that its user lacks, such as file capabilities.
 ///
 /// The kernel's own verdict is in the auxiliary vector. A process with such rights may not even be allowed to read its
-/// own vector, so a denial also means true. Without `/proc` only the ids are compared.
-pub(super) fn elevated() -> bool {
-    if getuid() != geteuid() || getgid() != getegid() {
-        return true;
-    }
+/// own vector, so a denial also means true.
+pub(super) fn is_elevated() -> bool {
     match std::fs::read("/proc/self/auxv") {
         Ok(vector) => has_secure_flag(&vector),
         Err(error) => error.kind() == ErrorKind::PermissionDenied,

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::signal::unix::SignalKind;
 
 use super::black_box::{self, Outlets, RecordFeed};
+use super::privileges::{self, Account, Programs};
 use super::runtime::{on_runtime, signals};
 use super::takers::Looks;
 use super::{Failure, complain, load_settings, sampler_options};
@@ -59,6 +60,9 @@ pub struct RecordArgs {
     /// Write nothing: take six snapshots and report how much a day of them needs
     #[arg(long)]
     pub dry_run: bool,
+    /// As root: become this user, who keeps the capabilities to read all processes; the recording must be in a folder of this user
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     #[command(flatten)]
     pub scope: CgroupArgs,
     #[command(flatten)]
@@ -107,6 +111,14 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
     let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
     args.scope.apply(&mut options)?;
     let to = args.to.clone().unwrap_or_default();
+    let own_pid = options.roots().is_own().then(std::process::id);
+    let has_log = own_pid.is_some() && !args.dry_run;
+    let account = Account::of(args.user.as_deref())?;
+    let written = args.to.as_deref().filter(|to| to.as_os_str() != "-");
+    let programs = args.on_rotate.as_ref().map_or(Programs::None, |_| Programs::Some);
+    let kernel_log = privileges::settle(account, written, programs, || {
+        has_log.then(|| black_box::open_log(&settings.record)).flatten()
+    })?;
     let recorder = if args.dry_run {
         None
     } else {
@@ -120,7 +132,6 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
             signals(SignalKind::terminate())?,
             signals(SignalKind::hangup())?,
         ];
-        let own_pid = options.roots().is_own().then(std::process::id);
         let handle = sampler::spawn(options, &tokio::runtime::Handle::current());
         handle.wanted.send_modify(|wanted| wanted.needs = needs());
         let config = settings.history_config(settings.ui.delta);
@@ -129,13 +140,6 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
         let state = State::new(history, Alerts::default());
         let estimated = Arc::clone(&estimate);
         let recorder = recorder.map(Arc::new);
-        let mut kernel_log = None;
-        if own_pid.is_some() && recorder.is_some() {
-            kernel_log = black_box::kernel_log(&settings.record).unwrap_or_else(|why| {
-                complain(&why);
-                None
-            });
-        }
         let mut feed = RecordFeed::new(Outlets {
             recorder: recorder.clone(),
             kernel_log,

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::black_box::{self, Outlets, RecordFeed};
+use super::privileges::{self, Account, Programs};
 use super::takers::Looks;
 use super::{Failure, complain, load_settings, sampler_options};
 use crate::alert::Alerts;
@@ -26,10 +27,12 @@ use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
 use crate::columns::Needs;
 use crate::config::Settings;
+use crate::config::state::blackbox_path;
 use crate::config::{Env, atomic};
 use crate::engine::{Engine, State};
 use crate::group::GroupBy;
 use crate::history::{History, HistoryConfig};
+use crate::recorder::KernelLog;
 use crate::sampler;
 use crate::serve::access::{self, Access};
 use crate::serve::http::{self, Server};
@@ -48,6 +51,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let mut settings = load_settings(args.paths.config.as_deref(), env)?;
     args.apply(&mut settings)?;
+    let account = Account::of(args.user.as_deref())?;
+    let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
+    args.scope.apply(&mut options)?;
+    let own_pid = options.roots().is_own().then(std::process::id);
+    let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
     let address = args.address();
     let access = args.web_config.as_deref().map(Access::load).transpose();
     let access = access.map_err(UsageError::from)?.unwrap_or_default();
@@ -57,14 +65,14 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         complain(&warning);
     }
     // Before anything else is started, so that an address in use is reported at once.
-    let mut listener = None;
-    if let Some(address) = address {
-        let wrong = |what| UsageError::option("--listen", what);
-        access.check(address).map_err(wrong)?;
-        access.warning(address).into_iter().for_each(complain);
-        let listening = listen(address, access.scheme());
-        listener = Some(listening.map_err(|error| wrong(format!("cannot listen at {address}: {error}")))?);
-    }
+    let listener = address.map(|address| open_port(address, &access)).transpose()?;
+    let own_env = account.as_ref().map(|account| account.env(env));
+    let env = own_env.as_ref().unwrap_or(env);
+    let black_box = settings.record.black_box.then(|| blackbox_path(env).ok()).flatten();
+    let written = args.textfile.iter().chain(&black_box).map(PathBuf::as_path);
+    let kernel_log = privileges::settle(account, written, Programs::None, || {
+        is_machine.then(|| black_box::open_log(&settings.record)).flatten()
+    })?;
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
     // Two runtimes: in one, connections would wait for a tick of the sampler even beside an idle worker, since the worker of
@@ -74,9 +82,6 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(failed)?;
-    let mut options = sampler_options(&settings.sampler, args.paths.proc_root.as_deref());
-    args.scope.apply(&mut options)?;
-    let own_pid = options.roots().is_own().then(std::process::id);
     let by = args.by.unwrap_or(GroupBy::Command);
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));
@@ -85,9 +90,8 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let history = History::with_config(HistoryConfig { own_pid, ..config });
     let state = State::new(history, Alerts::default());
     let interval = settings.sampler.interval;
-    let is_machine = own_pid.is_some() && args.scope.cgroup.is_none();
     let outlets = if is_machine {
-        outlets(&settings, env)
+        outlets(&settings, env, kernel_log)
     } else {
         Outlets::default()
     };
@@ -146,15 +150,11 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Opens what snapshots are written to. Reports what cannot be opened.
-fn outlets(settings: &Settings, env: &Env) -> Outlets {
+fn outlets(settings: &Settings, env: &Env, kernel_log: Option<KernelLog>) -> Outlets {
     let looks = settings.sampler.heaps.then(Looks::default);
     let settings = &settings.record;
     let recorder = black_box::start(settings, env).unwrap_or_else(|why| {
         complain(&format!("no black box: {why}"));
-        None
-    });
-    let kernel_log = black_box::kernel_log(settings).unwrap_or_else(|why| {
-        complain(&why);
         None
     });
     Outlets {
@@ -207,6 +207,15 @@ fn start(
     let page = Arc::new(Page::new(engine.shared(), exporter, interval));
     let _ = reported.set(Arc::clone(&page));
     Ok((engine, page))
+}
+
+/// Listens at the address, if the access allows it. Reports where, and what others may read.
+fn open_port(address: std::net::SocketAddr, access: &Access) -> Result<std::net::TcpListener, UsageError> {
+    let wrong = |what| UsageError::option("--listen", what);
+    access.check(address).map_err(wrong)?;
+    access.warning(address).into_iter().for_each(complain);
+    let listening = listen(address, access.scheme());
+    listening.map_err(|error| wrong(format!("cannot listen at {address}: {error}")))
 }
 
 fn listen(address: std::net::SocketAddr, scheme: &str) -> io::Result<std::net::TcpListener> {

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
+use crate::source::blank_lines;
 use crate::source::error::{Fault, reason};
 
 /// The longest text of one snapshot, in bytes: far more than 100,000 processes need.
@@ -84,6 +85,10 @@ impl Frames {
         scan.feed(&self.buffer);
         let mut read = Line::Whole;
         while matches!(read, Line::Whole) && (first.is_none() || !(self.is_by_line || scan.ended)) {
+            if !scan.in_string {
+                self.read_blank_lines(first.is_some())
+                    .map_err(|error| self.broken(&error))?;
+            }
             let from = self.buffer.len();
             read = self.read_line().map_err(|error| self.broken(&error))?;
             let line = &self.buffer[from..];
@@ -129,6 +134,24 @@ impl Frames {
         self.buffer.truncate(before);
         self.skip_line()?;
         Ok(Line::TooLong)
+    }
+
+    /// Reads the blank lines that follow. Appends them to the buffer if they belong to an object, as far as it has room for them.
+    fn read_blank_lines(&mut self, is_in_object: bool) -> io::Result<()> {
+        loop {
+            let chunk = self.input.fill_buf()?;
+            let mut n = blank_lines(chunk);
+            if is_in_object {
+                let room = self.longest.saturating_sub(self.buffer.len());
+                n = blank_lines(&chunk[..n.min(room)]);
+                self.buffer.extend_from_slice(&chunk[..n]);
+            }
+            if n == 0 {
+                return Ok(());
+            }
+            self.line += chunk[..n].iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+            self.input.consume(n);
+        }
     }
 
     fn skip_line(&mut self) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use zstd::stream::read::Decoder;
 
 use super::error::Fault;
-use super::{BUFFER, LONGEST, Source, SourceError, WINDOW_LOG, file_name, is_zstd, open_regular};
+use super::{BUFFER, LONGEST, Source, SourceError, WINDOW_LOG, blank_lines, file_name, is_zstd, open_regular};
 use crate::record::{self, Brief, HEADER, Header, Incident, MAX_INCIDENTS, NoHeader, PRECISION, START};
 
 /// The end of the name of each file in a directory of recordings.
@@ -461,9 +461,9 @@ impl Indexed {
         let mut lines = BufReader::with_capacity(BUFFER, place.open()?);
         let mut open: Option<Group> = None;
         let mut line = Vec::new();
-        while next_line(&mut lines, &mut line).is_ok_and(|n| n > 0) {
-            let start = at;
-            at += line.len() as u64;
+        while let Ok(n @ 1..) = next_line(&mut lines, &mut line) {
+            at += n;
+            let start = at - line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
             let is_full = |group: &Group, brief: &Brief| {
                 // A clock that was set back ends a group, so that its times ascend.
@@ -517,10 +517,20 @@ pub fn group_of(groups: &[Group], at: SystemTime, is_strict: bool) -> Option<usi
     has_it.or_else(before)
 }
 
-/// Reads a line, at most [`LONGEST`] bytes of it, and returns their number: 0 at the end.
-fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+/// Reads the next line that is not blank, at most [`LONGEST`] bytes of it. Returns the number of bytes with those of the blank lines
+/// before it: 0 at the end.
+fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
-    lines.take(LONGEST as u64).read_until(b'\n', line)
+    let mut passed = 0;
+    loop {
+        let n = blank_lines(lines.fill_buf()?);
+        if n == 0 {
+            let n = lines.take(LONGEST as u64).read_until(b'\n', line)?;
+            return Ok(passed + n as u64);
+        }
+        lines.consume(n);
+        passed += n as u64;
+    }
 }
 
 /// The bytes of a group.

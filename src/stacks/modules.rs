@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,6 +12,7 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment};
 
+use crate::proc::files;
 use crate::proc::maps::Area;
 use crate::proc::page_faults::Registers;
 
@@ -229,11 +230,9 @@ impl Files {
         let root = dir.join("root");
         let in_root = root.join(named.strip_prefix("/").ok()?);
         let open = |path: &Path| {
-            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NONBLOCK;
-            let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+            let file = File::from(files::open_regular(path).ok()?);
             let metadata = file.metadata().ok()?;
-            let is_file = metadata.is_file() && !metadata.file_type().is_fifo();
-            is_file.then_some((file, metadata))
+            Some((file, metadata))
         };
         let by_path = || open(&in_root).filter(|(_, metadata)| area.inode.is_none_or(|inode| inode == metadata.ino()));
         let as_program =

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Symbolized, Symbolizer};
 
 use super::modules::{CodeFile, FileId, Files, Place, build_id_of};
+use super::sections::{MAX_UNPACKED, Readable, readable};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
@@ -33,6 +34,8 @@ const MAX_NAME: usize = 512;
 pub(super) struct Names {
     known: HashMap<Place, Vec<Frame>>,
     symbols: Symbols,
+    /// The files whose debug information needs too much memory.
+    too_large: HashSet<FileId>,
 }
 
 impl Names {
@@ -58,7 +61,11 @@ impl Names {
                     if Instant::now() >= deadline {
                         continue;
                     }
-                    self.symbols.in_file(id, code.get(id), programs, address)
+                    let (names, is_too_large) = self.symbols.in_file(id, code.get(id), programs, address, deadline);
+                    if is_too_large {
+                        self.too_large.insert(id);
+                    }
+                    names
                 }
                 Place::Address(pid, address) => {
                     let code = generated.entry(pid).or_insert_with(|| GeneratedCode::read(proc, pid));
@@ -76,6 +83,11 @@ impl Names {
             };
             self.known.insert(place, names);
         }
+    }
+
+    /// Returns the number of files whose debug information needs too much memory, so that it was left out.
+    pub(super) fn too_large(&self) -> usize {
+        self.too_large.len()
     }
 
     /// Frees what was read of the files. The functions found stay.
@@ -117,29 +129,52 @@ fn file_name(path: &Path) -> Box<str> {
 /// Symbols of ELF files.
 struct Symbols {
     symbolizer: Symbolizer,
-    /// The files with symbols for each file, best first. They stay open, for their paths name descriptors.
-    sources: HashMap<FileId, (Vec<Source<'static>>, Option<File>)>,
+    /// The files with symbols for each file.
+    sources: HashMap<FileId, Sources>,
+    /// The bytes of debug information that may still be unpacked.
+    room: u64,
+}
+
+/// The files with the symbols of a file.
+struct Sources {
+    /// The best first.
+    list: Vec<Source<'static>>,
+    /// The separate file. It stays open, for its path names the descriptor.
+    _debug: Option<File>,
+    /// Debug information was left out, which needs too much memory.
+    is_too_large: bool,
 }
 
 impl Default for Symbols {
     fn default() -> Self {
         let builder = Symbolizer::builder().enable_auto_reload(false);
+        // Separate files are found here: those that others put in a folder may be FIFOs.
+        let builder = builder.set_debug_dirs(Some([""; 0]));
         Self {
             symbolizer: builder.enable_code_info(true).enable_inlined_fns(true).build(),
             sources: HashMap::new(),
+            room: MAX_UNPACKED,
         }
     }
 }
 
 impl Symbols {
-    fn in_file(&mut self, id: FileId, file: &CodeFile, programs: &HashSet<PathBuf>, address: u64) -> Vec<Frame> {
+    /// Returns the functions at an address, and true if debug information was left out.
+    fn in_file(
+        &mut self,
+        id: FileId,
+        file: &CodeFile,
+        programs: &HashSet<PathBuf>,
+        address: u64,
+        deadline: Instant,
+    ) -> (Vec<Frame>, bool) {
         let module = file_name(&file.path);
         let usual = if programs.contains(&file.path) {
             Kind::Program
         } else {
             Kind::Library
         };
-        let mut names = self.find(id, file, address);
+        let (mut names, is_too_large) = self.find(id, file, address, deadline);
         let is_named = !names.is_empty();
         if !is_named {
             names.push(frame(&format!("{address:#x}"), Kind::Unknown));
@@ -152,34 +187,24 @@ impl Symbols {
             };
             frame.module.clone_from(&module);
         }
-        names
+        (names, is_too_large)
     }
 
-    fn find(&mut self, id: FileId, file: &CodeFile, address: u64) -> Vec<Frame> {
-        let (sources, _) = self.sources.entry(id).or_insert_with(|| {
-            let debug = debug_file(file);
-            let elf = |file: &File, debug_syms| {
-                let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-                Source::Elf(Elf {
-                    debug_syms,
-                    ..Elf::new(path)
-                })
-            };
-            // The symbol table alone helps if the rest cannot be read.
-            let sources = debug
-                .iter()
-                .chain([&file.file])
-                .flat_map(|file| [elf(file, true), elf(file, false)]);
-            (sources.collect(), debug)
-        });
-        let found = sources.iter().find_map(|source| {
+    fn find(&mut self, id: FileId, file: &CodeFile, address: u64, deadline: Instant) -> (Vec<Frame>, bool) {
+        let room = &mut self.room;
+        let sources = self
+            .sources
+            .entry(id)
+            .or_insert_with(|| Sources::of(file, room, deadline));
+        let is_too_large = sources.is_too_large;
+        let found = sources.list.iter().find_map(|source| {
             match self.symbolizer.symbolize_single(source, Input::VirtOffset(address)) {
                 Ok(Symbolized::Sym(symbol)) => Some(symbol),
                 _ => None,
             }
         });
         let Some(symbol) = found else {
-            return Vec::new();
+            return (Vec::new(), is_too_large);
         };
         let named = |function: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
             source: code.and_then(line_of),
@@ -190,18 +215,45 @@ impl Symbols {
         let inlined = symbol.inlined.iter().rev();
         let mut names: Vec<_> = inlined.map(|f| named(&f.name, f.code_info.as_ref(), true)).collect();
         names.push(outer);
-        names
+        (names, is_too_large)
+    }
+}
+
+impl Sources {
+    fn of(file: &CodeFile, room: &mut u64, deadline: Instant) -> Self {
+        let debug = debug_file(file, deadline);
+        let (mut list, mut is_too_large) = (Vec::new(), false);
+        for file in debug.iter().chain([&file.file]) {
+            let readable = readable(file, room, deadline);
+            is_too_large |= readable == Readable::TooLarge;
+            // The symbol table alone helps if the rest cannot be read.
+            let ways: &[bool] = match readable {
+                Readable::Nothing => &[],
+                Readable::Symbols | Readable::TooLarge => &[false],
+                Readable::All => &[true, false],
+            };
+            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            list.extend(ways.iter().map(|debug_syms| {
+                Source::Elf(Elf {
+                    debug_syms: *debug_syms,
+                    ..Elf::new(path.clone())
+                })
+            }));
+        }
+        Self {
+            list,
+            _debug: debug,
+            is_too_large,
+        }
     }
 }
 
 /// Opens the separate file with the symbols of a stripped one, in the root of the process and in zmtop's: by its build id, or by
 /// the name that the stripped file states.
-fn debug_file(file: &CodeFile) -> Option<File> {
+fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
     let open = |root: &Path, name: &Path| {
         let name = name.strip_prefix("/").unwrap_or(name);
-        let opened = files::open(root.join(name).as_os_str().as_encoded_bytes()).ok()?;
-        let opened = File::from(opened);
-        opened.metadata().ok()?.is_file().then_some(opened)
+        files::open_regular(&root.join(name)).ok().map(File::from)
     };
     let roots = [file.root.as_path(), Path::new("/")];
     let mut by_id = file.build_id.iter().filter_map(|id| debug_path(id));
@@ -222,7 +274,7 @@ fn debug_file(file: &CodeFile) -> Option<File> {
         .flat_map(|root| folders.iter().filter_map(|folder| open(root, &folder.join(name))));
     found.find(|found| match (&file.build_id, build_id_of(found)) {
         (Some(of_file), Some(of_debug)) => *of_file == of_debug,
-        _ => crc_of(found) == Some(*crc),
+        _ => crc_of(found, deadline) == Some(*crc),
     })
 }
 
@@ -242,15 +294,20 @@ fn debug_path(build_id: &[u8]) -> Option<PathBuf> {
     Some(name.into())
 }
 
-fn crc_of(file: &File) -> Option<u32> {
-    let mut file = file.take(MAX_CHECKED);
+/// Returns the CRC-32 of a file; `None` if it is too large or that takes too long.
+fn crc_of(file: &File, deadline: Instant) -> Option<u32> {
     let (mut hasher, mut piece) = (crc32fast::Hasher::new(), vec![0; 64 << 10]);
-    loop {
-        match file.read(&mut piece).ok()? {
+    let mut at = 0;
+    while at <= MAX_CHECKED && Instant::now() < deadline {
+        match file.read_at(&mut piece, at).ok()? {
             0 => return Some(hasher.finalize()),
-            len => hasher.update(&piece[..len]),
+            len => {
+                hasher.update(&piece[..len]);
+                at += len as u64;
+            }
         }
     }
+    None
 }
 
 /// The functions of a process that a runtime compiled, by `/tmp/perf-PID.map`.

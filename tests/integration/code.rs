@@ -1,5 +1,6 @@
 //! Call paths of memory: the page faults of real programs, which count themselves what each of their functions keeps.
 
+mod debug_files;
 mod hostile;
 mod paths;
 mod programs;

@@ -32,6 +32,7 @@ mod oneshot;
 mod order;
 mod page_cache;
 mod peers;
+mod privileges;
 mod proc;
 mod programs;
 mod pty;

@@ -4,7 +4,7 @@
 //! library or of its loader, and pass through the descriptor of each thread, which begins with its own address. The pointer to
 //! the cache stands at the same distance before each descriptor, and points to a chunk of one of three sizes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Arena, Chunks, FLAGS, HEADER, HEAP_ALIGNMENT, Memory, Reader, RegionKind, word};
 
@@ -36,6 +36,7 @@ impl<M: Memory> Reader<'_, M> {
         let before = self.place_of_cache(&threads)?;
         let index: HashMap<u64, usize> = arenas.iter().enumerate().map(|(at, arena)| (*arena, at)).collect();
         let mut found = 0;
+        let mut seen = HashSet::new();
         for thread in threads {
             if self.memory.is_over() {
                 break;
@@ -46,7 +47,7 @@ impl<M: Memory> Reader<'_, M> {
             let Some((lists, _)) = cache else { continue };
             found += 1;
             for first in lists {
-                for (chunk, size, flags) in self.cached(first) {
+                for (chunk, size, flags) in self.cached(first, &mut seen) {
                     let arena = if flags & OTHER_ARENA == 0 {
                         Some(0)
                     } else {
@@ -182,11 +183,12 @@ impl<M: Memory> Reader<'_, M> {
         fits.then_some((next, size, flags))
     }
 
-    /// Follows a list as far as it is consistent. Returns the address, size and flags of each chunk.
-    fn cached(&mut self, first: u64) -> Vec<(u64, u64, u64)> {
+    /// Follows a list as far as it is consistent, up to a chunk that was seen. Returns the address, size and flags of each chunk.
+    fn cached(&mut self, first: u64, seen: &mut HashSet<u64>) -> Vec<(u64, u64, u64)> {
         let mut all = Vec::new();
         let mut contents = first;
-        while contents != 0 && (all.len() as u64) < MAX_LENGTH && self.step() {
+        // Running threads change their lists during the read, which may then find a circle.
+        while contents != 0 && (all.len() as u64) < MAX_LENGTH && self.step() && seen.insert(contents) {
             let Some((next, size, flags)) = self.cached_chunk(contents) else {
                 break;
             };

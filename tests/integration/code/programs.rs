@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     is_there
 }
 
-fn run(program: &str, args: &[&str]) {
+pub(super) fn run(program: &str, args: &[&str]) {
     let status = Command::new(program).args(args).status().unwrap();
     assert!(status.success(), "{program} {args:?}");
 }

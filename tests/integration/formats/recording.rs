@@ -433,16 +433,20 @@ fn a_directory_is_all_recordings_in_it() {
 #[test]
 fn lines_are_indexed_too() {
     let all = series(100, 200);
-    let mut lines = Vec::new();
-    for made in &all {
-        serde_json::to_writer(&mut lines, &zmtop::record::Record::new(made)).unwrap();
-        lines.push(b'\n');
+    // Blank lines are passed over.
+    for between in ["", "\n", &" \n\n".repeat(2000)] {
+        let mut lines = Vec::new();
+        for made in &all {
+            lines.extend_from_slice(between.as_bytes());
+            serde_json::to_writer(&mut lines, &zmtop::record::Record::new(made)).unwrap();
+            lines.push(b'\n');
+        }
+        let (_folder, path) = file(&lines);
+        let recording = Recording::open(&path).unwrap();
+        assert_eq!(recording.groups().len(), 4);
+        let (read, faults) = read(recording.read_from(all[130].time));
+        assert_eq!(seconds(&read), (220..300).collect::<Vec<_>>(), "{faults:?}");
     }
-    let (_folder, path) = file(&lines);
-    let recording = Recording::open(&path).unwrap();
-    assert_eq!(recording.groups().len(), 4);
-    let (read, faults) = read(recording.read_from(all[130].time));
-    assert_eq!(seconds(&read), (220..300).collect::<Vec<_>>(), "{faults:?}");
 }
 
 /// Overwrites bytes of a header, and corrects its checksum.

@@ -455,6 +455,20 @@ fn a_damaged_heap_is_not_understood_and_never_followed_for_ever() {
     }
 }
 
+#[test]
+fn a_circle_of_cached_chunks_counts_each_once() {
+    for version in VERSIONS {
+        let mut fake = process(version);
+        let (size, lists, number) = version.cache;
+        let first = fake.get(HEAP + 16 + lists * number + 3 * 8);
+        // The chunk that was added first is the last of its list.
+        let last = HEAP + size + 2 * (64 + 32) + 2048 + 32 + 40_000 + 32 + 16;
+        let mask = if version.masks { last >> 12 } else { 0 };
+        fake.put(last, first ^ mask);
+        assert_eq!(fake.heap().unwrap().arenas[0].cached, chunks(3, 240), "{version:?}");
+    }
+}
+
 /// Makes a process with a bin of `count` large chunks. Returns their addresses, the first one last.
 fn with_bin(count: usize) -> (Fake, Vec<u64>) {
     let mut fake = process(VERSIONS[3]);

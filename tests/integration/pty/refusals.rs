@@ -4,8 +4,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::copy_program;
 use crate::support::pty::{Pty, ZMTOP};
-use crate::support::{cannot, copy_program};
 
 /// The user without rights.
 const NOBODY: u32 = 65534;
@@ -55,8 +55,8 @@ fn with_a_bad_config_or_option() {
     assert!(said.contains("--interval"), "{said}");
 }
 
-/// A copy of zmtop that belongs to `user`, for another user to start. `None` where only root could make it.
-fn copy(user: u32) -> Option<(tempfile::TempDir, PathBuf)> {
+/// A copy of zmtop that belongs to nobody. `None` where only root could make it.
+fn copy() -> Option<(tempfile::TempDir, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         assert!(std::env::var_os("CI").is_none(), "CI runs the tests as root");
         return None;
@@ -66,13 +66,13 @@ fn copy(user: u32) -> Option<(tempfile::TempDir, PathBuf)> {
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = dir.path().join("zmtop");
     copy_program(ZMTOP, &copy);
-    chown(&copy, Some(user), Some(user)).unwrap();
+    chown(&copy, Some(NOBODY), Some(NOBODY)).unwrap();
     Some((dir, copy))
 }
 
 #[test]
 fn setuid() {
-    let Some((dir, copy)) = copy(NOBODY) else { return };
+    let Some((dir, copy)) = copy() else { return };
     for mode in [0o4755, 0o2755] {
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(mode)).unwrap();
         for arguments in [&[][..], &["ps"], &["serve"]] {
@@ -81,34 +81,4 @@ fn setuid() {
             assert!(said.contains("setuid"), "{mode:o} {arguments:?}: {said}");
         }
     }
-}
-
-#[test]
-fn file_capabilities() {
-    let Some((dir, copy)) = copy(0) else { return };
-    // `struct vfs_cap_data`: version 2 with the effective bit, and CAP_SYS_PTRACE permitted.
-    let data = [0x0200_0001_u32, 1 << 19, 0, 0, 0].map(u32::to_le_bytes).concat();
-    let flags = rustix::fs::XattrFlags::empty();
-    if let Err(why) = rustix::fs::setxattr(&copy, "security.capability", &data, flags) {
-        return cannot(&format!("no file capabilities here: {why}"));
-    }
-    let as_nobody = |program: &Path| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        command.arg(program).env("HOME", dir.path());
-        command
-    };
-    // Every folder on the way must be open to others.
-    let plain = dir.path().join("plain");
-    copy_program(ZMTOP, &plain);
-    if !as_nobody(&plain)
-        .arg("--version")
-        .output()
-        .is_ok_and(|done| done.status.success())
-    {
-        return cannot("another user cannot start a program here");
-    }
-    let (code, said) = refused(&mut as_nobody(&copy));
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("file capabilities"), "{said}");
 }

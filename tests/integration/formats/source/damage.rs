@@ -59,6 +59,26 @@ fn a_damaged_line_is_passed_over_and_named() {
 }
 
 #[test]
+fn blank_lines_are_passed_over_and_counted() {
+    let lines = ndjson(&series(2));
+    let one = lines.iter().position(|b| *b == b'\n').unwrap() + 1;
+    let blank = [b"\n".repeat(300_000), b" \r\n".repeat(100_000), b" ".repeat(300_000)].concat();
+    let torn = [&blank, &lines[..one], &blank, b"a\n", &blank, &lines[one..], &blank].concat();
+    // Each of the first three ends within the line that follows.
+    gives(
+        &torn,
+        &[1, 2],
+        &["F: line 800002 is damaged: expected value (column 300001)"],
+    );
+    // Within an object, and in one that does not end.
+    let blank = b"\n".repeat(300_000);
+    let objects = [&b"{\n"[..], &blank, b" \"a\": 1}\n", &blank, b"{\n", &blank, &lines].concat();
+    let (sizes, faults) = all(&file(&objects).path);
+    assert_eq!((sizes, faults.len()), (vec![1, 2], 1));
+    assert!(faults[0].starts_with("F: lines 1 to 900003 are damaged"), "{faults:?}");
+}
+
+#[test]
 fn damage_in_a_row_is_told_once() {
     let lines = ndjson(&series(2));
     let one = lines.iter().position(|b| *b == b'\n').unwrap() + 1;

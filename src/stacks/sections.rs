@@ -1,0 +1,172 @@
+//! Decides what of an ELF file may be read for names. Others made the file: it may expand to gigabytes, or lead to further files.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use flate2::bufread::ZlibDecoder;
+use object::elf;
+
+/// The most bytes of debug information that are unpacked in memory, of all files together.
+pub(super) const MAX_UNPACKED: u64 = 256 << 20;
+/// The most sections of a file, and the most bytes of their names. Linkers write less than a hundred, of a few bytes each. Each
+/// lookup of a section reads all names.
+const MAX_SECTIONS: u16 = 4096;
+const MAX_NAMES: u64 = 64 << 10;
+
+/// The section that names the separate file with the symbols. blazesym opens what it names, whatever that is.
+const LINK: &[u8] = b".gnu_debuglink\0";
+
+/// The parts of a file that may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readable {
+    Nothing,
+    /// The symbol tables: its debug information is elsewhere or damaged.
+    Symbols,
+    /// The symbol tables: its debug information needs too much memory.
+    TooLarge,
+    /// The symbol tables and the debug information.
+    All,
+}
+
+/// Decides what may be read of a file. Takes the memory that its debug information needs from `room`.
+///
+/// Its compressed sections are unpacked once to count their bytes, as their headers may be wrong.
+pub(super) fn readable(file: &File, room: &mut u64, deadline: Instant) -> Readable {
+    let Some((kind, sections)) = Section::all_of(file) else {
+        return Readable::Nothing;
+    };
+    // Debug information that is not linked is relocated in memory, which may need more than the file has.
+    let is_linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
+    if !is_linked || sections.iter().any(|section| section.is_link) {
+        return Readable::Symbols;
+    }
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
+    let (mut left, mut packed) = (*room, 0_u64);
+    for section in sections.iter().filter(|section| section.is_compressed) {
+        // Sections that share their bytes would take long.
+        packed = packed.saturating_add(section.size);
+        if packed > len {
+            return Readable::Symbols;
+        }
+        match section.unpacked(file, left, deadline) {
+            Ok(unpacked) => left -= unpacked,
+            Err(readable) => return readable,
+        }
+    }
+    *room = left;
+    Readable::All
+}
+
+struct Section {
+    offset: u64,
+    size: u64,
+    is_compressed: bool,
+    is_link: bool,
+}
+
+impl Section {
+    /// Reads the type of the file and the headers of its sections: of the class and the byte order of this machine, as blazesym
+    /// takes them.
+    fn all_of(file: &File) -> Option<(u16, Vec<Self>)> {
+        let mut header = [0; 64];
+        file.read_exact_at(&mut header, 0).ok()?;
+        let order = if cfg!(target_endian = "little") {
+            elf::ELFDATA2LSB
+        } else {
+            elf::ELFDATA2MSB
+        };
+        let is_native = header.starts_with(&[0x7f, b'E', b'L', b'F', elf::ELFCLASS64.0, order.0]);
+        let (kind, at) = (half(&header, 16), long(&header, 40));
+        // Numbers that do not fit are elsewhere: 0, and `SHN_XINDEX` for the index.
+        let (count, names) = (half(&header, 60), half(&header, 62));
+        if !is_native || !(1..=MAX_SECTIONS).contains(&count) || names >= count {
+            return None;
+        }
+        let mut headers = vec![0; usize::from(count) * 64];
+        file.read_exact_at(&mut headers, at).ok()?;
+        let (headers, _) = headers.as_chunks::<64>();
+        let has_data = |header: &[u8; 64]| word(header, 4) != elf::SHT_NOBITS.0;
+        let of_names = &headers[usize::from(names)];
+        let len = long(of_names, 32);
+        if !has_data(of_names) || len > MAX_NAMES {
+            return None;
+        }
+        let mut names = vec![0; len as usize];
+        file.read_exact_at(&mut names, long(of_names, 24)).ok()?;
+        let section = |header: &[u8; 64]| Self {
+            offset: long(header, 24),
+            size: long(header, 32),
+            is_compressed: long(header, 8) & elf::SHF_COMPRESSED.0 != 0 && has_data(header),
+            is_link: names
+                .get(word(header, 0) as usize..)
+                .is_some_and(|name| name.starts_with(LINK)),
+        };
+        Some((kind, headers.iter().map(section).collect()))
+    }
+
+    /// Counts the bytes of a compressed section. Fails with what may be read without it.
+    fn unpacked(&self, file: &File, most: u64, deadline: Instant) -> Result<u64, Readable> {
+        const HEADER: usize = size_of::<elf::CompressionHeader64<object::NativeEndian>>();
+        let mut header = [0; HEADER];
+        let damaged = |_| Readable::Symbols;
+        file.read_exact_at(&mut header, self.offset).map_err(damaged)?;
+        let size = self.size.checked_sub(HEADER as u64).ok_or(Readable::Symbols)?;
+        let stated = long(&header, 8);
+        if stated > most {
+            return Err(Readable::TooLarge);
+        }
+        let packed = BufReader::with_capacity(
+            64 << 10,
+            Part {
+                file,
+                at: self.offset + HEADER as u64,
+                left: size,
+            },
+        );
+        let mut unpacked: Box<dyn Read> = match elf::CompressionType(word(&header, 0)) {
+            elf::ELFCOMPRESS_ZLIB => Box::new(ZlibDecoder::new(packed)),
+            elf::ELFCOMPRESS_ZSTD => Box::new(zstd::stream::read::Decoder::with_buffer(packed).map_err(damaged)?),
+            _ => return Err(Readable::Symbols),
+        };
+        let (mut piece, mut len) = (vec![0; 64 << 10], 0);
+        while len <= stated && Instant::now() < deadline {
+            match unpacked.read(&mut piece).map_err(damaged)? {
+                0 if len == stated => return Ok(len),
+                0 => return Err(Readable::Symbols),
+                more => len += more as u64,
+            }
+        }
+        Err(Readable::TooLarge)
+    }
+}
+
+/// Some bytes of a file.
+struct Part<'a> {
+    file: &'a File,
+    at: u64,
+    left: u64,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = self.left.min(buffer.len() as u64) as usize;
+        let len = self.file.read_at(&mut buffer[..most], self.at)?;
+        self.at += len as u64;
+        self.left -= len as u64;
+        Ok(len)
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |word| u32::from_ne_bytes(*word))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word))
+}
