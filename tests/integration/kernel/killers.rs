@@ -48,7 +48,7 @@ fn shell(program: &Path) -> std::process::Child {
     shell.stdin(Stdio::piped()).spawn().unwrap()
 }
 
-fn say(line: String, to: &mut std::process::Child) {
+fn say(line: &str, to: &mut std::process::Child) {
     to.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
 }
 
@@ -100,13 +100,13 @@ fn the_signals_of_a_daemon_are_seen_and_no_others() {
     if known.killers.iter().any(|(_, state)| state.is_err()) {
         skip("watching a daemon needs root, perf_event_open and a kernel with tracefs");
     } else {
-        say(format!("KILL {}\n", third.pid()), &mut other);
-        say(format!("TERM {}\n", stubborn.pid()), &mut daemon);
-        say(format!("TERM {}\n", first.pid()), &mut daemon);
+        say(&format!("KILL {}\n", third.pid()), &mut other);
+        say(&format!("TERM {}\n", stubborn.pid()), &mut daemon);
+        say(&format!("TERM {}\n", first.pid()), &mut daemon);
         let is_of = |snapshot: &Snapshot| victims(snapshot, "earlyoom").iter().any(|(pid, _)| *pid == first.pid());
         let snapshot = tick_until(&mut scanner, is_of);
         assert_eq!(victims(&snapshot, "earlyoom").len(), 1, "{:?}", snapshot.oom_kills);
-        say(format!("KILL {}\n", second.pid()), &mut daemon);
+        say(&format!("KILL {}\n", second.pid()), &mut daemon);
         let all = |snapshot: &Snapshot| {
             victims(snapshot, "earlyoom")
                 .iter()
@@ -177,13 +177,13 @@ fn a_name_makes_no_daemon_and_only_a_few_are_watched() {
         // The one without a namespace has ended.
         if let Ok(pid) = pid.trim().parse::<u32>() {
             children.push(pid);
-            say("\n".into(), fake);
+            say("\n", fake);
             said.read_line(&mut line).unwrap();
         }
     }
     assert!(!children.is_empty(), "nobody's shell does not run");
     let first = sleep();
-    say(format!("KILL {}\n", first.pid()), &mut daemon);
+    say(&format!("KILL {}\n", first.pid()), &mut daemon);
     let snapshot = tick_until(&mut scanner, |snapshot| !victims(snapshot, "bustd").is_empty());
     assert_eq!(victims(&snapshot, "bustd"), [(first.pid(), 0)]);
     let theirs = victims(&snapshot, "earlyoom");
