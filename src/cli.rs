@@ -7,7 +7,7 @@ pub mod serve;
 mod shared;
 
 use std::any::TypeId;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -140,7 +140,7 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
         matches = with_format.or(matches);
     }
     let of = typed_command(&args, &command);
-    let matches = matches.map_err(|error| with_way(error, of))?;
+    let matches = matches.map_err(|error| with_way(error, of, args.get(1).map(OsString::as_os_str)))?;
     // The monitor's options mean nothing to another command; of those that both have, only global ones may stand before.
     let is_typed = |arg: &Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let own = |arg: &&Arg| !arg.is_global_set() && is_typed(arg);
@@ -202,7 +202,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
             // A command with a typing error.
             Cli::command()
                 .try_get_matches_from(&*args)
-                .map_err(|error| with_way(error, None))?;
+                .map_err(|error| with_way(error, None, Some(OsStr::new(name))))?;
         }
         words.push(name.to_owned());
         let after = rest.get_many::<OsString>("").map_or(0, Iterator::count);
@@ -264,8 +264,9 @@ fn way_of_command(option: &str, command: &clap::Command) -> Option<String> {
     }
 }
 
-/// Adds the way to an error about an option or a value that other tools have. `command` is the command typed, if any.
-fn with_way(mut error: clap::Error, command: Option<&clap::Command>) -> clap::Error {
+/// Adds the way to an error about an option or a value that other tools have. `command` is the command typed, if any, and `first` the
+/// first argument.
+fn with_way(mut error: clap::Error, command: Option<&clap::Command>, first: Option<&OsStr>) -> clap::Error {
     let context = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidValue => ContextKind::InvalidValue,
@@ -276,7 +277,8 @@ fn with_way(mut error: clap::Error, command: Option<&clap::Command>) -> clap::Er
         return error;
     };
     let way = if context == ContextKind::InvalidSubcommand {
-        Some(format!("cmd:{typed} is a filter: zmtop cmd:{typed}"))
+        // After `help` or `config`, it is no filter.
+        (first == Some(OsStr::new(&typed))).then(|| format!("cmd:{typed} is a filter: zmtop cmd:{typed}"))
     } else {
         let named = |name: &str| WAYS.iter().find(|(option, _)| *option == name);
         let similar = || {

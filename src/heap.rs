@@ -330,6 +330,15 @@ impl State {
                 .map_or_else(|_| String::new(), |memory| format!(" of its {}", bytes(memory.total())));
             let kept = bytes(sum.kept());
             let used = sum.in_use.saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes));
+            // What was never touched, or was allocated since the memory was read, is not in the memory.
+            let in_use = match self.memory {
+                Ok(memory) if used > memory.total() => format!(
+                    "{} are in use inside glibc, at most {} of that in RAM or swap",
+                    bytes(used),
+                    bytes(memory.total())
+                ),
+                _ => format!("{}{of} are in use inside glibc", bytes(used)),
+            };
             if self.is_hoard() {
                 lines.push(format!(
                     "{at_least}{kept}{of} are free inside glibc: {}.",
@@ -343,21 +352,17 @@ impl State {
                     ));
                 }
             } else if heap.is_partial {
-                lines.push(format!(
-                    "at most {}{of} are in use inside glibc, and at least {kept} are free.",
-                    bytes(used)
-                ));
+                lines.push(format!("at most {in_use}, and at least {kept} are free."));
             } else if self.memory.is_ok_and(|memory| used < memory.total() / 2) {
                 lines.push(format!(
-                    "{}{of} are in use inside glibc and {kept} are free: most of its memory is elsewhere.",
-                    bytes(used)
+                    "{in_use} and {kept} are free: most of its memory is elsewhere."
                 ));
             } else {
                 let free = match sum.free() {
                     free if free > sum.kept() => format!("and only {kept} of {} free are in RAM or swap.", bytes(free)),
                     _ => format!("and only {kept} are free."),
                 };
-                lines.push(format!("{}{of} are in use inside glibc, {free}", bytes(used)));
+                lines.push(format!("{in_use}, {free}"));
             }
             if heap.is_partial {
                 lines.push(

@@ -247,8 +247,8 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
-/// [`Missing::Unsupported`] if it has no heap that is understood, [`Missing::Pending`] if the heap changed too often; else
-/// the reason why its memory cannot be read.
+/// [`Missing::Unsupported`] if it has no heap that is understood, [`Missing::Pending`] if the heap changed too often,
+/// [`Missing::TimedOut`] if `limit` was too short; else the reason why its memory cannot be read.
 pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
     let used = read_in_time(proc, pid, limit)?;
     Ok([used.free, used.kept])
@@ -297,6 +297,7 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
         }
         Ok(_) | Err(Unknown::Moving) => Err(Missing::Pending),
         Err(Unknown::Gone) => return Err(Missing::Gone),
+        Err(Unknown::TooLarge) => Err(Missing::TimedOut),
         Err(_) => Err(Missing::Unsupported),
     };
     let held = glibc.map_or(0, |used| used.in_use.saturating_add(used.kept));

@@ -13,7 +13,7 @@ mod selection;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-pub use folds::{Fold, Folds, Siblings};
+pub use folds::{Fold, Folds, MAX_WITH_PAST, Siblings};
 pub use kept::{Kept, ListPlan, ReadyList};
 pub use selection::{MappingCount, Rows, Selection, ShownRow};
 

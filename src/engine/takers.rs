@@ -1,7 +1,7 @@
 //! Chooses the processes to look at closely while a limit is near.
 //!
-//! When a limit is less than two minutes ahead, the heap of the process that takes the memory is read once, so that a recording
-//! can tell what it was. Pure: the caller reads the heap.
+//! When a limit is less than two minutes ahead, the heap of the process that takes the memory is read, and once more whenever that
+//! process has doubled, so that a recording can tell what it was. Pure: the caller reads the heap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::model::{Identity, Snapshot};
 
 /// A limit that is nearer is worth a look.
 const NEAR: Duration = Duration::from_secs(120);
-/// A danger that was away for a shorter time gets no further look, and a process that was looked at within it neither.
+/// A danger that was away for a shorter time gets no further look, and a process that was looked at within it neither, unless it
+/// has doubled.
 const LULL: Duration = Duration::from_secs(60);
 /// Maximum number of looks in [`PERIOD`].
 const MOST: usize = 4;
@@ -38,12 +39,20 @@ struct Near {
     is_looked_at: bool,
 }
 
+#[derive(Debug)]
+struct Look {
+    id: Identity,
+    at: Duration,
+    /// The footprint of the process, in bytes; `None` if unknown.
+    held: Option<u64>,
+}
+
 /// Chooses the processes of each snapshot.
 #[derive(Debug, Default)]
 pub struct Takers {
     limits: BTreeMap<Limit, Near>,
-    /// The last looks, and their times.
-    looks: Vec<(Identity, Duration)>,
+    /// The last looks, the newest last.
+    looks: Vec<Look>,
 }
 
 impl Takers {
@@ -54,7 +63,7 @@ impl Takers {
         };
         let now = snapshot.monotonic;
         self.limits.retain(|_, near| now.saturating_sub(near.last) <= LULL);
-        self.looks.retain(|(_, at)| now.saturating_sub(*at) <= PERIOD);
+        self.looks.retain(|look| now.saturating_sub(look.at) <= PERIOD);
         let mut chosen = Vec::new();
         for danger in state.history.dangers().iter().filter(|d| d.forecast.time() < NEAR) {
             let near = self.limits.entry(danger.limit.clone()).or_insert(Near {
@@ -62,19 +71,22 @@ impl Takers {
                 is_looked_at: false,
             });
             near.last = now;
-            if near.is_looked_at || self.looks.len() >= MOST {
+            if self.looks.len() >= MOST {
                 continue;
             }
             // It may not be known yet which process it is.
             let Some(id) = process(danger, state, snapshot).filter(|id| id.pid != own) else {
                 continue;
             };
-            near.is_looked_at = true;
-            let is_known = |(of, at): &(Identity, Duration)| *of == id && now.saturating_sub(*at) <= LULL;
-            if self.looks.iter().any(is_known) {
+            let held = footprint(state, id);
+            let last = self.looks.iter().rfind(|look| look.id == id);
+            let has_doubled = last.is_some_and(|last| last.held.zip(held).is_some_and(|(then, now)| now / 2 >= then));
+            let is_new = !std::mem::replace(&mut near.is_looked_at, true)
+                && last.is_none_or(|last| now.saturating_sub(last.at) > LULL);
+            if !(is_new || has_doubled) {
                 continue;
             }
-            self.looks.push((id, now));
+            self.looks.push(Look { id, at: now, held });
             chosen.extend(snapshot.row(id).map(|row| Suspicion {
                 id,
                 comm: row.facts.comm.clone(),
@@ -96,10 +108,13 @@ fn process(danger: &Danger, state: &State, snapshot: &Snapshot) -> Option<Identi
         RowKey::Group(key) => {
             let rows = snapshot.rows().iter();
             let rows = rows.filter(|row| state.history.command(row.id) == key.name);
-            let held = |id| state.history.get(id).and_then(|row| row.footprint().last());
-            rows.map(|row| row.id).max_by_key(|id| held(*id))
+            rows.map(|row| row.id).max_by_key(|id| footprint(state, *id))
         }
     }
+}
+
+fn footprint(state: &State, id: Identity) -> Option<u64> {
+    state.history.get(id)?.footprint().last()
 }
 
 fn path(kept_by: &KeptBy) -> KeptPath {

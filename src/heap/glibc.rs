@@ -840,9 +840,13 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     fn arena_once(&mut self, state: &State, is_first: bool, granule: u64) -> Result<Arena, Unknown> {
-        let top = self
-            .top(state)
-            .ok_or(Unknown::Strange("the end of an arena is outside of its memory"))?;
+        let mut top = self.top(state);
+        if top.is_none() {
+            // The arena may have grown since the mappings were read.
+            self.map()?;
+            top = self.top(state);
+        }
+        let top = top.ok_or(Unknown::Strange("the end of an arena is outside of its memory"))?;
         let mut pages = FreePages::new(self.page_size, state.fast.iter().any(|first| *first != 0));
         let [fast, unsorted, small, large] = self.lists(state, &mut pages)?.ok_or(Unknown::Moving)?;
         self.end(state, top, is_first, granule, &mut pages);

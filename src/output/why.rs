@@ -435,9 +435,12 @@ impl WhyReport<'_> {
             };
             let at = format!("At {}{before}", self.time(taker.time));
             let name = format!("{} (pid {})", text::cut(&taker.comm, NAME), taker.id.pid);
-            let of = taker
+            // What was never touched is in use, but not in its memory.
+            let memory = taker
                 .memory
-                .map_or_else(|_| String::new(), |memory| format!(" of its {}", self.bytes(memory)));
+                .ok()
+                .filter(|memory| taker.heap.is_ok_and(|heap| heap.in_use <= *memory));
+            let of = memory.map_or_else(String::new, |memory| format!(" of its {}", self.bytes(memory)));
             let kept_by = taker.kept_by.as_ref().map(|path| self.kept_by(path));
             let largest = self.largest_mapping(taker);
             let lies_in = largest.as_ref();
@@ -449,9 +452,9 @@ impl WhyReport<'_> {
                     self.bytes(heap.kept),
                     kept_by.map_or_else(String::new, |kept_by| format!("; {kept_by}")),
                 ),
-                (Err(_), Some(kept_by)) => format!("{at}, the memory{of} of {name} was {kept_by}{lies_in}."),
+                (Err(_), Some(kept_by)) => format!("{at}, the memory of {name} was {kept_by}{lies_in}."),
                 (Err(_), None) => format!(
-                    "{at}, most of the memory{of} of {name} was in {}.",
+                    "{at}, most of the memory of {name} was in {}.",
                     largest.unwrap_or_default()
                 ),
             }

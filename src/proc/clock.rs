@@ -1,7 +1,7 @@
 //! Reads clocks and the cost of zmtop itself. The source is always this machine's `/proc`, whatever tree is shown.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::resource::UsageWho;
 use nix::sys::time::TimeValLike;
@@ -83,6 +83,52 @@ pub fn monotonic() -> Duration {
 /// Reads `CLOCK_BOOTTIME`, which also counts while the machine is suspended.
 pub fn since_boot() -> Duration {
     read(ClockId::Boottime)
+}
+
+/// The clocks at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// `CLOCK_MONOTONIC`.
+    pub monotonic: Duration,
+    /// `CLOCK_BOOTTIME`.
+    pub since_boot: Duration,
+    pub time: SystemTime,
+}
+
+/// Reads the clocks together. On a busy machine, the thread may have to wait between two reads: then the clocks are read again, up
+/// to ten times.
+pub fn moment() -> Moment {
+    const TRIES: usize = 10;
+    const CLOSE: Duration = Duration::from_micros(100);
+    let read = || {
+        let monotonic = monotonic();
+        let (since_boot, time) = (since_boot(), SystemTime::now());
+        let took = self::monotonic().saturating_sub(monotonic);
+        let moment = Moment {
+            monotonic,
+            since_boot,
+            time,
+        };
+        (took, moment)
+    };
+    let mut closest = read();
+    for _ in 1..TRIES {
+        if closest.0 <= CLOSE {
+            break;
+        }
+        let next = read();
+        if next.0 < closest.0 {
+            closest = next;
+        }
+    }
+    closest.1
+}
+
+/// Returns by how much an uptime that was read differs from `since_boot`, in seconds. A difference of less than a minute is none:
+/// the uptime was read earlier, and on a busy machine perhaps seconds earlier. A container may have an uptime of its own.
+pub fn uptime_offset(uptime: f64, since_boot: Duration) -> f64 {
+    let offset = uptime - since_boot.as_secs_f64();
+    if offset.abs() < 60.0 { 0.0 } else { offset }
 }
 
 pub fn thread_time() -> Duration {

@@ -18,7 +18,7 @@ use crate::trend::{Judgement, Verdict};
 const MIN_EQUAL: usize = 3;
 /// The maximum number of members whose histories are combined for the chart and the verdict of their sum. If there are more,
 /// growing members have rows of their own.
-const MAX_WITH_PAST: usize = 256;
+pub const MAX_WITH_PAST: usize = 256;
 /// Number of members that are summed together, so that few are added again if one changes.
 const CHUNK: usize = 64;
 /// Represents no class, and no fold.

@@ -450,6 +450,8 @@ impl Screen {
                 self.redraw = true;
                 None
             }
+            // The user may have changed their mind.
+            Input::Visit(_) if !take(&mut app.requests.visits) => None,
             Input::Visit(Ok(replay)) => {
                 self.replay = Some(replay);
                 self.taken_in = u64::MAX;
@@ -580,7 +582,7 @@ impl Screen {
                     };
                     Input::Visit(Replay::start(opened, ways))
                 }
-                Err(why) => Input::Event(Event::Failed(why)),
+                Err(why) => Input::Visit(Err(io::Error::other(why))),
             };
             let _ = send.send(input);
         };

@@ -16,7 +16,7 @@ use crate::model::{Identity, Missing, Reading};
 use crate::sampler::{Options, mappings};
 
 /// Processor time after which a read gives up.
-const LIMIT: Duration = Duration::from_millis(250);
+const LIMIT: Duration = Duration::from_secs(1);
 /// The memory of a process above which its mappings are not read: the kernel walks 1 GB in 20 ms.
 const MAX_WALKED: u64 = 16 << 30;
 /// Time for which snapshots contain the result of a read.

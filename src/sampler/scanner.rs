@@ -11,7 +11,7 @@ mod mapped;
 mod table;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cgroups::Cgroups;
 use close_looks::CloseLooks;
@@ -348,7 +348,11 @@ impl Scanner {
 
     fn publish(&mut self, began: Duration) -> Arc<Snapshot> {
         self.tick += 1;
-        let now = clock::monotonic();
+        let clock::Moment {
+            monotonic: now,
+            since_boot,
+            time,
+        } = clock::moment();
         let running = RunningReads {
             since: self.pool.running(),
             now,
@@ -358,7 +362,6 @@ impl Scanner {
         self.table.divide_held();
         self.find_sent();
         let (rows, changes) = self.table.rows(&running);
-        let time = SystemTime::now();
         let exits = self
             .turnover
             .take(self.table.published(), &rows, self.births.last, (time, now));
@@ -367,7 +370,7 @@ impl Scanner {
             Some(Missing::Pending) if running.is_late(JobKey::List) => (Err(Missing::TimedOut), None),
             Some(why) => (Err(why), None),
         };
-        let system = self.system.sample(&self.accounting, &running);
+        let system = self.system.sample(&self.accounting, &running, since_boot);
         let repeats = match &processes {
             Ok(rows) if self.has_own_pids => repeats(rows, std::process::id()).into(),
             _ => Arc::default(),

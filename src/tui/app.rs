@@ -31,7 +31,7 @@ use crate::model::kernel::Callers;
 use crate::model::kill::KillCause;
 use crate::model::page_cache::{CachedFile, PageCache};
 use crate::model::{FleetStatus, Identity, ProcessSample, Reading, Snapshot};
-use crate::query::{Fold, Folds, Kept, RowRef, RowSource, Siblings};
+use crate::query::{Fold, Folds, Kept, MAX_WITH_PAST, RowRef, RowSource, Siblings};
 use crate::sampler::Wanted;
 use crate::sampler::inquiry::{Found, Inquiry};
 use crate::sampler::page_cache::Progress;
@@ -227,6 +227,8 @@ impl App {
             std::mem::swap(&mut self.data.growth, &mut self.aside.growth);
             std::mem::swap(&mut self.data.coldness, &mut self.aside.coldness);
             std::mem::swap(&mut self.tables.tags, &mut self.aside.tags);
+            // It said that the recording is being read.
+            self.screen.message = None;
         }
         self.replay = replay;
     }
@@ -293,6 +295,15 @@ impl App {
         let sample = snapshot.rows().get(row.index)?;
         let subtree = self.rows.subtrees.get(row.index).filter(|_| self.query.tree);
         Some(self.row_source(snapshot).process_in_tree(sample, subtree, row.folded))
+    }
+
+    /// Returns the processes of a folded subtree, with its root; `None` if the row is none. None of them if there are too many for
+    /// a chart of their sum.
+    pub fn folded_subtree(&self, row: &RowRef) -> Option<Vec<Identity>> {
+        let root = row.key.process().filter(|_| row.folded && self.query.shows_tree())?;
+        let mut ids = self.below(root);
+        ids.push(root);
+        Some(if ids.len() > MAX_WITH_PAST { Vec::new() } else { ids })
     }
 
     /// Returns the processes below one, by their parents.
@@ -861,6 +872,8 @@ pub struct Requests {
     pub inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is measured.
     pub looks: Vec<Look>,
+    /// The black box is being opened, to be shown.
+    pub visits: bool,
     /// The leaking processes whose referenced bits were cleared as a proof, each with its exec count.
     pub proved: Vec<(Identity, u32)>,
     pub acts: PendingActions,

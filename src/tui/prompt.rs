@@ -117,7 +117,13 @@ impl Prompt {
                 return Response::close().with(Effect::Record(Some(path)));
             }
             PromptKind::Time => match navigation::go_to(app, self.input.text()) {
-                Ok(effect) => return Response::close().with(effect),
+                Ok(effect) => {
+                    if matches!(effect, Effect::Visit(_)) {
+                        app.requests.visits = true;
+                        app.screen.say("reading the black box …  Esc stays here");
+                    }
+                    return Response::close().with(effect);
+                }
                 Err(what) => {
                     app.screen.fail(what);
                     return Response::stay();

@@ -199,6 +199,11 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     match action {
+        Action::Quit | Action::Cancel if app.requests.visits => {
+            app.requests.visits = false;
+            app.screen.say("the black box is not shown");
+            Vec::new()
+        }
         // As in other layers, q closes what is on top.
         Action::Quit if app.replay.as_ref().is_some_and(|replay| replay.is_visit) && app.modal.is_none() => {
             command(ReplayCommand::Leave)

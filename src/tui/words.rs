@@ -1,7 +1,7 @@
 //! The words, signs and units around the table, as the help and the manual page explain them.
 
 /// Each word as the screen shows it, and its meaning.
-pub static WORDS: [(&str, &str); 48] = [
+pub static WORDS: [(&str, &str); 51] = [
     (
         "figures up to 9s old",
         "The age of the oldest figure that may be wrong. One whose counters have not moved is right, however old its READ is",
@@ -139,6 +139,19 @@ pub static WORDS: [(&str, &str); 48] = [
     (
         "Σ",
         "The sums of all rows that match, or of the tagged ones; * or (partial): some could not be read",
+    ),
+    (
+        "1 unreadable",
+        "Processes whose memory could not be read: they are in no sum. p shows why",
+    ),
+    (
+        "✖ ▲ △ ! b * z, with ┊",
+        "In charts, when something happened: a process was killed, a leak or a stall began, growth began, an alert fired, the \
+         mark was set, the program started, the machine woke up (suspended 3m)",
+    ),
+    (
+        "░ in charts",
+        "The highest value of a column's time, above its last one; an empty column has no sample",
     ),
     (
         "≤ ≥ - +≥2: bash",

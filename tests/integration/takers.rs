@@ -71,7 +71,7 @@ fn holding(pid: u32, command: &str, path: &str, mib: u64) -> ProcessSample {
 }
 
 #[test]
-fn the_process_that_fills_a_limit_is_looked_at_once() {
+fn the_process_that_fills_a_limit_is_looked_at() {
     // 1 MiB a second, up to the limit of /shop or of the machine.
     for (path, limit) in [("/shop/web", 300), ("/other", 5000)] {
         let rows = |second| {
@@ -85,11 +85,29 @@ fn the_process_that_fills_a_limit_is_looked_at_once() {
             &mut new_state(),
             (0..end).map(|second| machine(second, limit, rows(second))),
         );
-        assert_eq!(pids(&found), [7], "{path}: {found:?}");
+        // It doubles once before the limit of the cgroup.
+        let wanted: &[u32] = if limit == 300 { &[7, 7] } else { &[7] };
+        assert_eq!(pids(&found), wanted, "{path}: {found:?}");
         let (_, left, one) = &found[0];
         assert!((60..120).contains(left), "{path}: {left} s before");
         assert_eq!((&*one.comm, &one.kept_by), (&b"importer"[..], &None));
     }
+}
+
+#[test]
+fn a_process_that_doubles_is_looked_at_again() {
+    let rows = |second| vec![holding(7, "importer", "/other", 20 + 10 * second)];
+    let found = looks(
+        &mut new_state(),
+        (0..97).map(|second| machine(second, 5000, rows(second))),
+    );
+    let held: Vec<u64> = found.iter().map(|(second, ..)| 20 + 10 * second).collect();
+    assert!((2..=4).contains(&found.len()), "{held:?}");
+    assert_eq!(pids(&found), vec![7; found.len()]);
+    for pair in held.windows(2) {
+        assert!((2 * pair[0]..2 * pair[0] + 20).contains(&pair[1]), "{held:?}");
+    }
+    assert!(held.last().unwrap() * 2 >= 900, "{held:?}");
 }
 
 #[test]

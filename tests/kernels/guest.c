@@ -1,6 +1,7 @@
 // The program of the emulated machine. Its first argument says what it does; its name is the scene's.
 //   NAME grow MB_A_SECOND [MB]     takes memory at this rate until it is killed, or until it has so much: then it sleeps
 //   NAME grow MB_A_SECOND MB exit  ends instead
+//   NAME heap MB_A_SECOND          takes memory from malloc at this rate until it is killed
 //   NAME thrash MB SECONDS         takes so much memory, notes the event "filled", touches it at random so long, and ends
 //   NAME write FILE MB_A_SECOND MB writes a file, and ends
 //   NAME files DIR COUNT           makes empty files, and ends
@@ -64,6 +65,21 @@ static void grow(double rate, double most, int ends) {
         taken += bytes;
     }
     while (!ends) pause();
+}
+
+// Small blocks, as a program does that keeps an entry per request.
+__attribute__((noinline)) static void remember(void) {
+    char *entry = malloc(1000);
+    if (!entry) exit(1);
+    memset(entry, 1, 1000);
+}
+
+static void grow_heap(double rate) {
+    long began = now();
+    for (long tenths = 1;; tenths++) {
+        pace(began, tenths);
+        for (long i = 0; i < rate * 1048576 / 10 / 1008; i++) remember();
+    }
 }
 
 static void thrash(size_t bytes, long seconds) {
@@ -186,6 +202,7 @@ int main(int count, char **args) {
     if (count > 1 && strstr(args[0], "record")) return record(args + 1);
     const char *what = count > 2 ? args[1] : "";
     if (strcmp(what, "grow") == 0) grow(atof(args[2]), count > 3 ? atof(args[3]) : 1e9, count > 4);
+    else if (strcmp(what, "heap") == 0) grow_heap(atof(args[2]));
     else if (strcmp(what, "thrash") == 0) thrash(atol(args[2]) << 20, count > 3 ? atol(args[3]) : 10);
     else if (strcmp(what, "write") == 0 && count > 4) write_file(args[2], atof(args[3]), atoi(args[4]));
     else if (strcmp(what, "files") == 0 && count > 3) make_files(args[2], atoi(args[3]));

@@ -69,8 +69,8 @@ const PRESSURE_HOLDS: Duration = Duration::from_millis(1900);
 pub(super) struct SystemFiles {
     pub(super) machine: Machine,
     files: HashMap<SystemFile, Turns>,
-    /// The uptime as read, and the clock then; `None` in a captured tree, whose time may stand still.
-    uptime: Option<(f64, Duration)>,
+    /// By how many seconds the uptime differs from `CLOCK_BOOTTIME`; `None` in a captured tree, whose time may stand still.
+    uptime_offset: Option<f64>,
     /// The cgroup that stands for the machine, once it is known, and its memory.
     place: Option<Place>,
     pub(super) scope: Option<ScopeReading>,
@@ -142,7 +142,7 @@ impl SystemFiles {
         update(&mut self.machine);
         if file == SystemFile::Uptime && !is_made {
             let uptime = self.machine.sample.uptime.ok();
-            self.uptime = uptime.map(|uptime| (uptime, clock::since_boot()));
+            self.uptime_offset = uptime.map(|uptime| clock::uptime_offset(uptime, clock::since_boot()));
         }
     }
 
@@ -171,10 +171,15 @@ impl SystemFiles {
 
     /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read is late are
     /// reported as timed out.
-    pub(super) fn sample(&mut self, accounting: &Accounting, running: &RunningReads) -> SystemSample {
-        if let Some((uptime, then)) = self.uptime {
-            let since = clock::since_boot().saturating_sub(then);
-            self.machine.sample.uptime = Ok(uptime + since.as_secs_f64());
+    /// The uptime is that of the moment `since_boot` of `CLOCK_BOOTTIME`.
+    pub(super) fn sample(
+        &mut self,
+        accounting: &Accounting,
+        running: &RunningReads,
+        since_boot: Duration,
+    ) -> SystemSample {
+        if let Some(offset) = self.uptime_offset {
+            self.machine.sample.uptime = Ok(since_boot.as_secs_f64() + offset);
         }
         for (file, turns) in &self.files {
             if turns.is_reading && running.is_late(JobKey::System(*file)) {

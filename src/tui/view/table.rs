@@ -12,6 +12,7 @@ use ratatui::style::Style;
 use crate::columns::{Cell, CellStyle, Column, ColumnId, Label, Row, Unit, cell, layout, newest, sparklines_of};
 use crate::config::{Action, Context};
 use crate::group::{Group, GroupBy, RowKey, Totals};
+use crate::history::RowHistory;
 use crate::history::view::Band;
 use crate::model::{Missing, ProcessSample, Snapshot};
 use crate::query::{RowRef, unread_mappings};
@@ -53,14 +54,22 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let width = usize::from(placed.width);
         let span = app.screen.chart.span().time;
         let source = app.row_source(snapshot);
-        let values = rows.iter().map(|(_, _, row, values)| match app.fold(row) {
-            Some(fold) => {
-                let pasts = fold.pasts(&source);
-                let bands = Band::sums(pasts.map(|past| past.footprint().over(span).recent(width)));
-                bands.into_iter().map(|band| Some(band?.last)).collect()
-            }
-            None => newest(&value(values), width),
-        });
+        let recent = |past: &RowHistory| past.footprint().over(span).recent(width);
+        let last = |band: Option<Band>| Some(band?.last);
+        let values = rows
+            .iter()
+            .map(|(_, _, row, values)| match (app.fold(row), app.folded_subtree(row)) {
+                (Some(fold), _) => {
+                    let bands = Band::sums(fold.pasts(&source).map(recent));
+                    bands.into_iter().map(last).collect()
+                }
+                (None, Some(ids)) => {
+                    let history = &app.engine.history;
+                    let bands = Band::sums(ids.iter().filter_map(|id| history.get(*id)).map(recent));
+                    bands.into_iter().map(last).collect()
+                }
+                (None, None) => newest(&value(values), width),
+            });
         sparklines_of(&values.collect::<Vec<_>>())
     });
     for (index, (at, y, row, values)) in rows.iter().enumerate() {

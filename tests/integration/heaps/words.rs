@@ -63,7 +63,7 @@ pub(super) fn state(arenas: Made<'_>) -> State {
 
 #[test]
 fn a_hoard_is_named_with_its_remedy() {
-    let cases: [(Made<'_>, &[&str]); 8] = [
+    let cases: [(Made<'_>, &[&str]); 9] = [
         (
             HOARD,
             &["900M of its 1000M are free inside glibc: malloc_trim(0) would return 880M."],
@@ -104,6 +104,11 @@ fn a_hoard_is_named_with_its_remedy() {
         (
             &[[20, 31, 0, 31, 0, 0]],
             &["30.0M of its 1000M are in use inside glibc and 31.0M are free: most of its memory is elsewhere."],
+        ),
+        // Allocated and never touched.
+        (
+            &[[1400, 0, 0, 0, 0, 0]],
+            &["1.4G are in use inside glibc, at most 1000M of that in RAM or swap, and only 0 are free."],
         ),
         (
             &[],

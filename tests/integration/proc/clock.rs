@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zmtop::proc::clock::{children_cost, process_time, self_cost};
+use zmtop::proc::clock::{children_cost, moment, monotonic, process_time, self_cost, since_boot, uptime_offset};
 
 use crate::support::{Owned, PATIENCE};
 
@@ -40,4 +40,26 @@ fn the_cost_of_zmtop_includes_its_children() {
         before = own();
     }
     assert!(children_cost().cpu >= ended + SPENT);
+}
+
+#[test]
+fn the_clocks_of_a_moment_lie_between_reads_before_and_after() {
+    let before = (monotonic(), since_boot());
+    let moment = moment();
+    let after = (monotonic(), since_boot());
+    assert!((before.0..=after.0).contains(&moment.monotonic));
+    assert!((before.1..=after.1).contains(&moment.since_boot));
+}
+
+#[test]
+fn an_uptime_that_was_read_late_is_the_clocks() {
+    for (uptime, since_boot, offset) in [
+        (1000.0, 1000.01, 0.0),
+        // Parsed seven seconds after it was read.
+        (1000.0, 1007.0, 0.0),
+        // A container that started an hour after the machine.
+        (1000.0, 4600.0, -3600.0),
+    ] {
+        assert_eq!(uptime_offset(uptime, Duration::from_secs_f64(since_boot)), offset);
+    }
 }

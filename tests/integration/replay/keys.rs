@@ -239,6 +239,15 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
     assert!(inspects(&mut session).last().unwrap().is_some());
     session.keys("@").types("-1m").keys("Enter");
     assert_eq!(session.effects.pop(), Some(Effect::Visit(at(35))));
+    // Until it is open, q and Esc stay here.
+    for key in ["q", "Esc"] {
+        session.line("reading the black box");
+        session.keys(key).line("the black box is not shown");
+        assert!(!session.app.requests.visits && !session.effects.contains(&Effect::Quit));
+        session.keys("@").types("-1m").keys("Enter");
+        assert_eq!(session.effects.pop(), Some(Effect::Visit(at(35))));
+    }
+    session.app.requests.visits = false;
 
     let status = ReplayStatus {
         is_visit: true,

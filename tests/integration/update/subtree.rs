@@ -125,3 +125,23 @@ fn scrolled_to_the_right_a_row_still_says_whose_it_is() {
     session.keys("Right");
     assert_eq!(session.app.tables.scroll, scroll);
 }
+
+#[test]
+fn the_chart_of_a_folded_tree_is_of_the_sum() {
+    let grown = |mib: u64| {
+        let mut all = family();
+        all[3].walk = Ok(walk(mib * MIB, 0));
+        all
+    };
+    let mut session = Session::new(160, 24);
+    for second in 0..60 {
+        session.tick(1, grown(100 + 50 * second));
+    }
+    session.keys("t g");
+    while session.selected() != Some(900) {
+        session.keys("j");
+    }
+    let heights = |line: &str| line.chars().filter(|c| ('▁'..='█').contains(c)).max();
+    assert_eq!(heights(&session.line("bash")), Some('▁'), "bash alone is flat");
+    assert!(heights(&session.keys("-").line("bash")) >= Some('▅'));
+}
