@@ -23,6 +23,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::complain;
 use crate::cli::UsageError;
+#[cfg(feature = "network")]
 use crate::config::Env;
 use crate::proc::{files, tracefs};
 use crate::sampler::Options;
@@ -122,6 +123,7 @@ impl Account {
     }
 
     /// Returns the environment of this user: its home, and the state folder of systemd if there is one.
+    #[cfg(feature = "network")]
     pub(super) fn env(&self, env: &Env) -> Env {
         Env {
             home: Some(self.0.dir.clone().into()),
