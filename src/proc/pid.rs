@@ -182,7 +182,7 @@ pub fn uid(bytes: &[u8]) -> Reading<u32> {
         .ok_or(Missing::Malformed)
 }
 
-/// What a process may do to others: its users and its effective capabilities, from `status`.
+/// The users and the effective capabilities of a process, from `status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// The real, effective and saved user id.
@@ -224,8 +224,8 @@ impl Rights {
     }
 }
 
-/// Returns true if a `/proc/<pid>/uid_map` maps all ids to themselves, as in the initial user namespace. Who has no rights there
-/// cannot make another one like it.
+/// Returns true if a `/proc/<pid>/uid_map` maps all ids to themselves, as in the initial user namespace. A process without
+/// rights there cannot make another one like it.
 pub fn has_all_users(map: &[u8]) -> bool {
     words(map).map(number).eq([Some(0), Some(0), Some(u32::MAX.into())])
 }

@@ -29,7 +29,7 @@ use crate::proc::{files, tracefs};
 use crate::sampler::Options;
 use crate::text;
 
-/// What each look at other processes may need.
+/// The capabilities that a look at other processes may need.
 pub(super) const LOOK: CapabilitySet = CapabilitySet::SYS_PTRACE
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::CHECKPOINT_RESTORE)
@@ -37,21 +37,21 @@ pub(super) const LOOK: CapabilitySet = CapabilitySet::SYS_PTRACE
     .union(CapabilitySet::SYSLOG)
     .union(CapabilitySet::IPC_LOCK)
     .union(CapabilitySet::MAC_OVERRIDE);
-/// What snapshots that follow each other need beside it: records of processes that end.
+/// The capabilities that repeated snapshots need, with those for records of processes that end.
 pub(super) const WATCH: CapabilitySet = LOOK.union(CapabilitySet::NET_ADMIN);
-/// What it takes to write into folders of other users, and to leave them the files.
+/// The capabilities to write into folders of other users, and to leave them the files.
 pub(super) const FILES: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::CHOWN)
     .union(CapabilitySet::FOWNER);
-/// What it takes to become another user: JDK 8 answers only its own.
+/// The capabilities to become another user: JDK 8 answers only its own.
 pub(super) const USERS: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
-/// What it takes to act on processes of other users.
+/// The capabilities to act on processes of other users.
 const ACT: CapabilitySet = CapabilitySet::KILL
     .union(CapabilitySet::SYS_NICE)
     .union(CapabilitySet::SYS_RESOURCE)
     .union(CapabilitySet::DAC_OVERRIDE);
 
-/// Whether the command starts programs of the user, which must get the rights that they would have without zmtop.
+/// The programs of the user that the command starts. They must have the same rights as without zmtop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Programs {
     None,
