@@ -28,6 +28,7 @@
 //! 2. **is faster than the load of a day**, and than an idle runtime that leaves its garbage, or lasts longer;
 //! 3. **requests memory** while it grows. A program that fills memory requested before, as a buffer pool, a virtual machine or
 //!    a heap that was larger once does, stops when that is used up.
+//! 4. **raises the mean** as well as the floors. If a series at rest dips less and less, its floors rise, too.
 //!
 //! Slower leaks are found by comparing each hour of a day with the same hour of the days before (the idea of the seasonal
 //! Kendall test). Nearly all hours must be higher than on any of those days, on two successive days, or on one day over which
@@ -174,8 +175,9 @@ pub fn judge(
     if let Some(steady) = judge_steady(points, params) {
         return steady;
     }
-    let floors = Floors::new(without_warm_up(points, started_at.unwrap_or(first.from)));
-    let windows = Windows::new(&floors, params);
+    let warm = without_warm_up(points, started_at.unwrap_or(first.from));
+    let floors = Floors::new(warm);
+    let windows = Windows::new(warm, &floors, params);
     let days = iter::once_with(|| Days::new(points)?.leak(params)).flatten();
     let mut fills = None;
     let leak = windows.leaks().chain(days).find(|leak| {

@@ -144,6 +144,10 @@ parameters! {
         /// Minimum sum of all falls of the floors, as a share of their total rise, for teeth that are longer than a span.
         MIN_TEETH: f64 = 1.0, "1",
             "fills without teeth, judged twice", "corpus: w-fill-sqrt w-warm-up";
+        /// Minimum rise of the mean from the second quarter of a window to the last, as a share of the growth of the floors. Of
+        /// even growth it is two thirds.
+        MIN_MEAN_RISE: f64 = 0.2, "1",
+            "a series at rest whose dips become rarer: its floors rise, its values do not", "cases::dips_that_become_rarer_are_no_leak";
         /// Share of the growth that must lie above the earlier peak.
         MIN_ABOVE_PEAK: f64 = 0.7, "1",
             "variation within the range that the series reached before: without it 6 harmless series are called instead of 1", "corpus: walk w-load-cycle w-triangle";

@@ -6,19 +6,21 @@
 //! quarter of an hour that does not level off there, nor in the longer windows around it.
 
 use std::cell::OnceCell;
+use std::time::Duration;
 
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds};
 use crate::trend::parameters::{
     CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS,
-    MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, MIN_TEETH,
-    SHORTEST_WINDOW, SPANS, WINDOWS,
+    MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_MEAN_RISE, MIN_QUARTER_SHARE,
+    MIN_TEETH, SHORTEST_WINDOW, SPANS, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
-use crate::trend::{Params, Verdict};
+use crate::trend::{Params, Point, Verdict};
 
 /// Evaluates the windows of a series. Rows are prepared on demand.
 pub(super) struct Windows<'a> {
+    points: &'a [Point],
     floors: &'a Floors,
     rows: [OnceCell<Option<PreparedRow>>; HORIZONS],
     params: &'a Params,
@@ -58,8 +60,10 @@ impl Movement<'_> {
 }
 
 impl<'a> Windows<'a> {
-    pub(super) const fn new(floors: &'a Floors, params: &'a Params) -> Self {
+    /// `floors` are those of the points.
+    pub(super) const fn new(points: &'a [Point], floors: &'a Floors, params: &'a Params) -> Self {
         Self {
+            points,
             floors,
             rows: [const { OnceCell::new() }; HORIZONS],
             params,
@@ -156,9 +160,24 @@ impl<'a> Windows<'a> {
         windows.filter_map(|(horizon, count)| {
             let plain = self
                 .examine(horizon, count)
-                .and_then(|movement| self.leaks_in(&movement));
+                .and_then(|movement| self.leaks_in(&movement).filter(|_| self.mean_rises(&movement)));
             plain.or_else(|| (count == SPANS).then(|| self.leaks_below_teeth(horizon))?)
         })
+    }
+
+    /// Returns true if the mean rises from the second quarter to the last, not only the floors: a series that only dips less
+    /// and less has rising floors, too.
+    fn mean_rises(&self, movement: &Movement<'_>) -> bool {
+        let Some(last) = self.points.last() else { return false };
+        let quarter = Duration::from_secs_f64(movement.length() / 4.0);
+        let mean = |quarters: u32| {
+            let from = last.to.saturating_sub(quarter * (quarters + 1));
+            mean(self.points, from, last.to.saturating_sub(quarter * quarters))
+        };
+        match (mean(2), mean(0)) {
+            (Some(before), Some(now)) => now - before >= MIN_MEAN_RISE * movement.by,
+            _ => true,
+        }
     }
 
     /// Returns the leak below saw-teeth that are longer than a span: each floor is then the lowest of several spans.
@@ -247,4 +266,19 @@ impl<'a> Windows<'a> {
 fn quarters(floors: &[f64]) -> [f64; 4] {
     let count = floors.len();
     std::array::from_fn(|i| lowest(&floors[i * count / 4..(i + 1) * count / 4]))
+}
+
+/// Returns the mean from one time to another, in bytes: a value holds until the next one. `None` if there are no points.
+fn mean(points: &[Point], from: Duration, to: Duration) -> Option<f64> {
+    let first = points.partition_point(|point| point.to < from);
+    let end = points.partition_point(|point| point.from < to);
+    let points = points.get(first..end)?;
+    let nexts = points.iter().skip(1).map(|point| point.from).chain([to]);
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for (point, next) in points.iter().zip(nexts) {
+        let held = next.saturating_sub(point.from.max(from)).as_secs_f64();
+        sum += point.last as f64 * held;
+        seconds += held;
+    }
+    (seconds > 0.0).then(|| sum / seconds)
 }

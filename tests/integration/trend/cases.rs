@@ -276,6 +276,21 @@ fn a_leak_below_teeth_longer_than_a_span_is_called() {
     }
 }
 
+/// Seen with zmtop itself under a load of 100: at rest since a step, with dips of a second that become shallower.
+#[test]
+fn dips_that_become_rarer_are_no_leak() {
+    let series = |level: fn(u64) -> u64| {
+        points(1800, |s| {
+            let dip = 8 * MB * (1800 - s) / 1800;
+            if s % 20 == 0 { level(s) - dip } else { level(s) }
+        })
+    };
+    let at_rest = watched(&series(|s| if s < 100 { 15 * MB } else { 23 * MB }));
+    assert_ne!(at_rest.verdict, Verdict::Leaking, "{at_rest:?}");
+    let grows = watched(&series(|s| 23 * MB + s * MB / 120));
+    assert_eq!(grows.verdict, Verdict::Leaking, "{grows:?}");
+}
+
 #[test]
 fn a_gap_hides_no_leak_and_makes_none() {
     let line = |s: u64| 200 * MB + s * MB / 60;
