@@ -105,7 +105,7 @@ const WATCHED: Pace = Pace {
     check: Duration::from_secs(1),
     report: Duration::from_secs(2),
     frees: false,
-    rest: 100,
+    rest: 300,
 };
 /// The pace of a measurement of hours.
 const ARMED: Pace = Pace {
