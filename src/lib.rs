@@ -343,9 +343,10 @@
 //! # Before you send it
 //!
 //! `cargo test columns::` runs every test whose path contains `columns::`. `cargo test -- columns:: config::` runs the tests
-//! that match either, and `cargo test` runs all. `bash .ci/run` runs all checks: formatting, clippy, this documentation, and the
-//! tests in their long form (`ZMTOP_TEST_LONG=1`), with every seed of the corpora, and with real programs. Tests never assert a
-//! time; `tests/bench` contains the benchmarks.
+//! that match either, and `cargo test` runs all. `bash .ci/run` checks the formatting, runs clippy and the tests, and installs
+//! the package on a bare system. `bash .ci/run long` also checks this documentation, and runs the tests in their long form
+//! (`ZMTOP_TEST_LONG=1`): every seed of the corpora, files cut at every byte, and real programs for minutes. Tests never assert
+//! a time; `tests/bench` contains the benchmarks.
 //!
 //! `.ci/kernels` exhausts memory in emulated machines with Debian's kernels: a leak until the kernel kills it, the limit of a
 //! container, a stall, a tmpfs. It then checks what the first screen showed, and when. The scenes and their rules are in one

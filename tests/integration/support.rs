@@ -100,7 +100,7 @@ pub(crate) fn cannot(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Returns true if the tests run in their long form, with every seed and case, as CI does: `ZMTOP_TEST_LONG` is set.
+/// Returns true if the tests run in their long form, with every seed and case, as `.ci/run long` does: `ZMTOP_TEST_LONG` is set.
 pub(crate) fn long() -> bool {
     std::env::var_os("ZMTOP_TEST_LONG").is_some_and(|value| !value.is_empty() && value != "0")
 }
