@@ -58,7 +58,7 @@ pub struct ChosenArgs {
     #[arg(id = "of_user", short = 'u', value_name = "NAME")]
     pub user: Option<String>,
     /// List only these processes, as pid:N does
-    #[arg(id = "of_pid", short = 'p', value_name = "N,M")]
+    #[arg(id = "of_pid", short = 'p', value_name = "N,M", value_parser = pids)]
     pub pid: Option<String>,
 }
 
@@ -97,6 +97,16 @@ impl ChosenArgs {
 /// Returns true if the machine has no user of that name. The name service may block.
 pub(crate) fn is_no_user(user: &str) -> bool {
     user.parse::<u32>().is_err() && matches!(nix::unistd::User::from_name(user), Ok(None))
+}
+
+/// Returns the text if it is a list of pids.
+fn pids(text: &str) -> Result<String, String> {
+    let is_pid = |pid: &str| pid.parse::<u32>().is_ok();
+    if text.split(',').all(is_pid) {
+        Ok(text.to_owned())
+    } else {
+        Err("a pid is a whole number".to_owned())
+    }
 }
 
 /// Quotes a value of a filter, unless it is a list.

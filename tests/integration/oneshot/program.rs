@@ -197,6 +197,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         ),
         ("--every 10ms", "--every: `10ms` is out of range: 100ms to 1h"),
         ("--every soon", "--every: expected a length of time"),
+        ("-p 7,abc", "-p <N,M>': a pid is a whole number"),
         ("--bars --sort user", "--bars: user is no figure to draw"),
         ("--count 3", "--every"),
         ("--all", "--every"),
