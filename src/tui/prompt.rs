@@ -80,6 +80,24 @@ impl Prompt {
         select_pid(app, digits, false);
     }
 
+    /// Shows other rows. A filter that is being typed stays open and applies to them, not to the rows before.
+    pub(super) fn keep_filter(app: &mut App, show: impl FnOnce(&mut App)) {
+        let is_filter = |prompt: &&Self| prompt.kind == PromptKind::Filter;
+        let Some(Self { input, before, .. }) = app.modal::<Self>().filter(is_filter).cloned() else {
+            return show(app);
+        };
+        set_filter(app, &before);
+        show(app);
+        let shown = filter(app).text.clone();
+        let mut prompt = Self::new(PromptKind::Filter, &shown);
+        // What is not edited yet is the filter of the rows before.
+        if input.text() != before {
+            set_filter(app, input.text());
+            prompt.input = input;
+        }
+        app.open(prompt);
+    }
+
     /// Edits the text; the filter and the search follow it.
     fn edit(&mut self, app: &mut App, edit: impl FnOnce(&mut TextInput)) {
         let before = self.input.text().to_owned();

@@ -74,6 +74,30 @@ fn found() -> Mappings {
 }
 
 #[test]
+fn a_filter_that_is_typed_while_mappings_are_read_is_for_them() {
+    let mut session = session();
+    session.keys("m");
+    let (number, _) = asked(&session);
+    session.keys("/").types("li");
+    session.feed(Event::ScanDone(number, Arc::new(found())));
+    session.types("bc").keys("Enter");
+    assert_eq!(session.group_names(), ["/usr/lib/libc.so.6"]);
+    session.keys("Esc Esc");
+    assert_eq!(session.app.query.scope, Scope::Processes);
+    assert_eq!(session.app.query.filter.text, "", "of the processes, it was not typed");
+
+    // The filter of the processes is none of the mappings, though the field shows it.
+    session.keys("/").types("postgres").keys("Enter m /");
+    let (number, _) = asked(&session);
+    session.feed(Event::ScanDone(number, Arc::new(found())));
+    assert_eq!(session.group_names().len(), 3);
+    session.types("heap").keys("Enter");
+    assert_eq!(session.group_names(), ["[heap]"]);
+    session.keys("Esc Esc");
+    assert_eq!(session.app.query.filter.text, "postgres");
+}
+
+#[test]
 fn mappings_stay_as_they_were_read_and_age() {
     let mut session = session();
     session.keys("Tab Down m Down");
