@@ -366,6 +366,8 @@
 //! descriptors, threads and CPU changed, with the uncertainty. `.ci/soak -j` judges the samples of a run again, also while it lasts.
 //! It needs a release build, and Prometheus for `fleet`.
 //!
+//! `.ci/deny` checks the packages by `.deny.toml`: known faults, licences, duplicates, sources. A new exception there needs a reason.
+//!
 //! `tests/fixtures/recordings` contains recordings in each version of the format. All of them must stay readable.
 
 pub mod account;

@@ -28,8 +28,8 @@ pub fn read_each(pid: u32, addresses: &[u64], into: &mut [[u64; 4]]) -> Result<u
         iov_len: len,
     };
     #[expect(unsafe_code, reason = "no library offers process_vm_readv(2)")]
-    // SAFETY: the kernel writes at most `len` bytes to `into`, which is borrowed exclusively and may hold any bytes. It checks the
-    // addresses of the other process.
+    // SAFETY: the kernel writes at most `len` bytes to `into`, which is borrowed exclusively and may hold any bytes. It reads `count`
+    // pieces, and checks their addresses, which are never followed here.
     let read = unsafe { libc::process_vm_readv(pid, &raw const own, 1, pieces.as_ptr(), count as libc::c_ulong, 0) };
     match usize::try_from(read) {
         Ok(read) => Ok(read / size_of::<[u64; 4]>()),

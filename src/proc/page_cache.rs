@@ -154,7 +154,8 @@ pub fn cachestat(file: BorrowedFd<'_>, size: u64, progress: &dyn Fn()) -> Result
         let len = if size - off <= PIECE { 0 } else { PIECE };
         let (range, mut counts) = (Range { off, len }, Counts::default());
         #[expect(unsafe_code, reason = "no library offers cachestat(2)")]
-        // SAFETY: both structures are as the kernel defines them, and live during the call.
+        // SAFETY: both structures are as the kernel defines them, and live during the call. It reads the range, and writes whole
+        // numbers to the counts.
         let done = unsafe { libc::syscall(call, file.as_raw_fd(), &raw const range, &raw mut counts, 0) };
         if done != 0 {
             return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
@@ -196,8 +197,8 @@ pub fn mincore(file: BorrowedFd<'_>, size: u64, progress: &dyn Fn()) -> Result<u
         progress();
         let len = longest.min(usize::try_from(size - off).unwrap_or(longest));
         #[expect(unsafe_code, reason = "no library offers mincore(2)")]
-        // SAFETY: the kernel chooses the place of the mapping, which nothing reads and which ends here. The vector has a
-        // byte for each of its pages.
+        // SAFETY: the kernel chooses the place of the mapping, so that it replaces no other. Nothing can access it, and it ends here:
+        // if the file shrinks meanwhile, nothing faults. The vector has a byte for each page of `len`, which is at most `longest`.
         let done = unsafe {
             let area = rustix::mm::mmap(null_mut(), len, ProtFlags::empty(), MapFlags::PRIVATE, file, off)?;
             let done = match libc::mincore(area, len, is_cached.as_mut_ptr().cast()) {

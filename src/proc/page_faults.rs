@@ -4,7 +4,6 @@
 //! copy of its stack, from which the callers are found. Stacks may hold secrets: nothing here keeps or writes them.
 
 use std::collections::HashSet;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -271,7 +270,7 @@ pub struct FaultWatch {
     pids: Vec<u32>,
     /// A ring per processor, and the events that write into it.
     rings: Vec<Ring>,
-    events: Vec<OwnedFd>,
+    events: Vec<perf::Event>,
     /// True if faults in the kernel are sampled, too.
     pub sees_kernel: bool,
     pub threads: usize,
@@ -481,7 +480,7 @@ impl FaultWatch {
 }
 
 /// Maps the largest ring that the user may have.
-fn map_ring(mut event: OwnedFd, bytes: usize) -> Result<Ring, Errno> {
+fn map_ring(mut event: perf::Event, bytes: usize) -> Result<Ring, Errno> {
     let mut bytes = bytes.clamp(SMALLEST_RING, LARGEST_RING);
     let page = rustix::param::page_size();
     loop {

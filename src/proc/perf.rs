@@ -83,33 +83,38 @@ const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 /// `PERF_EVENT_IOC_SET_OUTPUT`.
 const SET_OUTPUT: libc::Ioctl = 0x2405;
 
+/// An event, which is counted while it is open. Only [`open`] makes one, and it is never duplicated: at most one [`Ring`] maps it.
+#[derive(Debug)]
+pub struct Event(OwnedFd);
+
 /// Opens an event of the thread `tid`, on one processor or on all (`-1`).
 ///
 /// # Errors
 /// `ACCES` or `PERM` without the right, `SRCH` if the thread has ended, `INVAL` if the kernel lacks something of it, `MFILE`
 /// if zmtop has too many descriptors.
-pub fn open(attributes: &Attributes, tid: u32, cpu: i32) -> Result<OwnedFd, Errno> {
+pub fn open(attributes: &Attributes, tid: u32, cpu: i32) -> Result<Event, Errno> {
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,
         ..attributes.clone()
     };
     let tid = libc::pid_t::try_from(tid).map_err(|_| Errno::SRCH)?;
     #[expect(unsafe_code, reason = "no library offers perf_event_open(2)")]
-    // SAFETY: the attributes are as the kernel defines them, and live during the call. The descriptor is new.
+    // SAFETY: the kernel reads `size` bytes of the attributes, which are as it defines them and live during the call. It writes to no
+    // memory. The descriptor is new, so that nothing else closes it.
     unsafe {
         let call = libc::SYS_perf_event_open;
         let event = libc::syscall(call, &raw const attributes, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
         if event < 0 {
             return Err(last_error());
         }
-        Ok(OwnedFd::from_raw_fd(event as i32))
+        Ok(Event(OwnedFd::from_raw_fd(event as i32)))
     }
 }
 
 /// Returns the number of events so far, of which the samples are a part.
-pub fn count(event: &OwnedFd) -> Result<u64, Errno> {
+pub fn count(event: &Event) -> Result<u64, Errno> {
     let mut number = [0; 8];
-    let read = rustix::io::read(event, &mut number)?;
+    let read = rustix::io::read(&event.0, &mut number)?;
     if read == number.len() {
         Ok(u64::from_ne_bytes(number))
     } else {
@@ -131,11 +136,12 @@ pub struct Ring {
     /// A page with the positions, then the data.
     area: NonNull<u64>,
     len: usize,
-    event: OwnedFd,
+    event: Event,
 }
 
 #[expect(unsafe_code, reason = "a pointer is not Send")]
-// SAFETY: the mapping belongs to the ring alone, and any thread may read it.
+// SAFETY: the mapping belongs to the ring alone, and is not bound to a thread: any may read it and end it. A ring is not `Sync`, so
+// that two threads never read one at the same time.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -143,12 +149,13 @@ impl Ring {
     ///
     /// # Errors
     /// The event, and `PERM` if a user has more than `perf_event_mlock_kb` of such memory.
-    pub fn map(event: OwnedFd, pages: usize) -> Result<Self, (Errno, OwnedFd)> {
+    pub fn map(event: Event, pages: usize) -> Result<Self, (Errno, Event)> {
         let len = rustix::param::page_size() * (1 + pages);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         #[expect(unsafe_code, reason = "no library maps such a buffer")]
-        // SAFETY: the kernel chooses the place of the mapping, which is this ring's alone.
-        let area = unsafe { rustix::mm::mmap(null_mut(), len, protection, MapFlags::SHARED, &event, 0) };
+        // SAFETY: the kernel chooses the place of the mapping, so that it replaces no other. It is this ring's alone, because the
+        // event is.
+        let area = unsafe { rustix::mm::mmap(null_mut(), len, protection, MapFlags::SHARED, &event.0, 0) };
         match area.map(|area| NonNull::new(area.cast())) {
             Ok(Some(area)) => Ok(Self { area, len, event }),
             Ok(None) => Err((Errno::NOMEM, event)),
@@ -157,15 +164,15 @@ impl Ring {
     }
 
     /// Makes another event of the same processor write into this ring.
-    pub fn add(&self, event: &OwnedFd) -> Result<(), Errno> {
+    pub fn add(&self, event: &Event) -> Result<(), Errno> {
         #[expect(unsafe_code, reason = "no library offers this ioctl")]
-        // SAFETY: the argument is a descriptor.
-        let done = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) };
+        // SAFETY: both descriptors are open events, for which the request takes a descriptor and accesses no memory.
+        let done = unsafe { libc::ioctl(event.0.as_raw_fd(), SET_OUTPUT, self.event.0.as_raw_fd()) };
         if done < 0 { Err(last_error()) } else { Ok(()) }
     }
 
     /// Returns the event that the ring was made for.
-    pub fn event(&self) -> &OwnedFd {
+    pub fn event(&self) -> &Event {
         &self.event
     }
 
@@ -178,8 +185,10 @@ impl Ring {
     pub fn drain(&self, bytes: &mut Vec<u8>) {
         let (page, size) = (rustix::param::page_size(), self.size());
         #[expect(unsafe_code, reason = "the kernel writes to the mapping")]
-        // SAFETY: both positions are in the first page, aligned, and changed by atomic operations alone. The data up to `head`
-        // is complete, and the kernel leaves it alone until `tail` says that it was read. The two pieces are in the mapping.
+        // SAFETY: the mapping begins with a page of the kernel's positions, and `size` bytes of data follow. Both positions are aligned,
+        // and changed by atomic operations alone. `start` is less than `size`, and `len` at most `size`, so that both pieces are in the
+        // data. The data up to `head` is complete, and the kernel, which may not overwrite a writable mapping, leaves it alone until
+        // `tail` says that it was read. Only this ring says so, in one thread at a time, after the pieces were copied.
         unsafe {
             let position = |at: usize| AtomicU64::from_ptr(self.area.as_ptr().add(at));
             let (head, tail) = (position(HEAD).load(Ordering::Acquire), position(TAIL));
@@ -198,7 +207,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "no library unmaps it")]
-        // SAFETY: nothing refers to the mapping any more.
+        // SAFETY: the mapping is this ring's, whole, and nothing refers to it any more: what was read is a copy.
         let _ = unsafe { rustix::mm::munmap(self.area.as_ptr().cast(), self.len) };
     }
 }

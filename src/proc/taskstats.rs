@@ -289,7 +289,7 @@ impl EndSocket {
         let mut figures = [0_u32; 16];
         let mut len = size_of_val(&figures) as libc::socklen_t;
         #[expect(unsafe_code, reason = "no library offers SO_MEMINFO")]
-        // SAFETY: the kernel writes at most `len` bytes to `figures`, and the length to `len`.
+        // SAFETY: the kernel writes at most `len` bytes to `figures`, which has as many and may hold any, and the length to `len`.
         let status = unsafe {
             let (level, name) = (libc::SOL_SOCKET, libc::SO_MEMINFO);
             let to = (&raw mut figures).cast();

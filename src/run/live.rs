@@ -11,8 +11,9 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use super::black_box::{self, Outlets};
 use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
+use super::process::{self, Heaps};
 use super::takers::Looks;
-use super::{complain, privileges, process, sampler_options, terminal, usage, written};
+use super::{complain, privileges, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state, views};
@@ -122,6 +123,12 @@ pub(super) struct Instead {
     pub(super) replay: Option<Opened>,
 }
 
+impl Instead {
+    fn heaps(&self) -> Heaps {
+        if self.fleet.is_some() { Heaps::Fleet } else { Heaps::One }
+    }
+}
+
 /// Runs the monitor with this configuration, for this machine or for other snapshots. `reload` reads it again.
 pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, reload: Reload, env: &Env) -> ExitCode {
     if args.pick && process::was_closed() {
@@ -149,6 +156,8 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     let is_live = instead.fleet.is_none() && instead.replay.is_none();
     // Before threads start: capabilities belong to a thread.
     privileges::keep_for_monitor(is_live, config.settings.ui.readonly);
+    // Before those of the recorder and of the log start.
+    process::share_heaps(instead.heaps());
     // Before any other file is created in the state folder.
     let opening = match args.pick {
         true => Opening::Pick,
@@ -170,18 +179,8 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
         }
     }
     let mut outlets = Outlets::default();
-    if is_live && options.cgroup.is_none() && options.roots().is_own() {
-        outlets.looks = config.settings.sampler.heaps.then(Looks::default);
-        match black_box::start(&config.settings.record, env) {
-            Ok(recorder) => outlets.recorder = recorder.map(Arc::new),
-            // One reason for both.
-            Err(_) if keeps && history_file.is_none() => {}
-            Err(why) => config.warnings.push(format!("no black box: {why}")),
-        }
-        match black_box::kernel_log(&config.settings.record) {
-            Ok(log) => outlets.kernel_log = log,
-            Err(why) => config.warnings.push(why),
-        }
+    if is_own && options.cgroup.is_none() {
+        outlets = start_outlets(&mut config, keeps && history_file.is_none(), env);
     }
     config.warnings.splice(0..0, config.unread.take());
     let log = match start_log(&config.settings.log) {
@@ -230,6 +229,24 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
             Exit::Unwritten.into()
         }
     }
+}
+
+/// Starts what the snapshots of this machine go to. With `is_told`, a warning says already why nothing can be written.
+fn start_outlets(config: &mut Config, is_told: bool, env: &Env) -> Outlets {
+    let mut outlets = Outlets {
+        looks: config.settings.sampler.heaps.then(Looks::default),
+        ..Outlets::default()
+    };
+    match black_box::start(&config.settings.record, env) {
+        Ok(recorder) => outlets.recorder = recorder.map(Arc::new),
+        Err(_) if is_told => {}
+        Err(why) => config.warnings.push(format!("no black box: {why}")),
+    }
+    match black_box::kernel_log(&config.settings.record) {
+        Ok(log) => outlets.kernel_log = log,
+        Err(why) => config.warnings.push(why),
+    }
+    outlets
 }
 
 /// Maximum number of log lines that wait for a slow disk, about 1 MB. Further lines are lost.

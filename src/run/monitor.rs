@@ -41,7 +41,7 @@ pub(super) use self::reload::Reload;
 use self::replay::{Film, Opened, Replay, Tape, Ways};
 use self::tracer::Tracer;
 use super::black_box::{Outlets, OwnRecording, RecordFeed};
-use super::runtime::runtime;
+use super::runtime;
 use super::{process, record, terminal};
 use crate::act;
 use crate::alert::AlertEvent;
@@ -113,18 +113,14 @@ pub fn run(config: Config, setup: Setup) -> anyhow::Result<End> {
     start(config, setup).or_else(|error| if is_gone(&error) { Ok(End::Hangup) } else { Err(error) })
 }
 
-fn small_runtime(is_fleet: bool) -> io::Result<Runtime> {
-    let mut runtime = runtime();
-    if is_fleet {
-        process::part_heap();
-    }
-    runtime.thread_stack_size(512 << 10).build()
+fn small_runtime() -> io::Result<Runtime> {
+    runtime::builder().thread_stack_size(512 << 10).build()
 }
 
 fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     sampler::make_room();
     let is_fleet = setup.fleet.is_some();
-    let runtime = small_runtime(is_fleet).context("cannot start the runtime")?;
+    let runtime = small_runtime().context("cannot start the runtime")?;
     let own = Arc::clone(&setup.outlets.own);
     let mappings = Mappings::new(setup.options.clone(), config.settings.sampler.cold_interval);
     let roots = setup.options.roots();

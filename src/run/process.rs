@@ -27,7 +27,8 @@ pub(super) fn was_closed() -> bool {
     unsafe_code,
     reason = "nothing else runs before the standard library opens the descriptor"
 )]
-// SAFETY: the linker's list of functions to run before `main`. This one makes one system call and stores its result.
+// SAFETY: the section is the list of functions that the C library calls before `main`. It passes arguments, which a function of the
+// C calling convention may ignore. This one makes one system call and stores its result: it needs nothing that is set up in `main`.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = check_stdout;
 
@@ -129,33 +130,36 @@ fn find(pid: i32) -> Option<Process> {
 #[cfg(target_env = "gnu")]
 const OWN_PAGES: libc::c_int = 128 << 10;
 
-/// Number of heaps in the monitor of a fleet: for the screen, the engine and the threads that parse responses.
-#[cfg(target_env = "gnu")]
-const HEAPS: libc::c_int = 8;
+/// The heaps that all threads share.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Heaps {
+    /// By default glibc gives each thread its own, and memory freed in one cannot be reused by another. With 10 000 processes
+    /// this wasted a fifth of all memory.
+    One = 1,
+    /// For the screen of a fleet, the engine and the threads that parse responses. While they do, a single heap would be
+    /// locked most of the time and the screen would wait for it.
+    Fleet = 8,
+}
 
-/// Makes all threads share one heap. By default glibc gives each thread its own, and memory freed in one cannot be
-/// reused by another. With 10 000 processes this wasted a fifth of all memory. Must be called before a second thread
-/// starts.
-pub(super) fn share_heap() {
+/// Makes all threads share these heaps. Must be called before a second thread starts, which a debug build checks.
+pub(super) fn share_heaps(heaps: Heaps) {
+    debug_assert!(is_alone(), "threads have started, each with a heap of its own");
+    #[cfg(not(target_env = "gnu"))]
+    let _ = heaps;
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
-    // SAFETY: it takes two numbers, and changes only how later memory is allocated.
+    // SAFETY: it takes two numbers, and changes only how later memory is allocated. It changes that without a lock, but no other
+    // thread allocates: there is none.
     unsafe {
         // If refused, zmtop only uses more memory.
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_ARENA_MAX, heaps as libc::c_int);
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
     }
 }
 
-/// Gives threads separate heaps again. While a fleet's responses are parsed, a single heap would be locked most of the
-/// time and the screen would wait for it. Must be called before a second thread starts.
-pub(super) fn part_heap() {
-    #[cfg(target_env = "gnu")]
-    #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
-    // SAFETY: it takes two numbers, and changes only how later memory is allocated.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, HEAPS);
-    }
+/// Returns true if this process has one thread, as far as is known.
+fn is_alone() -> bool {
+    std::fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() == 1)
 }
 
 /// Returns memory to the kernel after most processes have ended. The allocator keeps it otherwise, because freed memory
@@ -196,7 +200,7 @@ impl GiveBack {
 pub(super) fn trim() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "no library offers malloc_trim(3)")]
-    // SAFETY: it takes a number, and does not touch memory in use.
+    // SAFETY: it takes a number, locks each heap, and does not touch memory in use.
     unsafe {
         libc::malloc_trim(0);
     }

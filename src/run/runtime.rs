@@ -4,12 +4,17 @@ use std::io::{self, IsTerminal, Write};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::process;
+use super::process::{self, Heaps};
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
 /// write. Must be called while the main thread is the only one.
 pub(crate) fn runtime() -> tokio::runtime::Builder {
-    process::share_heap();
+    process::share_heaps(Heaps::One);
+    builder()
+}
+
+/// Returns the same builder for a program whose threads share their heaps already.
+pub(super) fn builder() -> tokio::runtime::Builder {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).thread_name("zmtop-runtime").enable_all();
     builder

@@ -27,10 +27,15 @@ const MOUSE: &[u8] = b"\x1b[?1002h\x1b[?1006h";
 /// Undoes everything: an open synchronized update, mouse, paste, colours, main screen, cursor.
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1002l\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
 
-/// Returns the modes at an address read from [`BEFORE`].
-fn modes_at(address: *const Termios) -> Option<&'static Termios> {
+/// Returns the modes in [`BEFORE`]. Sets that to null if they are `taken`.
+fn saved_modes(taken: bool) -> Option<&'static Termios> {
+    let address = if taken {
+        BEFORE.swap(std::ptr::null_mut(), Ordering::SeqCst)
+    } else {
+        BEFORE.load(Ordering::SeqCst)
+    };
     #[expect(unsafe_code, reason = "a lock must not be taken in a signal handler")]
-    // SAFETY: the address is null or points to a leaked box, which is never written to.
+    // SAFETY: only `enter` stores another address than null there: that of a leaked box, which nothing writes to or frees.
     unsafe {
         address.as_ref()
     }
@@ -41,8 +46,9 @@ fn modes_at(address: *const Termios) -> Option<&'static Termios> {
 pub fn enter(mouse: bool) -> io::Result<()> {
     let stdin = io::stdin();
     let now = termios::tcgetattr(&stdin)?;
-    let mut raw = modes_at(BEFORE.load(Ordering::SeqCst)).unwrap_or(&now).clone();
-    if BEFORE.load(Ordering::SeqCst).is_null() {
+    let saved = saved_modes(false);
+    let mut raw = saved.unwrap_or(&now).clone();
+    if saved.is_none() {
         BEFORE.store(Box::leak(Box::new(now)), Ordering::SeqCst);
     }
     raw.make_raw();
@@ -70,7 +76,7 @@ pub fn copy(text: &str) -> io::Result<()> {
 /// hook and in a signal handler: it only makes system calls, takes no lock and allocates nothing. Never blocks for
 /// long. If the output is stalled, only the escape sequences are lost.
 pub fn leave() {
-    let Some(original) = modes_at(BEFORE.swap(std::ptr::null_mut(), Ordering::SeqCst)) else {
+    let Some(original) = saved_modes(true) else {
         return;
     };
     let stdout = rustix::stdio::stdout();
@@ -114,7 +120,7 @@ pub fn leave_on_faults() -> io::Result<()> {
         return Ok(());
     }
     #[expect(unsafe_code, reason = "no library calls a handler on a fault")]
-    // SAFETY: all zeros are a valid action.
+    // SAFETY: numbers, and an optional function: all zeros are a valid action.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_fault as *const () as usize;
     // Use the alternate stack, which every Rust thread has: the main one may have overflowed.
@@ -129,7 +135,8 @@ pub fn leave_on_faults() -> io::Result<()> {
 fn set_action(signal: libc::c_int, action: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
     #[expect(unsafe_code, reason = "no library sets the action of SIGSEGV")]
-    // SAFETY: the addresses are valid or null, and the handler is async-signal-safe.
+    // SAFETY: the addresses are valid or null. All zeros are a valid action, should the call fail. The only handler that is ever
+    // set is `on_fault`, which takes what `SA_SIGINFO` passes and is async-signal-safe.
     let (status, before) = unsafe {
         let mut before = std::mem::zeroed();
         (libc::sigaction(signal, action, &raw mut before), before)
@@ -147,7 +154,8 @@ extern "C" fn on_fault(signal: libc::c_int, info: *const libc::siginfo_t, _: *co
     let before = FAULTS.iter().position(|fault| *fault == signal);
     let before = before.and_then(|at| ACTIONS.get()?.get(at));
     #[expect(unsafe_code, reason = "a signal handler")]
-    // SAFETY: the kernel passes a valid address; both calls are async-signal-safe; all zeros are the default action.
+    // SAFETY: the kernel passes an address that is valid until the handler returns. Both calls are async-signal-safe. All zeros are
+    // the default action, and `before` is an action that this signal had.
     unsafe {
         let is_sent = info.as_ref().is_none_or(|info| info.si_code <= 0);
         let returns_to_fault = !is_sent && !matches!(signal, libc::SIGSYS | libc::SIGTRAP);
@@ -184,7 +192,8 @@ pub fn read(buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Option<usiz
 
 fn set_modes(modes: &Termios) -> io::Result<()> {
     Ok(rustix::io::retry_on_intr(|| {
-        termios::tcsetattr(io::stdin(), OptionalActions::Now, modes)
+        // std's standard input would take a lock where it is used for the first time.
+        termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, modes)
     })?)
 }
 

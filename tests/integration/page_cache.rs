@@ -51,8 +51,8 @@ impl HalfCached {
             .unwrap();
         file.write_all(&vec![1; len]).unwrap();
         file.set_len(64 * page()).unwrap();
-        // SAFETY: a new mapping, which nothing reads. It is locked, so that its pages stay in memory.
         #[expect(unsafe_code, reason = "mappings are unsafe")]
+        // SAFETY: a new mapping, which nothing reads. It is locked, so that its pages stay in memory.
         let area = unsafe {
             let area = rustix::mm::mmap(null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &file, 0).unwrap();
             rustix::mm::mlock(area, len).unwrap();
@@ -64,8 +64,8 @@ impl HalfCached {
 
 impl Drop for HalfCached {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`.
         #[expect(unsafe_code, reason = "mappings are unsafe")]
+        // SAFETY: the mapping of `new`.
         unsafe {
             rustix::mm::munmap(self.area, self.len).unwrap();
         }

@@ -93,12 +93,12 @@ fn restore_limit(command: &mut Command) {
         let _ = setrlimit(Resource::Nofile, limit);
         Ok(())
     };
-    // SAFETY: between fork and exec only async-signal-safe operations are allowed. This is one system call. It takes no
-    // lock and allocates nothing.
     #[expect(
         unsafe_code,
         reason = "a limit of the child alone can be set only by itself, before it runs"
     )]
+    // SAFETY: between fork and exec only async-signal-safe operations are allowed. This is one system call. It takes no
+    // lock and allocates nothing: the limit is a copy.
     unsafe {
         command.pre_exec(restore);
     }

@@ -116,6 +116,8 @@ impl Child {
 }
 
 #[expect(unsafe_code, reason = "no wrapper that is at hand offers it")]
+// SAFETY: the signature is that of the C library. A child of the harness runs one test, and its other threads sleep: none of them
+// holds a lock that the new process needs.
 unsafe extern "C" {
     safe fn fork() -> c_int;
 }
