@@ -11,7 +11,7 @@
 //!
 //! # The event that is explained
 //! The last one of the most serious kind: kills, reboots and ends while memory was short, and reboots without warning come before
-//! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within seconds of
+//! stalls and dangers that passed, and those before other reboots, which do no harm. A reboot without warning within a minute of
 //! a kill is a part of the kill. If a time was chosen, the nearest event within ten minutes, or else that moment.
 //!
 //! # The moment
@@ -54,6 +54,8 @@ const URGENT: Duration = Duration::from_secs(60);
 const URGENT_AT_END: Duration = Duration::from_secs(300);
 /// Kills no further apart are one event.
 const TOGETHER: Duration = Duration::from_secs(10);
+/// A reboot without warning so soon after a kill is part of the same trouble.
+const AFTERMATH: Duration = Duration::from_secs(60);
 /// A danger or a stall is over after so much calm.
 const CALM: Duration = Duration::from_secs(30);
 /// Share of the memory that is available below which memory was short at a reboot.
@@ -431,7 +433,9 @@ impl Why {
     /// Explains the end of a boot. `resumed` is the time of the first snapshot after it.
     fn explain_reboot(&mut self, last: &Arc<Snapshot>, resumed: Option<SystemTime>) {
         let is_short = self.is_short(last);
+        let is_soon = |event: &Event| event.kind == EventKind::Kill && distance(event.time, last.time) <= AFTERMATH;
         let mut episode = Episode {
+            is_aftermath: self.events.iter().any(is_soon),
             is_sudden: self.cuts.as_ref().map(|cuts| cuts.contains(&last.time)),
             ..Episode::new(EventKind::Reboot, last)
         };

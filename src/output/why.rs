@@ -715,6 +715,7 @@ impl WhyReport<'_> {
                     text::truncate_start(&text::safe(&event.who), 20)
                 )
             }
+            EventKind::Reboot if event.is_sudden == Some(true) => "reboot without warning".into(),
             kind => kind.id().into(),
         };
         let time = self.time(event.time);

@@ -500,6 +500,12 @@ fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
             "OOM kill",
             "Within seconds, the machine rebooted",
         ),
+        (
+            "a power cut 20 seconds after a kill",
+            vec![(kill(), true), (this(), true)],
+            "OOM kill",
+            "Other events: reboot without warning at",
+        ),
         ("only this boot", vec![(this(), true)], "nothing happened", ""),
         (
             "an orderly reboot",
