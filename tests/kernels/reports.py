@@ -165,7 +165,7 @@ def cells(scene, console):
 
 def in_manual(manual):
     """Returns the cells of the table in the manual, by machine and report."""
-    rows = [[cell.strip() for cell in line.strip("| \n").split(" | ")] for line in manual.splitlines() if line.startswith("| ")]
+    rows = [re.split(r" *\| *", line.strip())[1:-1] for line in manual.splitlines() if line.startswith("| ")]
     return {(machine, row[0]): cell for row in rows[1:] for machine, cell in zip(rows[0][1:], row[1:])}
 
 
