@@ -351,8 +351,10 @@
 //! `.ci/kernels` exhausts memory in emulated machines with Debian's kernels: a leak until the kernel kills it, the limit of a
 //! container, a stall, a tmpfs. It then checks what the first screen showed, and when. The scenes and their rules are in one
 //! table, `tests/kernels/scenes.py`; to add one, add its script and its rules there. `.ci/kernels -v limit` runs one scene on
-//! each kernel and prints its progress. With `-r`, it checks the recorded scene again with changed rules. It needs Debian's
-//! qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C compiler. Without arguments, it takes about ten minutes.
+//! each kernel and prints its progress. With `-r`, it checks the recorded scene again with changed rules. `.ci/kernels reports` runs
+//! each command and opens each page once, on every kernel, and prints the table of [`manual::kernels`]; the commands and what they
+//! must show are in `tests/kernels/reports.py`. It needs Debian's qemu-system-x86, busybox-static, cpio, kmod, zstd, binutils and a C
+//! compiler. Without arguments, it takes about ten minutes for the scenes and twenty for the reports.
 //!
 //! `.ci/crashes` crashes such machines while zmtop records: power cuts, kernel panics, OOM kills, a reboot. It then checks what the
 //! recording contains after the next start, and what `zmtop why` reports. It takes as long, and also needs e2fsprogs.

@@ -15,6 +15,9 @@ pub mod fleet {}
 #[doc = include_str!("manual/heap.md")]
 pub mod heap {}
 
+#[doc = include_str!("manual/kernels.md")]
+pub mod kernels {}
+
 #[doc = include_str!("manual/keys.md")]
 pub mod keys {}
 

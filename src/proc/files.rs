@@ -265,6 +265,14 @@ pub fn ptrace_scope() -> Option<u8> {
     super::parse::number(scope.trim_ascii()).and_then(|scope| u8::try_from(scope).ok())
 }
 
+/// Returns `kernel.perf_event_paranoid` if it is above 2, the highest level of the mainline kernel. The kernels of Debian and Ubuntu
+/// then let only `CAP_SYS_ADMIN` sample, and `CAP_PERFMON` does not suffice.
+pub fn raised_perf_level() -> Option<u64> {
+    let mut buf = [0; 8];
+    let level = slurp(b"/proc/sys/kernel/perf_event_paranoid", &mut buf).ok()?;
+    super::parse::number(level.trim_ascii()).filter(|level| *level > 2)
+}
+
 /// Returns advice on a denied file, for root or for another user. `held` is the capability that this process has and
 /// that suffices.
 ///

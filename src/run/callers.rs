@@ -31,7 +31,7 @@ use crate::units::{counted, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1."
+    after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1. If kernel.perf_event_paranoid is 3 or more, as in Debian and Ubuntu, the kernel requires root or CAP_SYS_ADMIN."
 )]
 pub struct CallersArgs {
     /// The processes, which are summed: each by its pid, or all with that program's name, that part of the command line, or that
@@ -349,10 +349,13 @@ fn refusal(pids: &[u32], why: Missing) -> String {
         several => format!("these {} processes", several.len()),
     };
     match why {
-        Missing::Denied => format!(
-            "the page faults of {of} may not be sampled: that needs the same user, or {}",
-            files::advice("CAP_PERFMON")
-        ),
+        Missing::Denied => {
+            let need = match files::raised_perf_level() {
+                Some(level) => format!("kernel.perf_event_paranoid is {level}, which needs root or CAP_SYS_ADMIN"),
+                None => format!("that needs the same user, or {}", files::advice("CAP_PERFMON")),
+            };
+            format!("the page faults of {of} may not be sampled: {need}")
+        }
         Missing::Gone if pids.len() == 1 => format!("no process {of}"),
         Missing::Gone => format!("{of} have ended"),
         Missing::Unsupported => "this kernel has no events of page faults".to_owned(),

@@ -51,6 +51,14 @@ const ACT: CapabilitySet = CapabilitySet::KILL
     .union(CapabilitySet::SYS_RESOURCE)
     .union(CapabilitySet::DAC_OVERRIDE);
 
+/// Returns the capabilities to sample page faults and the signals of OOM daemons.
+pub(super) fn sampling() -> CapabilitySet {
+    match files::raised_perf_level() {
+        Some(_) => LOOK.union(CapabilitySet::SYS_ADMIN),
+        None => LOOK,
+    }
+}
+
 /// The programs of the user that the command starts. They must have the same rights as without zmtop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Programs {
@@ -62,7 +70,7 @@ pub(super) enum Programs {
 pub(super) fn keep_for_monitor(is_live: bool, is_readonly: bool) {
     let mut wanted = FILES.union(CapabilitySet::DAC_READ_SEARCH);
     if is_live {
-        wanted = wanted.union(WATCH).union(USERS);
+        wanted = wanted.union(WATCH).union(USERS).union(sampling());
     }
     if is_live && !is_readonly {
         wanted = wanted.union(ACT);

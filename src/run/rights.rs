@@ -5,6 +5,8 @@ use std::io;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::complain;
+#[cfg(feature = "code")]
+use super::privileges::sampling;
 use super::privileges::{FILES, LOOK, Programs, USERS, WATCH, keep};
 use crate::cli::{Cli, Command};
 use crate::config::Env;
@@ -21,9 +23,9 @@ pub(super) fn keep_for(command: &Command) {
         Command::Cache(_) => LOOK.union(CapabilitySet::FOWNER).union(CapabilitySet::DAC_OVERRIDE),
         Command::Heap(_) => LOOK.union(USERS).union(CapabilitySet::KILL),
         #[cfg(feature = "code")]
-        Command::Callers(args) if args.flamegraph.is_some() => LOOK.union(FILES),
+        Command::Callers(args) if args.flamegraph.is_some() => sampling().union(FILES),
         #[cfg(feature = "code")]
-        Command::Callers(_) => LOOK,
+        Command::Callers(_) => sampling(),
         _ => return,
     };
     keep(wanted, Programs::None);

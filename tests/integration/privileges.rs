@@ -112,6 +112,12 @@ fn has_tracefs() -> bool {
     mounts.contains(" - tracefs ") || mounts.contains(" - debugfs ")
 }
 
+/// Returns true with a level above 2: the kernels of Debian and Ubuntu then let only `CAP_SYS_ADMIN` sample page faults.
+fn needs_admin_to_sample() -> bool {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    level.trim().parse::<i32>().unwrap() > 2
+}
+
 /// Checks what the program has kept of the rights of these tests.
 #[track_caller]
 fn assert_kept(pid: i32, expected: &str, closes: bool) {
@@ -121,7 +127,10 @@ fn assert_kept(pid: i32, expected: &str, closes: bool) {
     let expected = set(expected);
     let is_admin = kept & SYS_ADMIN != 0;
     let has_finer = own() & set("PERFMON CHECKPOINT_RESTORE") == set("PERFMON CHECKPOINT_RESTORE");
-    assert!(!(is_admin && has_finer && has_tracefs()), "{kept:x}");
+    assert!(
+        !(is_admin && has_finer && has_tracefs()) || needs_admin_to_sample(),
+        "{kept:x}"
+    );
     assert_eq!(
         kept & !SYS_ADMIN,
         expected & own() & !SYS_ADMIN,
@@ -188,6 +197,19 @@ fn the_monitor_keeps_the_right_to_act_only_if_it_may() {
         pty.send("q");
         assert_eq!(pty.exit_code(), 0);
     }
+}
+
+#[test]
+fn what_samples_keeps_the_right_that_the_level_of_perf_requires() {
+    if !has_rights() {
+        return;
+    }
+    let has_finer = own() & set("PERFMON CHECKPOINT_RESTORE") == set("PERFMON CHECKPOINT_RESTORE");
+    let sleep = Owned::sleep("300");
+    let home = tempfile::tempdir().unwrap();
+    let child = zmtop(home.path(), &["callers", "--for", "5m", &sleep.id().to_string()]);
+    let (kept, _) = settled(pid(&child));
+    assert_eq!(kept & SYS_ADMIN != 0, needs_admin_to_sample() || !has_finer, "{kept:x}");
 }
 
 #[test]

@@ -1,13 +1,15 @@
 // The program of the emulated machine. Its first argument says what it does; its name is the scene's.
 //   NAME grow MB_A_SECOND [MB]     takes memory at this rate until it is killed, or until it has so much: then it sleeps
 //   NAME grow MB_A_SECOND MB exit  ends instead
-//   NAME heap MB_A_SECOND          takes memory from malloc at this rate until it is killed
+//   NAME heap MB_A_SECOND          takes memory from malloc at this rate until it is killed: remember_session called by
+//                                  handle_request
 //   NAME thrash MB SECONDS         takes so much memory, notes the event "filled", touches it at random so long, and ends
 //   NAME write FILE MB_A_SECOND MB writes a file, and ends
 //   NAME files DIR COUNT           makes empty files, and ends
 //   record PROGRAM...              runs it in a terminal of 120×40 and writes to stdout what it prints ("O"), the lines that
 //                                  come from stdin ("E", events), and twice a second the state of the memory ("T"), each
-//                                  as "KIND MILLISECONDS LENGTH\n" and LENGTH bytes; until the event "over"
+//                                  as "KIND MILLISECONDS LENGTH\n" and LENGTH bytes; until the event "over". It types what
+//                                  follows "key:" in an event
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <glob.h>
@@ -68,17 +70,24 @@ static void grow(double rate, double most, int ends) {
 }
 
 // Small blocks, as a program does that keeps an entry per request.
-__attribute__((noinline)) static void remember(void) {
+__attribute__((noinline)) static void remember_session(void) {
     char *entry = malloc(1000);
     if (!entry) exit(1);
     memset(entry, 1, 1000);
+}
+
+// Counts, so that the call above returns to it.
+__attribute__((noinline)) static void handle_request(void) {
+    static volatile long handled;
+    remember_session();
+    handled++;
 }
 
 static void grow_heap(double rate) {
     long began = now();
     for (long tenths = 1;; tenths++) {
         pace(began, tenths);
-        for (long i = 0; i < rate * 1048576 / 10 / 1008; i++) remember();
+        for (long i = 0; i < rate * 1048576 / 10 / 1008; i++) handle_request();
     }
 }
 
@@ -187,6 +196,7 @@ static int record(char **program) {
             bytes[n > 0 ? n : 0] = 0;
             for (char *line = strtok(bytes, "\n"); line; line = strtok(0, "\n")) {
                 emit('E', line, strlen(line));
+                if (strncmp(line, "key:", 4) == 0 && write(terminal, line + 4, strlen(line + 4)) < 0) perror("terminal");
                 if (strcmp(line, "over") == 0) {
                     kill(child, SIGKILL);
                     waitpid(child, 0, 0);
