@@ -264,7 +264,12 @@ pub(super) fn of_columns<'c, T: TableKind>(columns: impl IntoIterator<Item = &'c
             Unit::Text | Unit::Trend | Unit::Verdict => schema::foreign(),
         };
         let shape = shape.null("unknown, or the row has no such value");
-        Field::new(column.id, column.help, shape.absent("if it was not asked for"))
+        // On the screen, it is in percent.
+        let help = match column.unit {
+            Unit::Share => format!("{} Here it is a ratio: 0.5 is 50 %.", column.help),
+            _ => column.help.into(),
+        };
+        Field::new(column.id, &help, shape.absent("if it was not asked for"))
     });
     fields.collect()
 }

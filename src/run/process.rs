@@ -141,25 +141,19 @@ pub(super) enum Heaps {
     Fleet = 8,
 }
 
-/// Makes all threads share these heaps. Must be called before a second thread starts, which a debug build checks.
+/// Makes all threads share these heaps. Threads that have started keep a heap of their own.
 pub(super) fn share_heaps(heaps: Heaps) {
-    debug_assert!(is_alone(), "threads have started, each with a heap of its own");
     #[cfg(not(target_env = "gnu"))]
     let _ = heaps;
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "no library offers mallopt(3)")]
-    // SAFETY: it takes two numbers, and changes only how later memory is allocated. It changes that without a lock, but no other
-    // thread allocates: there is none.
+    // SAFETY: it takes two numbers, and changes only how later memory is allocated. The monitor calls it before other threads
+    // start; in commands where some have, glibc changes the numbers under the lock of its first heap, and threads read each once.
     unsafe {
         // If refused, zmtop only uses more memory.
         libc::mallopt(libc::M_ARENA_MAX, heaps as libc::c_int);
         libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
     }
-}
-
-/// Returns true if this process has one thread, as far as is known.
-fn is_alone() -> bool {
-    std::fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() == 1)
 }
 
 /// Returns memory to the kernel after most processes have ended. The allocator keeps it otherwise, because freed memory

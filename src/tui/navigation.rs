@@ -15,7 +15,6 @@ use crate::source::At;
 use crate::text;
 use crate::tui::app::{App, MappingScan, ScanProgress, Scope};
 use crate::tui::event::Effect;
-use crate::tui::prompt::Prompt;
 use crate::tui::replay::ReplayCommand;
 use crate::tui::rows::{self, rebuild};
 use crate::tui::widgets::from_cursor;
@@ -349,8 +348,7 @@ pub(super) fn on_scan_done(app: &mut App, number: u64, found: &Mappings) {
         return rebuild(app);
     }
     let from = Box::new(app.query.scope.clone());
-    // A filter that is typed meanwhile is for the mappings.
-    Prompt::keep_filter(app, |app| show_scope(app, Scope::Mappings(from), None));
+    show_scope(app, Scope::Mappings(from), None);
 }
 
 /// Sets a mark at the last snapshot; the first one adds the column of changes since it.

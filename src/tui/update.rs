@@ -62,7 +62,8 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
                 scan.done = done;
             }
         }
-        Event::ScanDone(number, found) => on_scan_done(app, number, &found),
+        // A filter that is typed meanwhile is for the mappings.
+        Event::ScanDone(number, found) => Prompt::keep_filter(app, |app| on_scan_done(app, number, &found)),
         Event::ScanFailed(number, text) => {
             app.requests.scan.take_if(|scan| scan.number == number);
             app.screen.fail(text);

@@ -12,6 +12,7 @@
 //! | `damaged` | the same, with bytes overwritten in the second group |
 //! | `unfinished` | a kernel panic ended its writer |
 //! | `headers` | `zmtop record` on an emulated machine (Linux 6.1): a cgroup runs out of memory, and forks come and go. Its header has the highest peak and the monotonic clock, its snapshots have the slab caches |
+//! | `takers` | the black box of an emulated machine (Linux 6.1) that ran out of memory, by `zmtop record cut`: what took the memory was read before, and its heap was not understood |
 //! | `every-field` | snapshots made for tests: every field, and names that harm terminals and parsers |
 
 use std::fs::{self, File};
@@ -22,13 +23,14 @@ use zmtop::record::Record;
 use zmtop::source::{Recording, Source};
 
 /// The recordings, with a part of each fault that is reported.
-const ALL: [(&str, &[&str]); 7] = [
+const ALL: [(&str, &[&str]); 8] = [
     ("v1/anonymized", &[]),
     ("v1/boots", &[]),
     ("v1/damaged", &["line 40 is damaged"]),
     ("v1/every-field", &[]),
     ("v1/headers", &[]),
     ("v1/kill", &[]),
+    ("v1/takers", &[]),
     ("v1/unfinished", &[]),
 ];
 

@@ -196,18 +196,6 @@ fn the_filter_of_the_processes_waits_while_mappings_are_shown() {
 }
 
 #[test]
-fn mappings_that_come_while_a_filter_is_typed_end_that() {
-    let mut session = session();
-    session.keys("m /").types("postgres !");
-    let (number, _) = asked(&session);
-    session.feed(Event::ScanDone(number, Arc::new(found())));
-    assert_eq!(session.group_names().len(), 3);
-    session.keys("Esc");
-    assert_eq!(session.app.query.filter.text.trim(), "postgres", "the last good one");
-    assert_eq!(session.pids(), [400, 401, 402]);
-}
-
-#[test]
 fn enter_on_a_mapping_lists_who_maps_it() {
     let mut session = session();
     session.keys("m");
