@@ -140,7 +140,7 @@ const MIN_CONTRARY: u64 = 1 << 20;
 
 /// Writes a verdict as a sign, a word and its slope: `▲ leak 12.0M/min`, `▲ leak paused`. The slope is omitted for a warm-up,
 /// which slows down or has only started, and for growth with a recent change in the other direction. A leak always has it.
-/// What is steady varies if its recent [change](Value::trend) is large.
+/// A steady value varies if its recent [change](Value::trend) is large.
 fn trend(judged: &Judgement, change: Option<i64>) -> String {
     let is_contrary = change.is_some_and(|by| by as f64 * judged.slope < 0.0 && by.unsigned_abs() >= MIN_CONTRARY);
     let pace = match judged.flat_since {

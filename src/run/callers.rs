@@ -366,7 +366,7 @@ fn refusal(pids: &[u32], why: Missing) -> String {
 /// Samples until the time is over, the process has ended, or `end`. Writes the state so far to `out` from time to time.
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 async fn watch(
     target: &mut Target,
     time: Duration,

@@ -1,4 +1,4 @@
-//! Which rights each command keeps, and what a program with file capabilities does for its user.
+//! The rights that each command keeps, and what a program with file capabilities does for its user.
 
 use std::io;
 

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::process::{self, Heaps};
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
-/// write. Must be called while the main thread is the only one.
+/// write. Threads that have started by then keep a heap of their own.
 pub(crate) fn runtime() -> tokio::runtime::Builder {
     process::share_heaps(Heaps::One);
     builder()

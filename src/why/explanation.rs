@@ -222,7 +222,7 @@ pub struct Explanation {
     pub booted: SystemTime,
     /// The largest processes at the moment, and a killed one in any case.
     pub holders: Vec<Holder>,
-    /// What took the memory below the limit, as it was read in the ten minutes before, the newest look at each process.
+    /// The processes that took the memory below the limit, as read in the ten minutes before: the newest look at each.
     pub takers: Vec<Taker>,
     /// Processes with a high peak that came and went between snapshots, in the minutes before, or at any time if nothing
     /// happened. The highest peak first.

@@ -144,7 +144,7 @@ struct Class {
     fields: Vec<Field>,
 }
 
-/// What may still be read of a recording.
+/// The amount of a recording that may still be read.
 #[derive(Clone, Copy)]
 struct Left {
     values: usize,
