@@ -4,7 +4,7 @@
 //! effective, the permitted and the inheritable set. The reason for each is in `manual/serve.md`, *Privileges*.
 //! Capabilities belong to a thread, so these functions must run before a second thread starts.
 //!
-//! Two things stay as they are:
+//! These stay as they are:
 //!
 //! - The bounding set. A program that root starts gets its capabilities from there, so the programs of alerts and of `--on-rotate`
 //!   have the rights that they had before. Without such programs, `no_new_privs` closes that way.
