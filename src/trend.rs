@@ -16,8 +16,9 @@
 //! fifths of its share, a line fits beyond its noise, and the level is new: above everything reached over seven times the
 //! length before. So a step, a spike or the saw-teeth of a collector are not growth.
 //!
-//! Growth is *warming* if it levels off, here or in longer windows: no time to a limit follows from it. The reported slope is
-//! Theil's, the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if
+//! Growth is *warming* if it levels off, here or in longer windows: no time to a limit follows from it. The verdict changes
+//! between growing and warming only after one or two minutes of evidence. Growth by large steps, which are even in no window, remains
+//! reported while it goes on. The reported slope is Theil's, the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if
 //! the last minute and a half are flat, and the growth never paused for as long before, the pace is 0 ([`plateau`](fn@plateau)).
 //!
 //! # Leaks
@@ -96,7 +97,7 @@ use std::time::Duration;
 pub use agreement::agree;
 use daily::Days;
 pub use finding::Mark;
-use finding::{Finding, fill, held};
+use finding::{Finding, fill, held, held_growth};
 use fit::Floors;
 pub use parameters::Params;
 use parameters::{
@@ -205,10 +206,18 @@ pub fn judge(
         // Growth for longer than a day is not a warm-up, whatever its last hour looks like.
         let movement = match (windows.movement(), lasting) {
             (movement, Some(lasting)) if movement.verdict == Verdict::Warming => lasting,
+            (movement, _) if matches!(movement.verdict, Verdict::Steady | Verdict::Unknown) => {
+                held_growth(points, previous, params).unwrap_or(movement)
+            }
             (movement, _) => movement,
         };
+        let is_growth = movement.verdict.is_growth();
         Finding {
-            reasons: fills.filter(|_| movement.verdict.is_growth()),
+            verdict: match movement.verdict {
+                verdict if is_growth => standing.growing_or_warming(previous, verdict),
+                verdict => verdict,
+            },
+            reasons: fills.filter(|_| is_growth),
             ..movement
         }
     };

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::trend::fit::{Fit, PreparedRow};
 use crate::trend::parameters::{
-    DAY, HELD_SHARE, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_GROWTH_HELD, MIN_KNOWN_SHARE,
-    MIN_REQUESTED_SHARE, SHORTEST_HOLD, SHORTEST_WINDOW, SPANS, STANDING_SHARE,
+    DAY, HELD_SHARE, LEVEL_OFF_SECONDS, LONGEST_HOLD, MAX_EVIDENCE_WITHOUT_LEAK, MAX_LOOK_SECONDS, MIN_GROWTH_HELD,
+    MIN_KNOWN_SHARE, MIN_QUARTER_SHARE, MIN_REQUESTED_SHARE, SHORTEST_GROWTH_HOLD, SHORTEST_HOLD, SHORTEST_WINDOW,
+    SPANS, STANDING_SHARE,
 };
 use crate::trend::verdict::{Judgement, Reasons, Standing, Verdict};
 use crate::trend::{Params, Point};
@@ -92,13 +93,42 @@ pub(super) fn fill(marks: &[Mark], leak: &Finding, end: Duration) -> Option<Reas
 impl Standing {
     /// Updates the standing with an evaluation at `end`.
     pub(super) fn after(previous: &Judgement, leak: Option<&Finding>, end: Duration) -> Self {
-        let Self { at, score, base } = previous.standing;
-        let passed = end.saturating_sub(at).as_secs_f64().min(MAX_LOOK_SECONDS);
-        let score = match leak {
-            Some(leak) => (score + passed / (STANDING_SHARE * leak.length)).min(1.0),
-            None => (score - passed / (STANDING_SHARE * SHORTEST_WINDOW)).max(0.0),
+        let passed = end
+            .saturating_sub(previous.standing.at)
+            .as_secs_f64()
+            .min(MAX_LOOK_SECONDS);
+        let gain = leak.map_or(-passed / (STANDING_SHARE * SHORTEST_WINDOW), |leak| {
+            passed / (STANDING_SHARE * leak.length)
+        });
+        Self {
+            at: end,
+            score: (previous.standing.score + gain as f32).clamp(0.0, 1.0),
+            ..previous.standing
+        }
+    }
+
+    /// Updates the standing with a verdict on growth, found at [`Self::at`], and returns the verdict to report. It changes between
+    /// growing and warming only after [`LEVEL_OFF_SECONDS`] of evidence.
+    pub(super) fn growing_or_warming(&mut self, previous: &Judgement, found: Verdict) -> Verdict {
+        let was = previous.verdict;
+        let levels_off = found == Verdict::Warming;
+        if !matches!(was, Verdict::Growing | Verdict::Warming) {
+            self.levelling = f32::from(u8::from(levels_off));
+            return found;
+        }
+        let passed = self.at.saturating_sub(previous.standing.at).as_secs_f64();
+        let [to_warming, to_growing] = LEVEL_OFF_SECONDS;
+        let gain = if levels_off {
+            passed / to_warming
+        } else {
+            -passed / to_growing
         };
-        Self { at: end, score, base }
+        self.levelling = (self.levelling + gain as f32).clamp(0.0, 1.0);
+        match self.levelling {
+            0.0 => Verdict::Growing,
+            1.0 => Verdict::Warming,
+            _ => was,
+        }
     }
 }
 
@@ -112,23 +142,17 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     }
     let lasted = end.saturating_sub(previous.since.unwrap_or(end));
     let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_HOLD, LONGEST_HOLD);
-    let begin = end.saturating_sub(look);
-    let floor = |from: Duration, to: Duration| {
-        let first = points.partition_point(|point| point.to < from);
-        let inside = points[first..].iter().take_while(|point| point.from <= to);
-        inside.map(|point| point.min).min().map(|min| min as f64)
-    };
     // The two quarters begin three quarters of the time apart.
     let apart = look.as_secs_f64() * 0.75;
-    let growth = match (floor(begin, begin + look / 4), floor(end.saturating_sub(look / 4), end)) {
-        (Some(before), Some(now)) => {
+    let growth = match outer_floors(points, look) {
+        Some((before, now)) => {
             let growth = now - before;
             let least = MIN_GROWTH_HELD * (now - previous.standing.base).max(1.0);
             (growth > least).then_some(growth)?
         }
         _ => previous.slope * apart,
     };
-    let slope = pace(points, begin, look).filter(|slope| *slope > 0.0);
+    let slope = pace(points, end.saturating_sub(look), look).filter(|slope| *slope > 0.0);
     Some(Finding {
         verdict: Verdict::Leaking,
         slope: slope.unwrap_or(growth / apart),
@@ -137,6 +161,40 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
         growth,
         reasons: previous.reasons,
     })
+}
+
+/// Returns the growth reported before, if it goes on: over half of the time since it began, the floor rose by a share of what its
+/// pace adds. Growth by large steps is in no window even, but has not ended.
+pub(super) fn held_growth(points: &[Point], previous: &Judgement, params: &Params) -> Option<Finding> {
+    if !matches!(previous.verdict, Verdict::Growing | Verdict::Warming) {
+        return None;
+    }
+    let end = points.last()?.to;
+    let lasted = end.saturating_sub(previous.since?);
+    let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_GROWTH_HOLD, SHORTEST_HOLD);
+    let (before, now) = outer_floors(points, look)?;
+    let (growth, apart) = (now - before, look.as_secs_f64() * 0.75);
+    let least = (MIN_QUARTER_SHARE * previous.slope * apart).max(params.least_bytes as f64);
+    (growth >= least).then_some(Finding {
+        verdict: previous.verdict,
+        slope: growth / apart,
+        confidence: previous.confidence,
+        length: look.as_secs_f64(),
+        growth,
+        reasons: None,
+    })
+}
+
+/// Returns the floors of the first and the last quarter of the newest `look`; `None` if one is unknown.
+fn outer_floors(points: &[Point], look: Duration) -> Option<(f64, f64)> {
+    let end = points.last()?.to;
+    let begin = end.saturating_sub(look);
+    let floor = |from: Duration, to: Duration| {
+        let first = points.partition_point(|point| point.to < from);
+        let inside = points[first..].iter().take_while(|point| point.from <= to);
+        inside.map(|point| point.min).min().map(|min| min as f64)
+    };
+    floor(begin, begin + look / 4).zip(floor(end.saturating_sub(look / 4), end))
 }
 
 /// Returns the slope of a line through the floors of [`SPANS`] equal spans, in bytes a second; `None` if too few are

@@ -108,6 +108,9 @@ parameters! {
         /// Minimum t-statistic of a curvature for a slowdown to count.
         MIN_CURVATURE: f64 = 1.0, "1",
             "noise taken for a slowdown: with 0 recall falls from 0.984 to 0.981; with 2 6 harmless series are called instead of 1", "corpus: leak-slow w-fill-slow-exp";
+        /// Seconds for which growing must level off to become warming, and for which warming must no longer do so to become growing.
+        LEVEL_OFF_SECONDS: [f64; 2] = [60.0, 120.0], "s",
+            "a verdict that changes to and fro at an even pace", "cases::the_verdict_on_even_growth_hardly_changes_before_the_call";
         /// Longer horizons whose older halves give the earlier peak: seven times the length together.
         PEAK_HORIZONS: usize = 3, "horizons",
             "hourly patterns: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
@@ -163,6 +166,9 @@ parameters! {
         /// Share of the time since its start within which a leak must have grown to stay called.
         HELD_SHARE: f64 = 0.5, "1",
             "calls that come and go, if growth has stairs or pauses", "corpus: w-pauses w-stairs w-bursts";
+        /// Lower bound of that time for growth that is not a leak; [`SHORTEST_HOLD`] is the upper bound.
+        SHORTEST_GROWTH_HOLD: Duration = Duration::from_secs(240), "duration",
+            "growth by large steps that comes and goes", "cases::the_verdict_on_even_growth_hardly_changes_before_the_call";
         /// Lower bound of that time.
         SHORTEST_HOLD: Duration = Duration::from_secs(900), "duration",
             "calls that come and go, if growth has stairs or pauses", "corpus: w-pauses w-stairs w-bursts";

@@ -142,13 +142,15 @@ impl Metric {
     }
 }
 
-/// The evidence for a leak, carried from one judgement of a series to the next.
+/// The evidence carried from one judgement of a series to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Standing {
     /// The time of the last judgement, on the monotonic clock.
     pub at: Duration,
     /// The share of the time that a leak must stand for: 1 if it is called.
-    pub score: f64,
+    pub score: f32,
+    /// The share of the time that growth must level off for: the verdict becomes warming at 1, and growing again at 0.
+    pub levelling: f32,
     /// The floor at the start of the called growth, in bytes.
     pub base: f64,
 }
@@ -319,6 +321,7 @@ impl Judgement {
         standing: Standing {
             at: Duration::ZERO,
             score: 0.0,
+            levelling: 0.0,
             base: 0.0,
         },
     };

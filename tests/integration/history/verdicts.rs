@@ -150,7 +150,7 @@ fn a_process_that_started_or_made_an_exec_is_warming() {
             history.push(&at(u64::from(exec) * 400 + second, vec![young(second, exec)]));
             let trend = *history.get(young(0, 0).id).unwrap().trend();
             // It grows, until that is seen to be much, and to slow down.
-            let most = if second < 120 {
+            let most = if second < 150 {
                 Verdict::Growing
             } else {
                 Verdict::Warming

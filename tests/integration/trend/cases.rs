@@ -163,6 +163,33 @@ fn a_leak_is_called_no_sooner_than_is_told_and_not_much_later() {
 }
 
 #[test]
+fn the_verdict_on_even_growth_hardly_changes_before_the_call() {
+    // 2 MB a minute, requested a megabyte at a time, next to buffers of up to 600 KB that come and go.
+    let buffers = |seed: u64, second: u64| (seed + second / 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let mut changes = Vec::new();
+    for seed in 0..12 {
+        let all = points(1500, |s| {
+            60 * MB + s * MB / 30 / MB * MB + buffers(seed, s) * 600_000 / (1 << 24)
+        });
+        let mut verdicts = Vec::new();
+        let mut last = Judgement::default();
+        for end in (10..all.len()).step_by(10) {
+            let started_at = Some(Duration::from_secs(10));
+            last = judge(&all[..end], &[], started_at, &Params::default(), &last);
+            verdicts.push(last.verdict);
+        }
+        let from = verdicts.iter().position(|verdict| verdict.is_growth()).unwrap();
+        let to = verdicts
+            .iter()
+            .position(|verdict| *verdict == Verdict::Leaking)
+            .unwrap();
+        let before = &verdicts[from..to];
+        changes.push(before.windows(2).filter(|pair| pair[0] != pair[1]).count());
+    }
+    assert!(changes.iter().all(|changes| *changes <= 3), "{changes:?}");
+}
+
+#[test]
 fn reasons_in_words() {
     let window = Reasons::Window {
         seconds: 960.0,

@@ -25,6 +25,8 @@ pub(super) struct Outcome {
     pub(super) false_calls: usize,
     /// Calls that were dropped again.
     pub(super) drops: usize,
+    /// Verdicts that differed from the one before, from the first word of growth to the call.
+    pub(super) changes: usize,
     /// Looks that called a leak and those that were right, by confidence: below 0.95, below 0.99, above.
     pub(super) sure: [[usize; 2]; 3],
     /// Called at the end.
@@ -73,6 +75,9 @@ pub(super) fn watch(series: &Series, leaks: bool, every: impl Fn(f64) -> f64) ->
         let was_called = last.verdict == Verdict::Leaking;
         out.drops += usize::from(was_called && !is_called);
         out.false_calls += usize::from(is_called && !was_called && !is_leak);
+        if out.growth.is_some() && out.leak.is_none() && !is_called {
+            out.changes += usize::from(now.verdict != last.verdict);
+        }
         if is_leak && now.verdict.is_growth() {
             out.growth = out.growth.or(Some(since));
         }

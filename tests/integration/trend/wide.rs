@@ -12,7 +12,7 @@ const FIRST: u64 = 40;
 
 fn table(found: &[Vec<Outcome>]) -> String {
     let mut out = String::from(
-        "wide corpus: right of all, called at the end, calls dropped; minutes to growth and to the call (half, nine of ten)\n",
+        "wide corpus: right of all, called at the end, calls dropped, changes of the verdict from growth to the call; minutes to growth and to the call (half, nine of ten)\n",
     );
     for (shape, outcomes) in WIDE.iter().zip(found) {
         let right = outcomes.iter().filter(|one| one.is_right(shape.leaks)).count();
@@ -23,11 +23,12 @@ fn table(found: &[Vec<Outcome>]) -> String {
         };
         let _ = writeln!(
             out,
-            "{:>16} {right:>3} of {:>3} {:>3} {:>3}  growth {:>5.0?} leak {:>5.0?}",
+            "{:>16} {right:>3} of {:>3} {:>3} {:>3} {:>4}  growth {:>5.0?} leak {:>5.0?}",
             shape.name,
             outcomes.len(),
             outcomes.iter().filter(|one| one.at_end).count(),
             outcomes.iter().map(|one| one.drops).sum::<usize>(),
+            outcomes.iter().map(|one| one.changes).sum::<usize>(),
             sorted(|one| one.growth),
             sorted(|one| one.leak),
         );
