@@ -57,7 +57,7 @@ __attribute__((noinline)) void handle(int fd) {
 int main(void) {
     int fd = open("/dev/zero", O_RDONLY);
     getchar();
-    for (int i = 0; i < 30; i++) { handle(fd); usleep(25000); }
+    for (int i = 0; i < 30; i++) { handle(fd); usleep(40000); }
     printf("%lu %lu\n", remembered, received);
     fflush(stdout);
     getchar();
