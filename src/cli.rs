@@ -212,7 +212,7 @@ fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
 }
 
 /// The name in other monitors, and the name here.
-const WAYS: [(&str, &str); 12] = [
+const WAYS: [(&str, &str); 15] = [
     (
         "jsonl",
         "zmtop ps --format rows prints a line of JSON per process, --format ndjson one per snapshot",
@@ -243,6 +243,12 @@ const WAYS: [(&str, &str); 12] = [
         "views are of the monitor: zmtop --view NAME; zmtop ps takes a filter, --columns, --sort and --by",
     ),
     ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
+    ("-t", "--tree starts in tree view"),
+    ("-C", "--no-color uses no colours"),
+    (
+        "-H",
+        "zmtop lists processes only, because all threads of a process share its memory",
+    ),
 ];
 
 /// Returns the command that a command line names.
@@ -277,8 +283,16 @@ fn with_way(mut error: clap::Error, command: Option<&clap::Command>, first: Opti
         return error;
     };
     let way = if context == ContextKind::InvalidSubcommand {
-        // After `help` or `config`, it is no filter.
-        (first == Some(OsStr::new(&typed))).then(|| format!("cmd:{typed} is a filter: zmtop cmd:{typed}"))
+        if first == Some(OsStr::new(&typed)) {
+            Some(format!("cmd:{typed} is a filter: zmtop cmd:{typed}"))
+        } else if first == Some(OsStr::new("help")) {
+            // Of a misspelled command after `help`, clap suggests nothing.
+            let root = Cli::command();
+            text::nearest(&typed, root.get_subcommands().map(clap::Command::get_name))
+                .map(|name| format!("a similar subcommand exists: '{name}'"))
+        } else {
+            None
+        }
     } else {
         let named = |name: &str| WAYS.iter().find(|(option, _)| *option == name);
         let similar = || {

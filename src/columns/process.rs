@@ -351,7 +351,8 @@ pub static COLUMNS: &[Entry] = &[
     })
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls; · it is steady, or varies above a steady level. Leaks sort first. Based \
+             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls; · it is steady, or varies above a steady level. Leaks sort first. Its \
+             pace is the median over the time judged, 16 minutes or more for a leak; GROWTH is the pace of the last five minutes. Based \
              on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
