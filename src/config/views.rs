@@ -37,7 +37,7 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(char::is_alphanumeric);
     let fits = begins && name.chars().all(is_sound) && name.chars().count() <= MAX_NAME;
     fits.then_some(())
-        .ok_or("a name is letters, digits, - and _, at most 32 of them")
+        .ok_or("only letters, digits, - and _ (not first), 32 at most")
 }
 
 /// Returns the file of a view.

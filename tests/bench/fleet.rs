@@ -12,6 +12,9 @@
 #[expect(dead_code, reason = "each bench uses a part")]
 #[path = "support/screen.rs"]
 mod screen;
+#[expect(dead_code, reason = "each bench uses a part")]
+#[path = "../integration/support/terminal.rs"]
+mod terminal;
 
 use std::fs;
 use std::io::{BufWriter, Write};

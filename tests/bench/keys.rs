@@ -15,6 +15,9 @@ mod load;
 #[expect(dead_code, reason = "each bench uses a part")]
 #[path = "support/screen.rs"]
 mod screen;
+#[expect(dead_code, reason = "each bench uses a part")]
+#[path = "../integration/support/terminal.rs"]
+mod terminal;
 #[path = "support/typing.rs"]
 mod typing;
 

@@ -35,6 +35,9 @@ mod pane;
 mod screen;
 #[path = "support/shown.rs"]
 mod shown;
+#[expect(dead_code, reason = "each bench uses a part")]
+#[path = "../integration/support/terminal.rs"]
+mod terminal;
 #[path = "support/typing.rs"]
 mod typing;
 

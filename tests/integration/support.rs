@@ -9,6 +9,7 @@ pub(crate) mod recorded;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod svg;
+pub(crate) mod terminal;
 pub(crate) mod tree;
 mod tree_process;
 pub(crate) mod world;

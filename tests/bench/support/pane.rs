@@ -1,20 +1,16 @@
 //! Any interactive program in a pseudo-terminal of 200×50, and what it costs.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
-use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use super::terminal::{Terminal, emulator};
 
 /// A running program. Ended when dropped.
 pub(crate) struct Pane {
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
+    terminal: Terminal,
     shown: Arc<Mutex<vt100::Parser>>,
-    _home: tempfile::TempDir,
 }
 
 /// The columns that make htop walk every process.
@@ -26,35 +22,20 @@ const HTOPRC: &str = "htop_version=3.2.2\nconfig_reader_min_version=3\nhide_kern
 impl Pane {
     /// Starts `zmtop`, `htop` or `top`; `None` where there is no such program.
     pub(crate) fn start(name: &str) -> Option<Self> {
-        let home = tempfile::tempdir().unwrap();
-        let (program, args): (&OsStr, &[&str]) = match name {
-            "zmtop" => (OsStr::new(env!("CARGO_BIN_EXE_zmtop")), &[]),
-            "htop" => (OsStr::new("htop"), &[]),
-            _ => (OsStr::new(name), &["-d", "1"]),
+        let (program, args): (&str, &[&str]) = match name {
+            "zmtop" => (env!("CARGO_BIN_EXE_zmtop"), &[]),
+            "htop" => ("htop", &[]),
+            _ => (name, &["-d", "1"]),
         };
-        let mut command = CommandBuilder::new(program);
-        command.args(args);
-        command.env_clear();
-        command.env("HOME", home.path());
-        command.env("XDG_CONFIG_HOME", home.path());
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        command.env("TERM", "xterm-256color");
-        command.cwd(home.path());
-        if name == "htop" {
-            fs::create_dir(home.path().join("htop")).unwrap();
-            fs::write(home.path().join("htop/htoprc"), HTOPRC).unwrap();
-        }
-        let size = PtySize {
-            rows: 50,
-            cols: 200,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        let pair = native_pty_system().openpty(size).unwrap();
-        let mut reader = pair.master.try_clone_reader().unwrap();
-        let child = pair.slave.spawn_command(command).ok()?;
-        let screen = vt100::Parser::new(NonZero::new(50).unwrap(), NonZero::new(200).unwrap(), 0);
-        let shown = Arc::new(Mutex::new(screen));
+        let terminal = Terminal::start((200, 50), program, args, |command, home| {
+            command.env("XDG_CONFIG_HOME", home);
+            if name == "htop" {
+                fs::create_dir(home.join("htop")).unwrap();
+                fs::write(home.join("htop/htoprc"), HTOPRC).unwrap();
+            }
+        })?;
+        let mut reader = terminal.master().try_clone_reader().unwrap();
+        let shown = Arc::new(Mutex::new(emulator(200, 50)));
         let screen = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut buffer = vec![0; 64 << 10];
@@ -62,16 +43,11 @@ impl Pane {
                 screen.lock().unwrap().process(&buffer[..n]);
             }
         });
-        Some(Self {
-            child,
-            _master: pair.master,
-            shown,
-            _home: home,
-        })
+        Some(Self { terminal, shown })
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.process_id().unwrap()
+        self.terminal.pid()
     }
 
     /// Returns what is on the screen.
@@ -114,13 +90,6 @@ impl Pane {
     /// Returns how many files it holds open.
     pub(crate) fn files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
-    }
-}
-
-impl Drop for Pane {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -1,11 +1,10 @@
 //! The real program in a pseudo-terminal, frame by frame, each with the moment its last byte came.
 
 use std::io::{Read, Write};
-use std::num::NonZero;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use super::terminal::{Terminal, emulator};
 
 /// Time that a frame is waited for: only a guard against hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -14,8 +13,7 @@ const END: &[u8] = b"\x1b[?2026l";
 
 /// zmtop on a screen of 200×50. Ended when dropped.
 pub(crate) struct Screen {
-    child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
+    terminal: Terminal,
     writer: Box<dyn Write + Send>,
     /// Bytes read and when, straight from the terminal.
     chunks: Receiver<(Instant, Vec<u8>)>,
@@ -25,28 +23,14 @@ pub(crate) struct Screen {
     shown: vt100::Parser,
     /// When the program was started.
     pub(crate) started: Instant,
-    _home: tempfile::TempDir,
 }
 
 impl Screen {
     /// Starts it.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let size = PtySize {
-            rows: 50,
-            cols: 200,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_zmtop"));
-        command.args(args);
-        command.env_clear();
-        command.env("HOME", home.path());
-        command.env("TERM", "xterm-256color");
-        command.env("LC_ALL", "C.UTF-8");
-        command.cwd(home.path());
-        let mut reader = pair.master.try_clone_reader().unwrap();
+        let started = Instant::now();
+        let terminal = Terminal::start((200, 50), env!("CARGO_BIN_EXE_zmtop"), args, |_, _| ()).unwrap();
+        let mut reader = terminal.master().try_clone_reader().unwrap();
         let (send, chunks) = channel();
         std::thread::spawn(move || {
             let mut buffer = vec![0; 64 << 10];
@@ -56,26 +40,20 @@ impl Screen {
                 }
             }
         });
-        let writer = pair.master.take_writer().unwrap();
-        let started = Instant::now();
-        let child = pair.slave.spawn_command(command).unwrap();
-        drop(pair.slave);
         Self {
-            child,
-            _master: pair.master,
-            writer,
+            writer: terminal.master().take_writer().unwrap(),
+            terminal,
             chunks,
             partial: Vec::new(),
             came: started,
-            shown: vt100::Parser::new(NonZero::new(50).unwrap(), NonZero::new(200).unwrap(), 0),
+            shown: emulator(200, 50),
             started,
-            _home: home,
         }
     }
 
     /// The process.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.process_id().unwrap()
+        self.terminal.pid()
     }
 
     /// The line so far from the top.
@@ -127,12 +105,5 @@ impl Screen {
             self.came = at;
             self.partial.extend(bytes);
         }
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-
 pub(crate) use super::PATIENCE;
+use super::terminal::{Terminal, emulator, size};
 
 /// How much of what is written is kept as it came.
 const MAX_RAW: usize = 16 << 20;
@@ -21,51 +20,33 @@ pub(crate) const ZMTOP: &str = env!("CARGO_BIN_EXE_zmtop");
 
 /// A shell or program in a pseudo-terminal of its own. Ended when dropped.
 pub(crate) struct Pty {
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
+    terminal: Terminal,
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
     raw: Arc<Mutex<Vec<u8>>>,
     /// The reader stops reading while this is held.
     stall: Arc<Mutex<()>>,
     reader: std::thread::JoinHandle<()>,
-    home: tempfile::TempDir,
 }
 
 impl Pty {
     /// Runs `program` with `args` on a terminal of that size, with a home of its own.
     pub(crate) fn run(size: (u16, u16), program: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        // Not the first start, but where a test wants that.
-        std::fs::create_dir_all(home.path().join(".local/state/zmtop/started")).unwrap();
         let (cols, rows) = size;
-        let pair = native_pty_system()
-            .openpty(PtySize {
-                rows,
-                cols,
-                pixel_width: 0,
-                pixel_height: 0,
-            })
-            .unwrap();
-        let mut command = CommandBuilder::new(program);
-        command.args(args);
-        command.env_clear();
-        command.env("PATH", std::env::var("PATH").unwrap_or_default());
-        command.env("HOME", home.path());
-        command.env("TERM", "xterm-256color");
-        command.env("LANG", "C.UTF-8");
-        command.env("PS1", "$ ");
-        command.env("ZMTOP", ZMTOP);
-        for (name, value) in env {
-            command.env(name, value);
-        }
-        command.cwd(home.path());
-        let child = pair.slave.spawn_command(command).unwrap();
-        drop(pair.slave);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(cols), 0)));
+        let started = Terminal::start(size, program, args, |command, home| {
+            // Not the first start, but where a test wants that.
+            std::fs::create_dir_all(home.join(".local/state/zmtop/started")).unwrap();
+            command.env("PS1", "$ ");
+            command.env("ZMTOP", ZMTOP);
+            for (name, value) in env {
+                command.env(name, value);
+            }
+        });
+        let terminal = started.unwrap();
+        let screen = Arc::new(Mutex::new(emulator(cols, rows)));
         let raw = Arc::new(Mutex::new(Vec::new()));
         let stall = Arc::new(Mutex::new(()));
-        let mut reader = pair.master.try_clone_reader().unwrap();
+        let mut reader = terminal.master().try_clone_reader().unwrap();
         let (shown, log, held) = (screen.clone(), raw.clone(), stall.clone());
         let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
@@ -86,16 +67,13 @@ impl Pty {
             }
             shown.lock().unwrap_or_else(PoisonError::into_inner).process(&pending);
         });
-        let writer = pair.master.take_writer().unwrap();
         Self {
-            child,
-            master: pair.master,
-            writer,
+            writer: terminal.master().take_writer().unwrap(),
+            terminal,
             screen,
             raw,
             stall,
             reader,
-            home,
         }
     }
 
@@ -112,7 +90,7 @@ impl Pty {
 
     /// The home directory it has.
     pub(crate) fn home(&self) -> &Path {
-        self.home.path()
+        self.terminal.home.path()
     }
 
     /// What is on the screen.
@@ -178,13 +156,7 @@ impl Pty {
     /// Sets another size.
     pub(crate) fn resize(&self, cols: u16, rows: u16) {
         self.screen().screen_mut().set_size(cells(rows), cells(cols));
-        let size = PtySize {
-            rows,
-            cols,
-            pixel_width: 0,
-            pixel_height: 0,
-        };
-        self.master.resize(size).unwrap();
+        self.terminal.master().resize(size(cols, rows)).unwrap();
     }
 
     /// Stops reading what is written until the guard is dropped.
@@ -199,7 +171,7 @@ impl Pty {
 
     /// The pid of what was run.
     pub(crate) fn pid(&self) -> i32 {
-        i32::try_from(self.child.process_id().unwrap()).unwrap()
+        i32::try_from(self.terminal.pid()).unwrap()
     }
 
     /// The pid of the zmtop that the shell runs.
@@ -224,7 +196,7 @@ impl Pty {
     pub(crate) fn exit_code(&mut self) -> u32 {
         let start = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.terminal.child.try_wait().unwrap() {
                 return status.exit_code();
             }
             assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
@@ -280,9 +252,9 @@ fn cells(n: u16) -> std::num::NonZero<u16> {
 /// Also ends the jobs of a shell: one that stopped just as the shell ended would stay for ever.
 impl Drop for Pty {
     fn drop(&mut self) {
-        let session = self.child.process_id().map(u32::cast_signed);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let session = self.terminal.child.process_id().map(u32::cast_signed);
+        let _ = self.terminal.child.kill();
+        let _ = self.terminal.child.wait();
         let all = procfs::process::all_processes().into_iter().flatten().flatten();
         let stats = all.filter_map(|process| process.stat().ok());
         for stat in stats.filter(|stat| Some(stat.session) == session) {
