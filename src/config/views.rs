@@ -67,7 +67,7 @@ fn names(config: &Path) -> Vec<String> {
     names
 }
 
-/// Reads every view. What a view does not set is as in `base`.
+/// Reads every view: see [`read`].
 pub fn list(config: &Path, base: &Settings) -> Vec<View> {
     let read = |name: String| {
         let ui = read(config, &name, base).map_err(|error| error.to_string().replace('\n', "; "));
@@ -77,7 +77,8 @@ pub fn list(config: &Path, base: &Settings) -> Vec<View> {
     names(config).into_iter().map(read).collect()
 }
 
-/// Reads a view. What it does not set, and what no view holds, is as in `base`.
+/// Reads a view. What it does not set is as in the config file, and what no view holds is as in `base`, the settings in use: they
+/// may be those of another view, or of the command line.
 ///
 /// # Errors
 /// There is no such view, with the names of those that exist, or its file has faults.
@@ -97,7 +98,10 @@ pub fn read(config: &Path, name: &str, base: &Settings) -> Result<UiSettings, Co
         return Err(ConfigError::of_file(&folder(config), what));
     };
     let faults = Faults::new(&path, &text);
-    let mut settings = base.clone();
+    let mut settings = Settings {
+        ui: configured(config),
+        ..base.clone()
+    };
     settings.read(&text, &faults);
     if name != DEFAULT {
         let document = document::parse(&text, &faults);
@@ -125,6 +129,18 @@ pub fn read(config: &Path, name: &str, base: &Settings) -> Result<UiSettings, Co
         delta,
         ..settings.ui
     })
+}
+
+/// Returns the settings of the screen in the config file; the defaults if it is absent or faulty.
+fn configured(config: &Path) -> UiSettings {
+    let text = file::read(config).ok().flatten().unwrap_or_default();
+    let faults = Faults::new(config, &text);
+    let mut settings = Settings::default();
+    settings.read(&text, &faults);
+    if faults.finish().is_err() {
+        return Settings::default().ui;
+    }
+    settings.ui
 }
 
 /// Deletes a view.

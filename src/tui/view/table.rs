@@ -37,7 +37,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     let sorted = if active { theme.heading_sorted } else { theme.heading };
     let is_in_sight = columns.iter().any(|placed| table.columns[placed.index] == sorted_by);
     let sign = if table.descending { '▼' } else { '▲' };
-    let order = (!is_in_sight).then(|| format!("by {}{sign}", app.heading_of(table.sort)));
+    let order = (!is_in_sight).then(|| format!("by {}{sign}", app.heading_of(sorted_by)));
     let shows_rest = app.right_shows(table, &columns) == Some(RightShows::Commands);
     let notes = notes(app.tables.scroll, table, &columns, area.height - 1, order, shows_rest);
     buf.set_style(line(area, 0), theme.heading);

@@ -58,6 +58,20 @@ fn a_view_is_read_as_it_was_saved_and_changes_nothing_else() {
 }
 
 #[test]
+fn what_a_view_does_not_set_is_not_that_of_another_view() {
+    let folder = Folder::new();
+    fs::write(folder.config(), "[ui]\ntree = true\n").unwrap();
+    save(&file_of(&folder.config(), "web"), &chosen()).unwrap();
+    let mut base = Settings::default();
+    base.ui = read(&folder.config(), "web", &base).unwrap();
+    let expected = UiSettings {
+        tree: true,
+        ..Settings::default().ui
+    };
+    assert_eq!(read(&folder.config(), "default", &base).unwrap(), expected);
+}
+
+#[test]
 fn a_view_that_is_not_there_names_those_that_are() {
     let folder = Folder::new();
     let base = Settings::default();

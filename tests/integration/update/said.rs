@@ -123,6 +123,11 @@ fn in_a_tree_the_arrow_is_over_the_sums_that_order_it() {
     let heading = session.line("ΣPSS");
     assert!(heading.contains("▼ΣPSS"), "{heading}");
     assert_eq!(heading.matches('▼').count(), 1, "{heading}");
+    // Where they are scrolled away, the order is named by them, too.
+    let mut session = Session::new(80, 24);
+    session.minute().keys("t Right");
+    let heading = session.line("COMMAND");
+    assert!(heading.contains("by ΣPSS▼"), "{heading}");
 }
 
 #[test]
