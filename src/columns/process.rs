@@ -814,10 +814,12 @@ pub static COLUMNS: &[Entry] = &[
         .metric("zmtop_cgroup_dying")
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
-    Entry::text("group", "GROUP", 15, |r| match (r.group, r.sample) {
-        (Some(group), _) => Value::Text(Cow::Borrowed(group.key.label())),
-        (None, Some(sample)) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
-        (None, None) => Value::Blank,
+    Entry::text("group", "GROUP", 15, |r| match r.group {
+        Some(group) if group.key.by != GroupBy::Siblings => Value::Text(Cow::Borrowed(group.key.label())),
+        _ => match r.sample.or_else(|| r.first_sibling()) {
+            Some(sample) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
+            None => Value::Blank,
+        },
     })
     .help(
         "The group's name; for a process, the name of its program: a title in brackets from the command line, what an \

@@ -52,7 +52,7 @@ fn folder(config: &Path) -> PathBuf {
     env::directory(config).join("views")
 }
 
-/// Returns the names of the views, the default one first if its file exists.
+/// Returns the names of the views, the default one first, which needs no file.
 fn names(config: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder(config)).into_iter().flatten().flatten();
     let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
@@ -61,9 +61,7 @@ fn names(config: &Path) -> Vec<String> {
         .collect();
     names.sort_unstable();
     names.truncate(MAX_VIEWS);
-    if config.exists() {
-        names.insert(0, DEFAULT.into());
-    }
+    names.insert(0, DEFAULT.into());
     names
 }
 
@@ -85,12 +83,13 @@ pub fn list(config: &Path, base: &Settings) -> Vec<View> {
 pub fn read(config: &Path, name: &str, base: &Settings) -> Result<UiSettings, ConfigError> {
     let path = file_of(config, name);
     let text = match check_name(name) {
+        Ok(()) if name == DEFAULT => Some(file::read(&path)?.unwrap_or_default()),
         Ok(()) => file::read(&path)?,
         Err(_) => None,
     };
     let Some(text) = text else {
         let known = names(config);
-        let what = if known.is_empty() {
+        let what = if known == [DEFAULT] {
             "no view is saved: W in the monitor saves one".into()
         } else {
             unknown("view", name, known.iter().map(String::as_str))

@@ -49,7 +49,7 @@ fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
         let what = match &*word {
             "or" if is_between => "write | for \"either\"; for the word or, put it in quotes",
             "and" if is_between => "write a space for \"both\"; for the word and, put it in quotes",
-            "&&" if is_between => "write a space for \"both\"; for the characters &&, put them in quotes",
+            "&&" | "&" if is_between => "write a space for \"both\"; for the characters, put them in quotes",
             "not" if begins_term(after) => "write ! before what is not wanted; for the word not, put it in quotes",
             "pid" => match after.and_then(plain) {
                 Some(number) if number.parse::<u32>().is_ok() => {
@@ -634,6 +634,7 @@ fn unknown_key(key: &str, value: &str, at: usize, schema: &dyn Schema) -> Filter
     let name = normalized(key);
     let what = if schema.figure(&name).is_some() {
         match value.starts_with(|c: char| c.is_ascii_digit()) {
+            true if name.ends_with("pid") => format!("write {name}={}", shown(value)),
             true => format!("{name} is a figure: write {name}>{}", shown(value)),
             false if name == "trend" => {
                 "trend is a pace, such as trend>1M/min; the verdict is written verdict:leaking".into()
@@ -660,7 +661,15 @@ fn unknown_column(column: &str, value: &str, at: usize, schema: &dyn Schema) -> 
 
 fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let key = shown(typed);
-    match nearest(&normalized(typed), known) {
+    let name = normalized(typed);
+    // The names that ps and htop have for the time since the start.
+    let is_runtime = ["etime", "etimes", "lstart", "start", "started", "uptime"].contains(&&*name);
+    let meant = if is_runtime {
+        Some("elapsed")
+    } else {
+        nearest(&name, known)
+    };
+    match meant {
         Some(other) => format!("unknown key {key}: did you mean {other}?"),
         None => format!("unknown key {key}: to look for the word itself, put it in quotes"),
     }

@@ -126,11 +126,13 @@ fn notes(
     let hidden = table.columns.len() - placed.len();
     let first = placed.iter().map(|placed| placed.index).min().unwrap_or(0);
     let left = if scroll > 0 { first } else { 0 };
-    let signs = [
-        (left, format!("←{left}")),
-        (hidden - left, format!("{}→", hidden - left)),
-    ];
-    let signs = signs.into_iter().filter(|(count, _)| *count > 0).map(|(_, sign)| sign);
+    let to_left = match left {
+        // Only the commands are scrolled.
+        0 => (scroll > 0).then(|| "←".to_owned()),
+        left => Some(format!("←{left}")),
+    };
+    let to_right = (hidden > left).then(|| format!("{}→", hidden - left));
+    let signs = to_left.into_iter().chain(to_right);
     let rest = shows_rest.then(|| "→ scrolls".to_owned());
     let signs = signs.chain(rest).collect::<Vec<_>>().join(" ");
     let mut notes: Vec<String> = match (signs.is_empty(), rows) {

@@ -33,7 +33,9 @@ fn chosen() -> UiSettings {
 fn a_view_is_read_as_it_was_saved_and_changes_nothing_else() {
     let folder = Folder::new();
     let mut base = Settings::default();
-    assert_eq!(list(&folder.config(), &base), []);
+    let names =
+        |base: &Settings| -> Vec<String> { list(&folder.config(), base).into_iter().map(|view| view.name).collect() };
+    assert_eq!(names(&base), ["default"], "it needs no file");
     save(&file_of(&folder.config(), "web"), &chosen()).unwrap();
     base.ui.theme = "nord".into();
     base.ui.filter = "not of the view".into();
@@ -44,16 +46,12 @@ fn a_view_is_read_as_it_was_saved_and_changes_nothing_else() {
     assert_eq!(read(&folder.config(), "web", &base).unwrap(), expected);
     let all = list(&folder.config(), &base);
     assert!(
-        matches!(&all[..], [View { name, ui: Ok(ui) }] if name == "web" && **ui == expected),
+        matches!(&all[..], [_, View { name, ui: Ok(ui) }] if name == "web" && **ui == expected),
         "{all:?}"
     );
     // The config is the default view, the first of the list.
     save(&folder.config(), &chosen()).unwrap();
-    let names: Vec<String> = list(&folder.config(), &base)
-        .into_iter()
-        .map(|view| view.name)
-        .collect();
-    assert_eq!(names, ["default", "web"]);
+    assert_eq!(names(&base), ["default", "web"]);
     assert_eq!(read(&folder.config(), "default", &base).unwrap(), expected);
 }
 
@@ -64,6 +62,11 @@ fn what_a_view_does_not_set_is_not_that_of_another_view() {
     save(&file_of(&folder.config(), "web"), &chosen()).unwrap();
     let mut base = Settings::default();
     base.ui = read(&folder.config(), "web", &base).unwrap();
+    let missing = Folder::new();
+    assert_eq!(
+        read(&missing.config(), "default", &base).unwrap(),
+        Settings::default().ui
+    );
     let expected = UiSettings {
         tree: true,
         ..Settings::default().ui
@@ -98,7 +101,7 @@ fn a_faulty_view_is_told_with_its_line_and_is_no_config() {
         error.contains("web.toml:2") && error.contains("a view has only [ui]"),
         "{error}"
     );
-    assert!(list(&folder.config(), &base)[0].ui.is_err());
+    assert!(list(&folder.config(), &base)[1].ui.is_err());
 }
 
 #[test]

@@ -52,6 +52,13 @@ fn every_fault_has_its_place_and_its_words() {
         ("threads>1x", 8, "threads wants a number"),
         ("user=root", 0, "user is a word: write user:root"),
         ("pss:100M", 0, "pss is a figure: write pss>100M"),
+        ("ppid:1", 0, "write ppid=1"),
+        ("uptime>1h", 0, "unknown key uptime: did you mean elapsed?"),
+        (
+            "pss>1M & pss<2M",
+            7,
+            "write a space for \"both\"; for the characters, put them in quotes",
+        ),
         ("é \"abc", 2, "this quote is not closed"),
         ("x 'y z", 2, "this quote is not closed"),
         ("o'brien", 1, "put a word with a ' in it in double quotes"),

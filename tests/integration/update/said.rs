@@ -117,6 +117,19 @@ fn a_hidden_column_that_orders_is_named() {
 }
 
 #[test]
+fn scrolled_commands_are_marked() {
+    let mut session = Session::new(200, 40);
+    session.minute();
+    assert!(!session.line("COMMAND").contains('←'));
+    session.keys("Right");
+    let heading = session.line("COMMAND");
+    assert!(
+        heading.contains(" ← ") || heading.trim_end().ends_with('←'),
+        "{heading}"
+    );
+}
+
+#[test]
 fn in_a_tree_the_arrow_is_over_the_sums_that_order_it() {
     let mut session = Session::new(120, 40);
     session.minute().keys("t");
