@@ -100,6 +100,23 @@ fn workers_are_one_row_with_their_number_and_sum_at_its_place() {
 }
 
 #[test]
+fn their_group_is_that_of_each_of_them() {
+    let mut session = Session::new(120, 30);
+    let rows = || {
+        (1..5)
+            .map(|n| process(n + 10, 1, &format!("/usr/bin/unicorn {n}")))
+            .collect()
+    };
+    session.tick(1, rows());
+    session.app.tables.columns = ["group", "command"].map(|id| zmtop::columns::find(id).unwrap()).into();
+    session.app.apply_columns();
+    session.tick(5, rows());
+    let line = session.line("×4 unicorn #");
+    let group = line.split("×4").next().unwrap();
+    assert!(group.contains("unicorn") && !group.contains('#'), "{line}");
+}
+
+#[test]
 fn the_same_command_line_is_told_as_it_is() {
     let mut session = Session::new(120, 30);
     let rows = (1..5)
