@@ -25,6 +25,8 @@ const MAX_VIEWS: usize = 200;
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub name: String,
+    /// False only for the default view, if there is no config file.
+    pub is_saved: bool,
     pub ui: Result<Box<UiSettings>, String>,
 }
 
@@ -67,20 +69,27 @@ fn names(config: &Path) -> Vec<String> {
 
 /// Reads every view: see [`read`].
 pub fn list(config: &Path, base: &Settings) -> Vec<View> {
+    let configured = configured(config);
     let read = |name: String| {
-        let ui = read(config, &name, base).map_err(|error| error.to_string().replace('\n', "; "));
+        let ui = read_over(&configured, config, &name, base).map_err(|error| error.to_string().replace('\n', "; "));
         let ui = ui.map(Box::new);
-        View { name, ui }
+        let is_saved = name != DEFAULT || config.exists();
+        View { name, is_saved, ui }
     };
     names(config).into_iter().map(read).collect()
 }
 
 /// Reads a view. What it does not set is as in the config file, and what no view holds is as in `base`, the settings in use: they
-/// may be those of another view, or of the command line.
+/// may come from another view, or from the command line.
 ///
 /// # Errors
 /// There is no such view, with the names of those that exist, or its file has faults.
 pub fn read(config: &Path, name: &str, base: &Settings) -> Result<UiSettings, ConfigError> {
+    read_over(&configured(config), config, name, base)
+}
+
+/// Reads a view over the settings of the screen in the config file.
+fn read_over(configured: &UiSettings, config: &Path, name: &str, base: &Settings) -> Result<UiSettings, ConfigError> {
     let path = file_of(config, name);
     let text = match check_name(name) {
         Ok(()) if name == DEFAULT => Some(file::read(&path)?.unwrap_or_default()),
@@ -98,7 +107,7 @@ pub fn read(config: &Path, name: &str, base: &Settings) -> Result<UiSettings, Co
     };
     let faults = Faults::new(&path, &text);
     let mut settings = Settings {
-        ui: configured(config),
+        ui: configured.clone(),
         ..base.clone()
     };
     settings.read(&text, &faults);

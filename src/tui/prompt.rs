@@ -181,7 +181,7 @@ impl Prompt {
             app.screen.say("reading which views there are: Enter again");
             return Response::stay();
         };
-        let exists = saved.iter().any(|view| view.name == name);
+        let exists = saved.iter().any(|view| view.is_saved && view.name == name);
         let save = Effect::Save(name.into(), Box::new(app.saved()));
         if exists {
             app.open(Confirm::new(format!("overwrite the view {name}?"), save));
@@ -243,7 +243,8 @@ impl Prompt {
             ),
             (PromptKind::Record, ..) => ("a new file; R ends the recording".into(), false),
             (PromptKind::View, ..) => {
-                let others = app.data.views.iter().flatten().map(|view| view.name.as_str());
+                let saved = app.data.views.iter().flatten().filter(|view| view.is_saved);
+                let others = saved.map(|view| view.name.as_str());
                 let others: Vec<&str> = others.collect();
                 let saved = match (&app.data.views, others.is_empty()) {
                     (None, _) => "…".into(),

@@ -58,13 +58,13 @@ impl Popup for ViewMenu {
     fn accept(&mut self, app: &mut App, at: usize) -> Response {
         match views(app).get(at).cloned() {
             None => return Response::stay(),
-            Some(View { name, ui: Ok(ui) }) => {
+            Some(View { name, ui: Ok(ui), .. }) => {
                 app.show_view(&ui);
                 rebuild(app);
                 app.screen.say(format!("view {name}"));
                 app.screen.view = Some(name);
             }
-            Some(View { name, ui: Err(why) }) => app.screen.fail(format!("view {name}: {why}")),
+            Some(View { name, ui: Err(why), .. }) => app.screen.fail(format!("view {name}: {why}")),
         }
         Response::close()
     }
@@ -99,7 +99,7 @@ impl Popup for ViewMenu {
         }
         let views = views(app);
         draw_list(buf, area, list, views.len(), theme.selected, |at| {
-            let View { name, ui } = &views[at];
+            let View { name, ui, .. } = &views[at];
             let mark = if app.screen.view.as_ref() == Some(name) {
                 '●'
             } else {

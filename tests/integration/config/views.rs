@@ -36,6 +36,7 @@ fn a_view_is_read_as_it_was_saved_and_changes_nothing_else() {
     let names =
         |base: &Settings| -> Vec<String> { list(&folder.config(), base).into_iter().map(|view| view.name).collect() };
     assert_eq!(names(&base), ["default"], "it needs no file");
+    assert!(!list(&folder.config(), &base)[0].is_saved);
     save(&file_of(&folder.config(), "web"), &chosen()).unwrap();
     base.ui.theme = "nord".into();
     base.ui.filter = "not of the view".into();
@@ -46,12 +47,13 @@ fn a_view_is_read_as_it_was_saved_and_changes_nothing_else() {
     assert_eq!(read(&folder.config(), "web", &base).unwrap(), expected);
     let all = list(&folder.config(), &base);
     assert!(
-        matches!(&all[..], [_, View { name, ui: Ok(ui) }] if name == "web" && **ui == expected),
+        matches!(&all[..], [_, View { name, ui: Ok(ui), .. }] if name == "web" && **ui == expected),
         "{all:?}"
     );
     // The config is the default view, the first of the list.
     save(&folder.config(), &chosen()).unwrap();
     assert_eq!(names(&base), ["default", "web"]);
+    assert!(list(&folder.config(), &base).iter().all(|view| view.is_saved));
     assert_eq!(read(&folder.config(), "default", &base).unwrap(), expected);
 }
 

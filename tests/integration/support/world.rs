@@ -73,6 +73,7 @@ impl World {
             Effect::ReadViews => {
                 let view = |(name, ui): &(String, Box<UiSettings>)| View {
                     name: name.clone(),
+                    is_saved: true,
                     ui: Ok(ui.clone()),
                 };
                 self.answers
