@@ -29,6 +29,8 @@ impl Pane {
         };
         let terminal = Terminal::start((200, 50), program, args, |command, home| {
             command.env("XDG_CONFIG_HOME", home);
+            command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+            command.env_remove("LANG");
             if name == "htop" {
                 fs::create_dir(home.join("htop")).unwrap();
                 fs::write(home.join("htop/htoprc"), HTOPRC).unwrap();

@@ -28,8 +28,10 @@ pub(crate) struct Screen {
 impl Screen {
     /// Starts it.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let started = Instant::now();
-        let terminal = Terminal::start((200, 50), env!("CARGO_BIN_EXE_zmtop"), args, |_, _| ()).unwrap();
+        let mut started = Instant::now();
+        // The last thing before the start.
+        let set = |_: &mut _, _: &_| started = Instant::now();
+        let terminal = Terminal::start((200, 50), env!("CARGO_BIN_EXE_zmtop"), args, set).unwrap();
         let mut reader = terminal.master().try_clone_reader().unwrap();
         let (send, chunks) = channel();
         std::thread::spawn(move || {

@@ -1,7 +1,6 @@
 //! A pseudo-terminal whose other side the test holds alone, and can close.
 
 use std::io::Read;
-use std::time::Instant;
 
 use crate::support::pty::{PATIENCE, ZMTOP};
 use crate::support::terminal::Terminal;
@@ -33,13 +32,6 @@ impl Held {
     #[track_caller]
     pub(super) fn close_and_wait(&mut self) -> u32 {
         self.0.master = None;
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.0.child.try_wait().unwrap() {
-                return status.exit_code();
-            }
-            assert!(start.elapsed() < PATIENCE, "it does not end");
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        self.0.exit_code(PATIENCE).expect("it does not end")
     }
 }

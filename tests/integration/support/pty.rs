@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use super::PATIENCE;
-use super::terminal::{Terminal, emulator, size};
+use super::terminal::{Terminal, cells, emulator, size};
 
 /// How much of what is written is kept as it came.
 const MAX_RAW: usize = 16 << 20;
@@ -194,14 +194,8 @@ impl Pty {
     /// Waits for it to end; its exit code.
     #[track_caller]
     pub(crate) fn exit_code(&mut self) -> u32 {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.terminal.child.try_wait().unwrap() {
-                return status.exit_code();
-            }
-            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let code = self.terminal.exit_code(PATIENCE);
+        code.unwrap_or_else(|| panic!("it does not end:\n{}", self.text()))
     }
 }
 
@@ -245,16 +239,11 @@ fn a_frame_is_shown_once_it_is_whole() {
     }
 }
 
-fn cells(n: u16) -> std::num::NonZero<u16> {
-    std::num::NonZero::new(n).unwrap()
-}
-
 /// Also ends the jobs of a shell: one that stopped just as the shell ended would stay for ever.
 impl Drop for Pty {
     fn drop(&mut self) {
         let session = self.terminal.child.process_id().map(u32::cast_signed);
-        let _ = self.terminal.child.kill();
-        let _ = self.terminal.child.wait();
+        self.terminal.end();
         let all = procfs::process::all_processes().into_iter().flatten().flatten();
         let stats = all.filter_map(|process| process.stat().ok());
         for stat in stats.filter(|stat| Some(stat.session) == session) {

@@ -1,6 +1,8 @@
 //! A program in a pseudo-terminal of its own, with a home of its own, for the tests and the benches.
 
+use std::num::NonZero;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
@@ -46,12 +48,33 @@ impl Terminal {
     pub(crate) fn pid(&self) -> u32 {
         self.child.process_id().unwrap()
     }
+
+    /// Waits for the program to end; its exit code, `None` where that takes longer.
+    pub(crate) fn exit_code(&mut self, patience: Duration) -> Option<u32> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status.exit_code());
+            }
+            if start.elapsed() >= patience {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Ends the program. Signals nothing once it was waited for: the pid may be that of another by then.
+    pub(crate) fn end(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 
@@ -64,8 +87,11 @@ pub(crate) const fn size(cols: u16, rows: u16) -> PtySize {
     }
 }
 
+pub(crate) fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).unwrap()
+}
+
 /// Returns an emulator of a terminal of that size.
 pub(crate) fn emulator(cols: u16, rows: u16) -> vt100::Parser {
-    let cells = |count| std::num::NonZero::new(count).unwrap();
     vt100::Parser::new(cells(rows), cells(cols), 0)
 }
