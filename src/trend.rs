@@ -213,9 +213,10 @@ pub fn judge(
         };
         let is_growth = movement.verdict.is_growth();
         Finding {
-            verdict: match movement.verdict {
-                verdict if is_growth => standing.growing_or_warming(previous, verdict),
-                verdict => verdict,
+            verdict: if is_growth {
+                standing.growing_or_warming(previous, movement.verdict)
+            } else {
+                movement.verdict
             },
             reasons: fills.filter(|_| is_growth),
             ..movement

@@ -814,9 +814,9 @@ pub static COLUMNS: &[Entry] = &[
         .metric("zmtop_cgroup_dying")
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
-    Entry::text("group", "GROUP", 15, |r| match r.group {
-        Some(group) if group.key.by != GroupBy::Siblings => Value::Text(Cow::Borrowed(group.key.label())),
-        _ => match r.sample.or_else(|| r.first_sibling()) {
+    Entry::text("group", "GROUP", 15, |r| match r.named_group() {
+        Some(group) => Value::Text(Cow::Borrowed(group.key.label())),
+        None => match r.sample.or_else(|| r.first_sibling()) {
             Some(sample) => name_of(r, sample, GroupBy::Command).map_or(Value::Blank, Value::Text),
             None => Value::Blank,
         },

@@ -155,6 +155,11 @@ impl<'a> Row<'a> {
         self.snapshot.rows().get(*group.members.first()?)
     }
 
+    /// Returns the group if it has a name of its own, which equal siblings lack.
+    pub fn named_group(&self) -> Option<&'a Group> {
+        self.group.filter(|group| group.key.by != GroupBy::Siblings)
+    }
+
     /// Returns the time of the snapshot, on the monotonic clock.
     pub const fn now(&self) -> Duration {
         self.snapshot.monotonic

@@ -182,8 +182,7 @@ fn draw_cell(
     buf: &mut Buffer,
 ) -> CellStyle {
     let column = id.get();
-    let group = values.group.filter(|group| group.key.by != GroupBy::Siblings);
-    if let (Label::Group, Some(group), 0) = (column.label, group, placed.skip) {
+    if let (Label::Group, Some(group), 0) = (column.label, values.named_group(), placed.skip) {
         draw_group_name(app, group, placed, area, buf);
         return CellStyle::Plain;
     }
