@@ -257,7 +257,7 @@ fn typed_command<'c>(args: &[OsString], command: &'c clap::Command) -> Option<&'
     words.find_map(|word| command.find_subcommand(word))
 }
 
-/// Returns the way for a command other than `ps`, whose options and filters differ from those of the monitor.
+/// Returns the way for a command other than `ps`, whose options and filters differ from the monitor's.
 fn way_of_command(option: &str, command: &clap::Command) -> Option<String> {
     let name = command.get_name();
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);

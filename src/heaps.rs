@@ -48,7 +48,7 @@ struct Files {
     memory: File,
     /// The pid, if many pieces of memory may be read in one call. That call takes a pid, not a file.
     pid: Option<u32>,
-    /// A piece that was read by pid was that of the file.
+    /// A piece that was read by pid equalled the piece of the file.
     is_checked: bool,
     pagemap: File,
     maps: File,
@@ -84,7 +84,7 @@ impl Files {
         })
     }
 
-    /// Allows reads by pid, unless `/proc` is that of another machine.
+    /// Allows reads by pid, unless `/proc` describes another machine.
     fn allow_pid(&mut self, proc: &Path, pid: u32) {
         self.pid = (proc == Path::new("/proc")).then_some(pid);
     }
@@ -143,7 +143,7 @@ impl Memory for Files {
         let count = self.pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
         let first = addresses.first().filter(|_| count.is_some() && !self.is_checked);
         if let Some(first) = first {
-            // Where `/proc` is that of another pid namespace, the pid is another process.
+            // If `/proc` belongs to another pid namespace, the pid names another process.
             let mut same = [[0; 4]];
             self.is_checked = heap::read_alone(self, &[*first], &mut same) == 1 && same[0] == into[0];
         }

@@ -606,7 +606,7 @@ impl Finding {
         })
     }
 
-    /// Returns the line to paste, in the words of who manages it.
+    /// Returns the line to paste, in the syntax of its manager.
     pub fn line(&self) -> Option<String> {
         let Proposal { request, high, max } = self.proposal()?;
         let [request, high, max] = [request, high, max].map(|bytes| bytes >> 20);

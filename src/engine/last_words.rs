@@ -1,7 +1,7 @@
 //! Last words: lines for the kernel's log, which may be all that is left of a machine.
 //!
 //! A line is due when a limit is less than a minute ahead, when tasks begin to wait for memory, and when a process is killed. It
-//! says who takes the memory, how much it has and how fast it grows. Pure: [`recorder`](crate::recorder) writes the lines.
+//! names the process that takes the memory, its size and how fast it grows. Pure: [`recorder`](crate::recorder) writes the lines.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

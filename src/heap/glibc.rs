@@ -375,7 +375,7 @@ impl<'a, M: Memory> Reader<'a, M> {
         })
     }
 
-    /// Returns the arenas, if the address is that of the last bin of the first one.
+    /// Returns the arenas, if the last bin of the first one is at the address.
     fn of_last_bin(&mut self, bin: u64) -> Option<Vec<State>> {
         let first_bin = bin.checked_sub(BINS_LEN - 16)?;
         let found = |layout: &u64| self.circle(first_bin.checked_sub(*layout)?, *layout);

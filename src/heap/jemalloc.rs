@@ -478,7 +478,7 @@ impl Heap {
         sum
     }
 
-    /// Returns the heap as that of a runtime: an arena is a part.
+    /// Converts the heap into the form that runtimes have: an arena is a part.
     pub fn runtime(&self) -> Runtime {
         let mut runtime = Runtime::new(Kind::Jemalloc, self.version.to_owned());
         let part = |name: String, arena: &Arena| Part {

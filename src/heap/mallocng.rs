@@ -202,7 +202,7 @@ impl Heap {
         self.small.saturating_add(self.mapped.1)
     }
 
-    /// Returns the heap as that of a runtime.
+    /// Converts the heap into the form that runtimes have.
     pub fn runtime(&self) -> Runtime {
         let mut runtime = Runtime::new(Kind::Musl, "musl's mallocng".to_owned());
         runtime.parts.push(Part {

@@ -266,7 +266,7 @@ impl Jvm {
     /// The recording ends by itself a minute after `time`. Its file is in a directory of its own in `/tmp`, and is removed.
     ///
     /// # Errors
-    /// The same as [`Self::ask`]. The settings are those of JDK 17 and later.
+    /// The same as [`Self::ask`]. The settings are named as in JDK 17 and later.
     pub fn record(&self, time: Duration, collects: bool, wait: impl FnOnce()) -> Result<Vec<u8>, Refusal> {
         const LIMIT: Duration = Duration::from_secs(60);
         let name = format!(

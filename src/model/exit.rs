@@ -29,7 +29,7 @@ impl Exits {
         }
     }
 
-    /// Adds those of the snapshots before, which nobody has seen.
+    /// Adds the earlier snapshots, which were not shown.
     pub fn add_earlier(&mut self, earlier: &Self) {
         let sum = |one: Reading<u64>, other: Reading<u64>| one.map(|n| n.saturating_add(other.unwrap_or(0)));
         self.ended = sum(self.ended, earlier.ended);

@@ -791,7 +791,7 @@ fn name_of(grower: &Grower) -> String {
                 counted(grower.count as u64, "process")
             )
         }
-        // The label is that of a column.
+        // A column has the same label.
         _ => match grower.name.strip_prefix(b"kernel: ") {
             Some(part) => format!("the kernel's {}", text::cut(part, NAME)),
             None => text::cut(&grower.name, NAME),

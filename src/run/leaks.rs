@@ -177,7 +177,7 @@ pub(super) fn run(args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
         mappings.finish(&found, &observed.history, &observed.snapshot)
     });
     let machine = &args.machine;
-    // A recording has no files to look at, and those of another proc tree are of another machine.
+    // A recording has no files to look at, and another proc tree describes the files of another machine.
     let is_live = machine.source.from.is_none() && machine.paths.proc_root.is_none();
     let is_read = |suspect: &&Suspect| is_live && suspect.ended.is_none();
     let options = sampler_options(&plan.settings.sampler, None);

@@ -156,7 +156,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     let is_live = instead.fleet.is_none() && instead.replay.is_none();
     // Before threads start: capabilities belong to a thread.
     privileges::keep_for_monitor(is_live, config.settings.ui.readonly);
-    // Before those of the recorder and of the log start.
+    // Before the threads of the recorder and of the log start.
     process::share_heaps(instead.heaps());
     // Before any other file is created in the state folder.
     let opening = match args.pick {

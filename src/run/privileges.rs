@@ -233,7 +233,7 @@ fn reduced(sets: CapabilitySets, wanted: CapabilitySet, programs: Programs) -> C
     }
 }
 
-/// Returns those of the capabilities that programs inherit without further ado.
+/// Returns the capabilities that programs inherit without further ado.
 fn ambient(inheritable: CapabilitySet) -> CapabilitySet {
     let is_ambient = |one: &CapabilitySet| rustix::thread::capability_is_in_ambient_set(*one).unwrap_or(false);
     inheritable.iter().filter(is_ambient).collect()

@@ -510,7 +510,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Says that no row matches the filter, and how a script is told.
+    /// Reports that no row matches the filter, and how a script can detect it.
     fn nothing_matched(&self, rows: &Rows<'_>) -> String {
         let is_listed = |row: &Row<'_>| row.sample.is_none_or(|sample| !sample.stat.is_kernel_thread());
         let all = rows.candidates().filter(|(_, row, _)| is_listed(row)).count() as u64;

@@ -19,7 +19,7 @@ pub(super) fn keep_for(command: &Command) {
         Command::Leaks(args) if args.prove.is_some() => LOOK.union(CapabilitySet::DAC_OVERRIDE),
         Command::Leaks(_) => WATCH,
         Command::Mem(_) | Command::Maps(_) | Command::Held(_) | Command::Kernel(_) => LOOK,
-        // The kernel tells what is cached of a file to its owner and to who may write it.
+        // The kernel reports the cached pages of a file to its owner and to users with write access.
         Command::Cache(_) => LOOK.union(CapabilitySet::FOWNER).union(CapabilitySet::DAC_OVERRIDE),
         Command::Heap(_) => LOOK.union(USERS).union(CapabilitySet::KILL),
         #[cfg(feature = "code")]

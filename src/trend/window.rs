@@ -60,7 +60,7 @@ impl Movement<'_> {
 }
 
 impl<'a> Windows<'a> {
-    /// `floors` are those of the points.
+    /// `floors` belong to the points.
     pub(super) const fn new(points: &'a [Point], floors: &'a Floors, params: &'a Params) -> Self {
         Self {
             points,

@@ -74,7 +74,7 @@ impl Tracer {
     }
 }
 
-/// Removes the instance of a trace that was told to end, even if it is only just being set up.
+/// Removes the instance of a trace that must end, even if it is only just being set up.
 pub(super) fn remove() {
     callers::remove();
     let until = Instant::now() + PATIENCE;

@@ -171,7 +171,7 @@ impl SystemFiles {
 
     /// Returns the current figures of the machine, or of the cgroup that stands for it. Files whose read is late are
     /// reported as timed out.
-    /// The uptime is that of the moment `since_boot` of `CLOCK_BOOTTIME`.
+    /// The uptime was read at `since_boot` of `CLOCK_BOOTTIME`.
     pub(super) fn sample(
         &mut self,
         accounting: &Accounting,

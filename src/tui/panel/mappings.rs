@@ -26,7 +26,7 @@ use crate::tui::growth::TrackedProcess;
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, cell_style, line, select_row};
 use crate::{order, units};
 
-/// Minimum columns of a name beside the remark who shares it.
+/// Minimum columns of a name beside the processes that share it.
 const MIN_NAME: usize = 24;
 /// Columns of a name from which on it is cut rather than the remark shortened.
 const WHOLE_NAME: usize = 40;

@@ -239,7 +239,7 @@ pub(in crate::tui) fn request_files(app: &mut App) -> Option<Effect> {
     app.data.cache.follow_mount(&mount, now)
 }
 
-/// Returns the file that grows in a file system in memory, its size and who has it open, or how to find it.
+/// Returns the file that grows in a file system in memory, its size and the processes that have it open, or how to find it.
 fn growing_file(app: &App, suspect: &Suspect) -> String {
     let Some(file) = grower_of(app, suspect) else {
         return "Enter lists its files, and who has them open".into();

@@ -9,7 +9,7 @@ use crate::record::Incident;
 use crate::source::{Group, Recording, Source, SourceError, group_of};
 use crate::tui::replay::Timeline;
 
-/// Events of one kind within this time are the same one: who recorded it may have noticed it earlier or later.
+/// Events of one kind within this time are the same one: the recorder may have noticed it earlier or later.
 const SIMILAR: Duration = Duration::from_secs(60);
 /// Maximum number of events that are found.
 const MAX_FOUND: usize = 10_000;
