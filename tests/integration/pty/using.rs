@@ -135,22 +135,7 @@ fn the_mouse_is_taken_unless_told_otherwise() {
 fn a_click_on_a_heading_sorts() {
     let mut pty = Pty::zmtop((120, 40), &[]);
     pty.wait_for_table();
-    let text = pty.text();
-    let (row, line) = text.lines().enumerate().find(|(_, l)| l.contains("COMMAND")).unwrap();
-    let column = line
-        .chars()
-        .collect::<Vec<_>>()
-        .windows(3)
-        .position(|w| w == ['U', 'S', 'S'])
-        .unwrap();
-    pty.send(&format!(
-        "\x1b[<0;{};{}M\x1b[<0;{};{}m",
-        column + 2,
-        row + 1,
-        column + 2,
-        row + 1
-    ));
-    pty.wait_for("▼USS");
+    pty.click(" USS ", 1, "another order", |s| s.contains("▼USS"));
 }
 
 #[test]
@@ -158,24 +143,15 @@ fn a_hint_is_clicked_and_a_row_clicked_twice() {
     let _sleeper = Owned::sleep("5432.1");
     let mut pty = Pty::zmtop((120, 40), &["--interval", "200ms"]);
     pty.wait_for_table();
-    let place = |pty: &Pty, text: &str| {
-        let screen = pty.text();
-        let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).unwrap();
-        (line[..line.find(text).unwrap()].chars().count() + 2, y + 1)
-    };
-    let click = |(x, y): (usize, usize)| format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m");
-    pty.send(&click(place(&pty, "/ filter")));
-    pty.wait_for(" Filter ");
+    pty.click("/ filter", 1, "the filter", |s| s.contains(" Filter "));
     pty.send("cmd:5432.1");
     pty.wait_for("1 match");
     pty.send("\r");
     pty.wait("the sleeper", |s| s.contains("Σ 1 of") && s.contains("sleep 5432.1"));
-    let row = click(place(&pty, "sleep 5432.1"));
-    pty.send(&(row.clone() + &row));
-    pty.wait_for("footprint over");
-    pty.send(&click(place(&pty, "Enter close")));
-    pty.wait("the panel closed", |s| !s.contains("footprint over"));
-    pty.send(&click(place(&pty, "q quit")));
+    let panel = "footprint over";
+    pty.click("sleep 5432.1", 2, panel, |s| s.contains(panel));
+    pty.click("Enter close", 1, "the table", |s| !s.contains(panel));
+    pty.click("q quit", 1, "the end", |s| !s.contains("q quit"));
     assert_eq!(pty.exit_code(), 0);
 }
 

@@ -115,6 +115,32 @@ impl Pty {
         writer.flush().unwrap();
     }
 
+    /// Clicks on the first `text` of the screen, `clicks` times, until the screen's text is as wanted. Clicks again where nothing
+    /// happens: lines above come and go with what other tests do to the machine, and may move the text in the meantime.
+    #[track_caller]
+    pub(crate) fn click(&mut self, text: &str, clicks: usize, what: &str, wanted: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        while !wanted(&self.text()) {
+            let screen = self.text();
+            assert!(
+                start.elapsed() < PATIENCE,
+                "clicked in vain on {text} for {what}:\n{screen}"
+            );
+            let place = screen
+                .lines()
+                .zip(1..)
+                .find_map(|(line, y)| Some((line.find(text)?, line, y)));
+            if let Some((at, line, y)) = place {
+                let x = line[..at].chars().count() + 1 + text.chars().count() / 2;
+                self.send(&format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m").repeat(clicks));
+            }
+            let clicked = Instant::now();
+            while clicked.elapsed() < Duration::from_secs(5) && !wanted(&self.text()) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
     /// Waits until the screen's text is as wanted.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) {
