@@ -216,6 +216,33 @@ impl Format {
         Some((event, Duration::from_nanos(time)))
     }
 
+    /// Appends a record to others; of a sample without the unused part of the copy of its stack, which may be most of it.
+    pub fn append(record: Record<'_>, bytes: &mut Vec<u8>) {
+        let without_unused = || {
+            let mut numbers = Numbers((record.kind == perf::RECORD_SAMPLE).then_some(record.body)?);
+            numbers.bytes(8 + 4 + 4 + 8 + 8)?;
+            let chain = numbers.u64()?.checked_mul(8)?;
+            numbers.bytes(chain)?;
+            if numbers.u64()? != 0 {
+                numbers.bytes(8 * u64::from(REGISTERS.count_ones()))?;
+            }
+            let before = &record.body[..record.body.len() - numbers.0.len()];
+            let size = numbers.u64().filter(|size| *size > 0)?;
+            let copied = numbers.bytes(size)?;
+            let filled = numbers.u64()?;
+            Some((before, copied.get(..usize::try_from(filled).ok()?)?, numbers.0))
+        };
+        match without_unused() {
+            // Its size follows only a copy that is not empty.
+            Some((before, [], after)) => record.append_with(&[before, &[0; 8], after], bytes),
+            Some((before, stack, after)) => {
+                let size = (stack.len() as u64).to_le_bytes();
+                record.append_with(&[before, &size, stack, &size, after], bytes);
+            }
+            None => record.append_with(&[record.body], bytes),
+        }
+    }
+
     fn sample(self, mut numbers: Numbers<'_>, misc: u16) -> Option<(Event<'_>, Duration)> {
         numbers.u64()?;
         let pid = numbers.u32()?;
@@ -327,7 +354,7 @@ impl FaultWatch {
         self.closed = self.count();
         self.events.clear();
         for ring in self.rings.drain(..) {
-            ring.drain(&mut self.pending);
+            ring.drain(|record| Format::append(record, &mut self.pending));
         }
         (self.threads, self.left_out) = (0, 0);
         let mut seen = HashSet::new();
@@ -422,9 +449,8 @@ impl FaultWatch {
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.append(&mut self.pending);
         for ring in &mut self.rings {
-            let before = bytes.len();
-            ring.drain(&mut bytes);
-            fullest = fullest.max((bytes.len() - before) as f64 / ring.size() as f64);
+            let used = ring.drain(|record| Format::append(record, &mut bytes));
+            fullest = fullest.max(used as f64 / ring.size() as f64);
         }
         let mut events: Vec<_> = perf::records(&bytes)
             .filter_map(|record| Some((record, self.format.parse(record)?)))
@@ -447,11 +473,7 @@ impl FaultWatch {
                 }
                 each(event);
             } else {
-                self.pending.extend_from_slice(&record.kind.to_le_bytes());
-                self.pending.extend_from_slice(&record.misc.to_le_bytes());
-                self.pending
-                    .extend_from_slice(&(record.body.len() as u16 + 8).to_le_bytes());
-                self.pending.extend_from_slice(record.body);
+                record.append_with(&[record.body], &mut self.pending);
             }
         }
         bytes.clear();

@@ -181,15 +181,16 @@ impl Ring {
         self.len - rustix::param::page_size()
     }
 
-    /// Appends the records since the last call to `bytes`.
-    pub fn drain(&self, bytes: &mut Vec<u8>) {
+    /// Calls `each` with the records since the last call, and frees their room at the end. Returns how many bytes they took.
+    pub fn drain(&self, each: impl FnMut(Record<'_>)) -> usize {
         let (page, size) = (rustix::param::page_size(), self.size());
         #[expect(unsafe_code, reason = "the kernel writes to the mapping")]
         // SAFETY: the mapping begins with a page of the kernel's positions, and `size` bytes of data follow. Both positions are aligned,
         // and changed by atomic operations alone. `start` is less than `size`, and `len` at most `size`, so that both pieces are in the
         // data. The data up to `head` is complete, and the kernel, which may not overwrite a writable mapping, leaves it alone until
-        // `tail` says that it was read. Only this ring says so, in one thread at a time, after the pieces were copied.
-        unsafe {
+        // `tail` says that it was read. Only this ring says so, in one thread at a time, at the end of this function, after which
+        // `each` cannot keep a record.
+        let (head, tail, first, second) = unsafe {
             let position = |at: usize| AtomicU64::from_ptr(self.area.as_ptr().add(at));
             let (head, tail) = (position(HEAD).load(Ordering::Acquire), position(TAIL));
             let from = tail.load(Ordering::Relaxed);
@@ -197,10 +198,13 @@ impl Ring {
             let data = self.area.as_ptr().cast::<u8>().cast_const().add(page);
             let start = from as usize % size;
             let first = len.min(size - start);
-            bytes.extend_from_slice(std::slice::from_raw_parts(data.add(start), first));
-            bytes.extend_from_slice(std::slice::from_raw_parts(data, len - first));
-            tail.store(head, Ordering::Release);
-        }
+            let pieces = [(data.add(start), first), (data, len - first)];
+            let [first, second] = pieces.map(|(at, len)| std::slice::from_raw_parts(at, len));
+            (head, tail, first, second)
+        };
+        each_record(first, second, each);
+        tail.store(head, Ordering::Release);
+        first.len() + second.len()
     }
 }
 
@@ -220,19 +224,60 @@ pub struct Record<'a> {
     pub body: &'a [u8],
 }
 
-/// Splits the bytes of a ring into records: a head of 8 bytes with kind, `misc` and size, then the body. Ends at a record whose
-/// size cannot be true.
-pub fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
-    std::iter::from_fn(move || {
+impl<'a> Record<'a> {
+    /// The bytes of the largest record.
+    const MOST: usize = u16::MAX as usize;
+
+    /// Splits off the first record: a head of 8 bytes with kind, `misc` and size, then the body. `None` if it is not whole, or its
+    /// size cannot be true.
+    fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (head, rest) = bytes.split_first_chunk::<8>()?;
         let [kind @ .., misc_low, misc_high, low, high] = *head;
         let size = usize::from(u16::from_le_bytes([low, high]));
-        let (body, next) = rest.split_at_checked(size.checked_sub(8)?)?;
-        bytes = next;
-        Some(Record {
+        let (body, rest) = rest.split_at_checked(size.checked_sub(8)?)?;
+        let record = Self {
             kind: u32::from_le_bytes(kind),
             misc: u16::from_le_bytes([misc_low, misc_high]),
             body,
-        })
+        };
+        Some((record, rest))
+    }
+
+    /// Appends the record with this body in place of its own, as the kernel writes it. A body is less than 64 KiB.
+    pub fn append_with(&self, body: &[&[u8]], bytes: &mut Vec<u8>) {
+        let len = 8 + body.iter().map(|part| part.len()).sum::<usize>();
+        bytes.extend_from_slice(&self.kind.to_le_bytes());
+        bytes.extend_from_slice(&self.misc.to_le_bytes());
+        bytes.extend_from_slice(&(len as u16).to_le_bytes());
+        for part in body {
+            bytes.extend_from_slice(part);
+        }
+    }
+}
+
+/// Splits bytes into records, up to one that is not whole.
+pub fn records(mut bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    std::iter::from_fn(move || {
+        let (record, rest) = Record::split(bytes)?;
+        bytes = rest;
+        Some(record)
     })
+}
+
+/// Calls `each` with the records of a ring, of which one may begin at the end of `first` and end in `second`, the bytes at the start
+/// of the ring.
+pub fn each_record(mut first: &[u8], mut second: &[u8], mut each: impl FnMut(Record<'_>)) {
+    while let Some((record, rest)) = Record::split(first) {
+        first = rest;
+        each(record);
+    }
+    if !first.is_empty() {
+        let joined = [first, &second[..second.len().min(Record::MOST)]].concat();
+        let Some((record, _)) = Record::split(&joined) else {
+            return;
+        };
+        each(record);
+        second = &second[8 + record.body.len() - first.len()..];
+    }
+    records(second).for_each(each);
 }

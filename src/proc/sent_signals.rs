@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::files::{self, Roots};
-use super::perf::{self, Attributes};
+use super::perf::{self, Attributes, Record};
 use super::tracefs::{self, Field, Format, FormatError};
 use crate::model::{Missing, Reading};
 
@@ -82,15 +82,12 @@ impl SignalFormat {
         Self::parse(&buf[..len]).map_err(|_| Missing::Malformed)
     }
 
-    /// Parses the samples of a ring buffer: the time, the size of the data, and the data.
-    pub fn signals(self, bytes: &[u8]) -> Vec<SentSignal> {
-        let samples = perf::records(bytes).filter(|record| record.kind == perf::RECORD_SAMPLE);
-        let parsed = samples.filter_map(|record| {
-            let (time, rest) = record.body.split_first_chunk::<8>()?;
-            let data = rest.split_first_chunk::<4>()?.1;
-            self.decode(Duration::from_nanos(u64::from_le_bytes(*time)), data)
-        });
-        parsed.collect()
+    /// Returns the signal in a record of a ring buffer: the time, the size of the data, and the data.
+    pub fn signal(self, record: Record<'_>) -> Option<SentSignal> {
+        let body = (record.kind == perf::RECORD_SAMPLE).then_some(record.body)?;
+        let (time, rest) = body.split_first_chunk::<8>()?;
+        let data = rest.split_first_chunk::<4>()?.1;
+        self.decode(Duration::from_nanos(u64::from_le_bytes(*time)), data)
     }
 
     /// Returns the signal in the data of an event; `None` if it ends no process, the kernel sends it, or it had no effect.
@@ -156,8 +153,8 @@ impl SignalRing {
 
     /// Takes the signals since the last call. Those for which there was no room are lost.
     pub fn drain(&mut self) -> Vec<SentSignal> {
-        let mut bytes = Vec::new();
-        self.ring.drain(&mut bytes);
-        self.format.signals(&bytes)
+        let mut signals = Vec::new();
+        self.ring.drain(|record| signals.extend(self.format.signal(record)));
+        signals
     }
 }

@@ -12,7 +12,10 @@ fuzz_target!(|bytes: &[u8]| {
     for has_page_size in [false, true] {
         let format = Format { has_page_size };
         for record in records(bytes) {
-            black_box(format.parse(record));
+            let mut copied = Vec::new();
+            Format::append(record, &mut copied);
+            let copy = records(&copied).next().and_then(|copy| format.parse(copy));
+            assert_eq!(copy, format.parse(record));
         }
     }
     taskstats::ends(bytes).for_each(|end| {

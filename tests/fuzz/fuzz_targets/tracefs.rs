@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::hint::black_box;
+use zmtop::proc::perf::records;
 use zmtop::proc::sent_signals::SignalFormat;
 use zmtop::proc::tracefs::{self, Decoder, PageLayout};
 
@@ -18,7 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = decoder.add(false, text);
     black_box(decoder.decode(page));
     if let Ok(format) = SignalFormat::parse(text) {
-        black_box(format.signals(page));
+        records(page).for_each(|record| {
+            black_box(format.signal(record));
+        });
     }
     let Ok(layout) = PageLayout::parse(text) else { return };
     black_box(layout.size());

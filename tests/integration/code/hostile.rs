@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use zmtop::proc::page_faults::{Format, Registers};
-use zmtop::proc::perf::records;
+use zmtop::proc::perf::{self, records};
 use zmtop::stacks::functions_by;
 
 /// A generator of numbers (xorshift64).
@@ -68,10 +68,7 @@ fn repeat(usual: u64, name: &str, mut round: impl FnMut(&mut Numbers)) {
 
 #[test]
 fn records_of_page_faults() {
-    let body = super::records::sample();
-    let len = u16::try_from(body.len() + 8).unwrap().to_le_bytes();
-    let record = [&[9, 0, 0, 0, 2, 0], &len[..], &body].concat();
-    let whole = record.repeat(3);
+    let whole = super::records::written(perf::RECORD_SAMPLE, &super::records::sample()).repeat(3);
     repeat(20_000, "records", |numbers| {
         let mut bytes = whole.clone();
         numbers.change(&mut bytes);
@@ -79,6 +76,10 @@ fn records_of_page_faults() {
             let format = Format { has_page_size };
             let found = records(&bytes).filter_map(|record| format.parse(record)).count();
             assert!(found <= bytes.len() / 8);
+            let mut copied = Vec::new();
+            records(&bytes).for_each(|record| Format::append(record, &mut copied));
+            let parsed = |bytes| records(bytes).map(|record| format.parse(record)).collect::<Vec<_>>();
+            assert_eq!(parsed(&copied), parsed(&bytes));
         }
     });
 }

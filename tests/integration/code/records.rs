@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zmtop::proc::page_faults::{Event, Fault, Format, NewMapping, Registers};
-use zmtop::proc::perf::{self, Record, records};
+use zmtop::proc::perf::{self, Record, each_record, records};
 
 #[derive(Default)]
 struct Bytes(Vec<u8>);
@@ -95,6 +95,62 @@ fn a_sample_that_ends_early_is_none() {
             None,
             "{at}"
         );
+    }
+}
+
+/// A record as the kernel writes it.
+pub(super) fn written(kind: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    record(kind, perf::MISC_USER, body).append_with(&[body], &mut bytes);
+    bytes
+}
+
+#[test]
+fn a_sample_is_copied_without_the_unused_part_of_its_stack() {
+    let (body, mut bytes) = (sample(), Vec::new());
+    let whole = record(perf::RECORD_SAMPLE, perf::MISC_USER, &body);
+    Format::append(whole, &mut bytes);
+    assert_eq!(bytes.len(), 8 + body.len() - 8, "{bytes:?}");
+    // Nothing of the stack was readable.
+    let mut unreadable = body.clone();
+    let filled = body.len() - 16;
+    unreadable[filled..filled + 8].fill(0);
+    let none = record(perf::RECORD_SAMPLE, perf::MISC_USER, &unreadable);
+    Format::append(none, &mut bytes);
+    let other = record(perf::RECORD_LOST, 0, &body);
+    Format::append(other, &mut bytes);
+    let copied: Vec<_> = records(&bytes).collect();
+    assert_eq!(copied.len(), 3);
+    assert_eq!(FORMAT.parse(copied[0]), FORMAT.parse(whole));
+    let Some((Event::Fault(fault), _)) = FORMAT.parse(copied[1]) else {
+        panic!("{copied:?}");
+    };
+    assert_eq!((fault.stack, fault.page_size), (&[][..], Some(4096)));
+    assert_eq!(copied[2], other);
+}
+
+#[test]
+fn a_record_that_begins_at_the_end_of_the_ring_is_whole() {
+    let all = [
+        written(perf::RECORD_SAMPLE, &sample()),
+        written(perf::RECORD_LOST, &[1; 32]),
+        written(perf::RECORD_SAMPLE, &sample()),
+    ]
+    .concat();
+    let expected: Vec<_> = records(&all)
+        .map(|record| (record.kind, record.body.to_vec()))
+        .collect();
+    assert_eq!(expected.len(), 3);
+    for cut in 0..=all.len() {
+        let (mut found, (first, second)) = (Vec::new(), all.split_at(cut));
+        each_record(first, second, |record| found.push((record.kind, record.body.to_vec())));
+        assert_eq!(found, expected, "{cut}");
+        // A record that is not whole is none.
+        found.clear();
+        each_record(first, &second[..second.len().saturating_sub(1)], |record| {
+            found.push((record.kind, record.body.to_vec()));
+        });
+        assert_eq!(found.len(), if cut == all.len() { 3 } else { 2 }, "{cut}");
     }
 }
 

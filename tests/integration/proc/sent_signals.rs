@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use zmtop::proc::perf::records;
 use zmtop::proc::sent_signals::{SentSignal, SignalFormat};
 
 const FORMAT: &str = "name: signal_generate
@@ -43,7 +44,8 @@ fn framed(kind: u32, body: &[u8]) -> Vec<u8> {
 }
 
 fn signals(bytes: &[u8]) -> Vec<SentSignal> {
-    SignalFormat::parse(FORMAT.as_bytes()).unwrap().signals(bytes)
+    let format = SignalFormat::parse(FORMAT.as_bytes()).unwrap();
+    records(bytes).filter_map(|record| format.signal(record)).collect()
 }
 
 #[test]
