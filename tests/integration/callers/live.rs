@@ -191,6 +191,8 @@ const GROUPS: &str = r#"
         $CALLERS --for 1h --format json > /tmp/zmtop-out.$$ &
         pid=$!
         tracing $pid
+        # Room for what other tests allocate until the machine has time to read it.
+        echo 65536 > instances/zmtop-$pid/buffer_size_kb
         python3 -c "import os
 for n in range($2): os.setgroups(range($1))"
         kill -INT $pid
