@@ -290,6 +290,9 @@ fn with_way(mut error: clap::Error, command: Option<&clap::Command>, first: Opti
             let root = Cli::command();
             text::nearest(&typed, root.get_subcommands().map(clap::Command::get_name))
                 .map(|name| format!("a similar subcommand exists: '{name}'"))
+                .or_else(|| {
+                    Some("zmtop man prints the manual; in the monitor, ? explains keys, filters and columns".into())
+                })
         } else {
             None
         }

@@ -33,6 +33,8 @@
 mod expr;
 mod parser;
 
+pub use parser::meant;
+
 use std::borrow::Cow;
 
 use expr::{Condition, Expr, Inputs};

@@ -190,6 +190,9 @@ pub(super) fn unknown_or<'n>(
     /// A longer list is not read.
     const MAX_LISTED: usize = 30;
     let known: Vec<&str> = known.into_iter().collect();
+    if let Some((first, _)) = name.split_once(',').filter(|(first, _)| known.contains(first)) {
+        return format!("only one {kind} is possible here, such as `{first}`");
+    }
     let mut hints = similar(name, known.iter().copied());
     if hints.is_empty() {
         hints = others();

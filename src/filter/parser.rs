@@ -675,6 +675,27 @@ fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String 
     }
 }
 
+/// Returns what a filter that matches nothing may have meant, safe to print.
+pub fn meant(filter: &str) -> Option<String> {
+    let of_word = |word: &str| {
+        let age = word
+            .strip_prefix("age")
+            .filter(|rest| rest.starts_with(['<', '>', '=', '!']));
+        if let Some(rest) = age {
+            let rest = shown(rest);
+            return Some(format!(
+                "age is the time since a process was read; elapsed{rest} is about the time since its start"
+            ));
+        }
+        if Verdict::ALL.iter().any(|verdict| verdict.id() == word) {
+            return Some(format!("a verdict is written verdict:{word}"));
+        }
+        let is_anchored = word.len() > 1 && (word.ends_with('$') || word.starts_with('^'));
+        is_anchored.then(|| format!("a regular expression is written /{}/", shown(word)))
+    };
+    filter.split_whitespace().find_map(of_word)
+}
+
 /// Returns what a bound in that unit looks like, for error texts.
 const fn example_of(unit: Unit) -> &'static str {
     match unit {

@@ -282,12 +282,15 @@ impl Kill {
         Ok(victim)
     }
 
-    /// Returns the memory of the victim: its RSS from the log; if a daemon killed it, its footprint in the snapshot before.
+    /// Returns the memory of the victim: its RSS from the log; if a daemon killed it, its footprint in the snapshot before. The log
+    /// of a daemon may not have the RSS: then it is 0.
     pub fn held(&self) -> Option<u64> {
         let is_logged = self.event.daemon.is_none() && self.event.victim.is_ok();
         let known = self.known.as_ref().filter(|_| !is_logged);
         let rss = self.event.victim.as_ref().ok().map(|victim| victim.rss);
-        known.map(|known| known.footprint).or(rss)
+        known
+            .map(|known| known.footprint)
+            .or(rss.filter(|rss| is_logged || *rss > 0))
     }
 
     /// Returns the cgroup that the kernel killed as a whole. Each of its processes has an event of its own.

@@ -24,7 +24,7 @@ use crate::columns::{
     AppliesTo, COLUMNS, Column, ColumnId, DataValue, Needs, Row, Unit, Value, layout, needs_of_filter,
 };
 use crate::config::{Env, Settings};
-use crate::filter::Filter;
+use crate::filter::{self, Filter};
 use crate::group::GroupBy;
 use crate::heaps::MIN_ANON;
 use crate::history::{History, HistoryConfig, kills};
@@ -524,7 +524,8 @@ impl<'a> Plan<'a> {
         } else {
             " (with --check, the exit code is 1 if one does)"
         };
-        format!("0 of {} match{way}", counted(all, what))
+        let meant = filter::meant(&self.settings.ui.filter).map_or(String::new(), |meant| format!("; {meant}"));
+        format!("0 of {} match{way}{meant}", counted(all, what))
     }
 
     fn query(&self) -> Query<'_> {

@@ -81,6 +81,10 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
         ("--interval soon", "--interval: expected a length of time such as"),
         ("--interval=-1", "--interval: expected a length of time such as"),
         ("--sort pps", "--sort: unknown column `pps`; did you mean `pss`?"),
+        (
+            "--sort pss,rss",
+            "--sort: only one column is possible here, such as `pss`",
+        ),
         ("--sort -", "--sort: unknown column ``: zmtop man lists the"),
         ("--columns pss,usr", "--columns: unknown column `usr`; did you mean `"),
         (
@@ -280,6 +284,7 @@ fn options_of_other_monitors_do_what_is_meant_or_name_the_way() {
         ("-C", "--no-color"),
         ("-H", "share its memory"),
         ("help lekas", "'leaks'"),
+        ("help filter", "zmtop man"),
         ("leaks -u nobody", "user:NAME"),
         ("maps 1 -p 7", "zmtop maps 1234"),
         ("ps --format jsonl", "--format rows"),

@@ -341,15 +341,21 @@ pub(in crate::tui) fn draw_time_axis(
     };
     let suspends = app.engine.history.suspends();
     let now = snapshot.monotonic;
-    let ago = |at: Duration| match suspends.elapsed(at, now) {
-        past if past <= snapshot.interval => "now".to_owned(),
-        past => format!("{} ago", units::span(past)),
-    };
-    let end = ago(axis.end);
+    // What is looked up in the past of the live screen does not end now.
+    let visit = app.replay.as_ref().filter(|replay| replay.is_visit);
+    let clock = visit.and_then(|_| labels::clock(app, snapshot, Duration::ZERO, true));
+    let ago = if clock.is_some() { "before" } else { "ago" };
     let begin = axis.end.saturating_sub(span);
-    let start = match &*end {
-        "now" if suspends.elapsed(begin, now) == now.saturating_sub(begin) => format!("{} ago", axis.span.name),
-        _ => ago(begin),
+    let [since_begin, since_end] = [begin, axis.end].map(|at| suspends.elapsed(at, now));
+    let ends_now = since_end <= snapshot.interval;
+    let end = match clock {
+        clock if ends_now => clock.unwrap_or_else(|| "now".into()),
+        _ => format!("{} {ago}", units::span(since_end)),
+    };
+    let start = if ends_now && since_begin == now.saturating_sub(begin) {
+        format!("{} {ago}", axis.span.name)
+    } else {
+        format!("{} {ago}", units::span(since_begin))
     };
     let cell = span.as_secs_f64() / width.max(1) as f64;
     let column = |back: Duration| {

@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::inquiry::ABOUT_PROCESS;
+use super::inquiry::{ABOUT_PROCESS, selected_process};
 use super::{Popup, wrap};
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
@@ -33,14 +33,11 @@ pub(in crate::tui) fn open(app: &mut App) -> Vec<Effect> {
         app.screen.fail("this zmtop was built without call paths");
         return Vec::new();
     }
-    let snapshot = app.engine.snapshot.clone();
-    let Some(sample) = snapshot.as_ref().and_then(|snapshot| app.selected_sample(snapshot)) else {
-        app.screen.say("select one process for that: Enter opens a group");
+    let Some((id, name)) = selected_process(app) else {
         return Vec::new();
     };
-    let name = format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15));
     let paths = &mut app.data.call_paths;
-    let effect = (!paths.show_armed(sample.id, name.clone())).then(|| paths.start(sample.id, name));
+    let effect = (!paths.show_armed(id, name.clone())).then(|| paths.start(id, name));
     app.open_popup(CallPathTree);
     effect.into_iter().collect()
 }

@@ -10,6 +10,8 @@
 
 use super::{Text, TextLine, wrap};
 use crate::config::Action;
+use crate::group::GroupBy;
+use crate::model::Identity;
 use crate::sampler::inquiry::Inquiry;
 use crate::text;
 use crate::tui::app::{App, Asked, Hint};
@@ -42,15 +44,33 @@ pub struct Environment;
 pub struct OpenFiles;
 pub struct Heap;
 
+/// Returns the selected process and its name; if another row is selected, says so.
+pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
+    let snapshot = app.engine.snapshot.as_ref();
+    let sample = snapshot.and_then(|snapshot| app.selected_sample(snapshot));
+    let named = sample.map(|it| {
+        (
+            it.id,
+            format!("{} {}", it.id.pid, text::safe_prefix(&it.facts.comm, 15)),
+        )
+    });
+    if named.is_none() {
+        let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
+        let way = if of_mappings {
+            "lists those that map this"
+        } else {
+            "opens a group"
+        };
+        app.screen.say(format!("select one process for that: Enter {way}"));
+    }
+    named
+}
+
 /// Opens the popup about the selected process, and requests what it shows.
 pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
-    let snapshot = app.engine.snapshot.clone();
-    let Some(sample) = snapshot.as_ref().and_then(|snapshot| app.selected_sample(snapshot)) else {
-        app.screen.say("select one process for that: Enter opens a group");
+    let Some((id, name)) = selected_process(app) else {
         return Vec::new();
     };
-    let id = sample.id;
-    let name = format!("{} {}", id.pid, text::safe_prefix(&sample.facts.comm, 15));
     app.data.asked = Some(Asked {
         inquiry,
         id,

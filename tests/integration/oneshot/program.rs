@@ -138,6 +138,25 @@ fn the_table_shows_what_it_is_sorted_and_filtered_by() {
 const NOTHING: &str = "zmtop: 0 of 2 processes match (with --check, the exit code is 1 if one does)\n";
 
 #[test]
+fn a_filter_that_matches_nothing_may_be_meant_otherwise() {
+    let tree = tree();
+    let nothing = NOTHING.trim_end();
+    for (filter, meant) in [
+        ("leaking", "; a verdict is written verdict:leaking"),
+        ("cmd:nothing slee$", "; a regular expression is written /slee$/"),
+        (
+            "age>1h",
+            "; age is the time since a process was read; elapsed>1h is about the time since its start",
+        ),
+        ("nothing", ""),
+        ("agent", ""),
+    ] {
+        let (code, _, err) = said(&tree, filter);
+        assert_eq!((code, err), (Some(0), format!("{nothing}{meant}\n")), "{filter}");
+    }
+}
+
+#[test]
 fn users_and_processes_that_do_not_exist_are_named() {
     let tree = tree();
     for every in ["", " --every 100ms --count 1"] {

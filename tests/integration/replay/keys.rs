@@ -261,6 +261,9 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
     assert_eq!(inspects(&mut session), [None]);
     assert!(session.app.tables.tags.is_empty() && session.app.data.marks.current().is_none());
     session.line("Esc now");
+    // The chart ends at the time that is looked at.
+    let axis = session.line("└5 min before");
+    assert!(axis.trim_end().ends_with(" 03:00:35"), "{axis}");
     for key in ["Esc", "q"] {
         session.keys(key);
         assert_eq!(commands(&mut session), [ReplayCommand::Leave], "{key}");
