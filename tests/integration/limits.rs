@@ -1,5 +1,7 @@
 //! What cgroups needed in a record, and the limits to set.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,6 +17,7 @@ use zmtop::record::Record;
 use crate::support::kills::killed;
 use crate::support::pty::ZMTOP;
 use crate::support::rows::{MIB, in_cgroup, process, snapshot, walk, with_facts};
+use crate::trend::measure::{expand, unpack};
 
 const WEB: &str = "/system.slice/web.service";
 const DAY: u64 = 86_400;
@@ -251,6 +254,68 @@ fn the_margin_falls_with_the_length_of_the_record() {
         even(8 * DAY),
         (15, Certainty::Sure, "MemoryHigh=1075M MemoryMax=1150M".into())
     );
+}
+
+/// The limits of a series after some of its time, the time between two values being `step` seconds. Returns the finding, and
+/// whether its limit is exceeded later; it would have killed nothing until then.
+fn backtest(needs: &[Option<f64>], step: u64, until: usize) -> (Finding, bool) {
+    let (before, after) = needs.split_at(until);
+    let known = (0..).zip(before).filter_map(|(n, need)| Some((n, (*need)? as u64)));
+    let finding = only(known.map(|(n, need)| at(n * step, step, &[(WEB, figures(need, 0))])));
+    let limit = finding.proposal().unwrap().max as f64;
+    assert!(before.iter().flatten().all(|need| *need <= limit), "{finding:?}");
+    let is_exceeded = after.iter().flatten().any(|need| *need > limit);
+    (finding, is_exceeded)
+}
+
+/// Real machines over six days, each as a service. `ZMTOP_TEST_MACHINES=FILE` tries others, in the same format.
+#[test]
+fn the_limits_of_some_days_hold_for_the_days_after() {
+    let text = match std::env::var_os("ZMTOP_TEST_MACHINES") {
+        Some(path) => unpack(&std::fs::read(path).unwrap()),
+        None => unpack(include_bytes!("../fixtures/trend/machines.csv.zst")),
+    };
+    // A percent is 300 MB.
+    let needs = text.lines().map(|line| expand(line.split_once(',').unwrap().1, 0.3e9));
+    let needs: Vec<Vec<Option<f64>>> = needs.collect();
+    let mut report = String::from("limits of real machines; after days, lines to paste, exceeded later\n");
+    for days in [2, 3, 4] {
+        let found = needs.iter().map(|needs| backtest(needs, 60, days * DAY as usize / 60));
+        let sure: Vec<_> = found.filter(|(found, _)| found.certainty == Certainty::Sure).collect();
+        let exceeded = sure.iter().filter(|(_, is_exceeded)| *is_exceeded).count();
+        let _ = writeln!(report, "{days} {} of {} {exceeded}", sure.len(), needs.len());
+        assert!(sure.len() * 10 >= needs.len() * 9 && exceeded == 0, "{report}");
+    }
+    let _ = write!(std::io::stdout(), "{report}");
+}
+
+/// Real services under load for 36 minutes. What leaks outgrows any limit; no line of it is pasted.
+#[test]
+fn the_limits_of_twelve_minutes_hold_for_services_that_do_not_leak() {
+    let text = unpack(include_bytes!("../fixtures/trend/services.csv.zst"));
+    let (mut harmless, mut exceeded) = (0, Vec::new());
+    for line in text.lines() {
+        let fields: Vec<_> = line.split(',').collect();
+        let needs = expand(fields[4], 1024.0);
+        let (finding, is_exceeded) = backtest(&needs, 5, 12 * 60 / 5);
+        assert!(finding.doubt().is_some(), "{line}");
+        harmless += usize::from(fields[1] == "ok");
+        if is_exceeded && fields[1] == "ok" {
+            exceeded.push(format!(
+                "{} {} {}",
+                fields[0],
+                finding.peak,
+                finding.proposal().unwrap().max
+            ));
+        }
+    }
+    let _ = writeln!(
+        std::io::stdout(),
+        "limits of {harmless} real services; exceeded later: {}\n{}",
+        exceeded.len(),
+        exceeded.join("\n")
+    );
+    assert!(harmless > 20 && exceeded.is_empty(), "{exceeded:?}");
 }
 
 #[test]

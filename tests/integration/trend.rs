@@ -6,7 +6,7 @@ mod corpus;
 mod countdown;
 mod goals;
 mod machines;
-mod measure;
+pub(crate) mod measure;
 mod parameters;
 mod recorded;
 mod services;

@@ -129,12 +129,12 @@ pub(super) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> V
 }
 
 /// Reads a fixture that is packed with zstd.
-pub(super) fn unpack(packed: &[u8]) -> String {
+pub(crate) fn unpack(packed: &[u8]) -> String {
     String::from_utf8(zstd::decode_all(packed).unwrap()).unwrap()
 }
 
 /// Expands run-length encoded values.
-pub(super) fn expand(text: &str, unit: f64) -> Vec<Option<f64>> {
+pub(crate) fn expand(text: &str, unit: f64) -> Vec<Option<f64>> {
     let mut values = Vec::new();
     for word in text.split(' ') {
         let (value, count) = word.split_once('*').unwrap_or((word, "1"));
