@@ -25,6 +25,7 @@ use crate::proc::clock::monotonic;
 use crate::proc::files;
 use crate::proc::maps::Area;
 use crate::proc::page_faults::{Event, Fault, FaultWatch, Options, Registers};
+use crate::proc::pid;
 
 /// The most sampled pages that are remembered, of 40 bytes each. With more, every second one is forgotten, and the rest count
 /// twice.
@@ -53,7 +54,16 @@ struct Page {
     path: u32,
     /// The bytes that it stands for.
     weight: u64,
-    is_kept: bool,
+    state: State,
+}
+
+/// The state of a page at the last check after its sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unchecked,
+    Kept,
+    /// It was freed. What may be at its address later is another page.
+    Freed,
 }
 
 /// A measurement under way.
@@ -74,6 +84,8 @@ struct Samples {
     /// The weight of each path. Kept bytes are in `pages`.
     taken: Vec<Weight>,
     pages: HashMap<(u32, u64), Page>,
+    /// The bytes that each process had in RAM and in swap at the last check.
+    resident: HashMap<u32, u64>,
     /// Of `1 << thinning` pages one is remembered.
     thinning: u32,
     pagemaps: HashMap<u32, Option<File>>,
@@ -112,6 +124,7 @@ impl Measurement {
             paths: HashMap::new(),
             taken: Vec::new(),
             pages: HashMap::new(),
+            resident: HashMap::new(),
             thinning: 0,
             pagemaps: HashMap::new(),
             recent: Vec::new(),
@@ -281,8 +294,8 @@ impl Samples {
         if !is_remembered(key, self.thinning) {
             return;
         }
-        let is_kept = false;
-        self.pages.insert(key, Page { path, weight, is_kept });
+        let state = State::Unchecked;
+        self.pages.insert(key, Page { path, weight, state });
         self.recent.push(key);
         while self.pages.len() > MAX_PAGES {
             self.thinning += 1;
@@ -321,6 +334,13 @@ impl Samples {
         order.sort_unstable();
         let size = self.page_size;
         let is_near = |a: &(u32, u64), b: &(u32, u64)| a.0 == b.0 && (b.1 - a.1) / size <= MAX_APART;
+        let pids: HashSet<u32> = order.iter().map(|(pid, _)| *pid).collect();
+        for pid in pids {
+            let status = std::fs::read(self.proc.join(pid.to_string()).join("status")).unwrap_or_default();
+            if let (Ok(resident), Ok(swapped)) = (pid::vm_rss(&status), pid::swap(&status)) {
+                self.resident.insert(pid, resident.saturating_add(swapped));
+            }
+        }
         let mut bytes = Vec::new();
         for run in order.chunk_by(is_near).flat_map(|run| run.chunks(MAX_RUN)) {
             let ((pid, first), (_, last)) = (run[0], run[run.len() - 1]);
@@ -351,8 +371,9 @@ impl Samples {
         };
         if entry & OF_FILE != 0 && entry & PRESENT != 0 && of_file() {
             self.drop_page(key);
-        } else if let Some(page) = self.pages.get_mut(&key) {
-            page.is_kept = entry & (PRESENT | SWAPPED) != 0;
+        } else if let Some(page) = self.pages.get_mut(&key).filter(|page| page.state != State::Freed) {
+            let is_there = entry & (PRESENT | SWAPPED) != 0;
+            page.state = if is_there { State::Kept } else { State::Freed };
         }
     }
 
@@ -366,11 +387,30 @@ impl Samples {
         }
     }
 
-    fn stacks(&mut self, limit: Duration) -> Stacks {
-        let mut weights = self.taken.clone();
-        for page in self.pages.values().filter(|page| page.is_kept) {
-            weights[page.path as usize].kept += page.weight << self.thinning;
+    /// Returns the weight of each path.
+    fn weights(&self) -> Vec<Weight> {
+        let kept = || self.pages.iter().filter(|(_, page)| page.state == State::Kept);
+        let mut sums: HashMap<u32, u64> = HashMap::new();
+        for ((pid, _), page) in kept() {
+            *sums.entry(*pid).or_default() += page.weight << self.thinning;
         }
+        // A page that was freed and touched again in places that were not sampled counts with the weight of its first sample, and
+        // its neighbours with theirs. All together a process keeps no more than it has.
+        let scale = |pid: &u32| match (self.resident.get(pid), sums.get(pid)) {
+            (Some(resident), Some(sum)) if resident < sum => *resident as f64 / *sum as f64,
+            _ => 1.0,
+        };
+        let scales: HashMap<u32, f64> = sums.keys().map(|pid| (*pid, scale(pid))).collect();
+        let mut weights = self.taken.clone();
+        for ((pid, _), page) in kept() {
+            let weight = (page.weight << self.thinning) as f64 * scales[pid];
+            weights[page.path as usize].kept += weight as u64;
+        }
+        weights
+    }
+
+    fn stacks(&mut self, limit: Duration) -> Stacks {
+        let weights = self.weights();
         let mut distinct: HashMap<Place, usize> = HashMap::new();
         let mut places = Vec::new();
         let counted = |path: &u32| weights[*path as usize].samples > 0;

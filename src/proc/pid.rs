@@ -235,6 +235,11 @@ pub fn swap(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmSwap:").ok_or(Missing::Malformed)
 }
 
+/// Parses `VmRSS` of a `status`, in bytes. Kernel threads have no such line.
+pub fn vm_rss(bytes: &[u8]) -> Reading<u64> {
+    figure(bytes, b"VmRSS:").ok_or(Missing::Malformed)
+}
+
 /// Parses `VmHWM` of a `status`: the highest RSS so far, in bytes. Kernel threads have no such line.
 pub fn peak(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmHWM:").ok_or(Missing::Malformed)

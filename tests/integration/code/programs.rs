@@ -56,6 +56,34 @@ fn jemalloc() {
 }
 
 #[test]
+fn pages_that_are_freed_and_touched_again_are_kept_once() {
+    // Faster than it can be sampled, so that most faults are not.
+    let source = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#define SIZE (8UL << 20)
+__attribute__((noinline)) void refill(char *p) { memset(p, 1, SIZE); __asm__ volatile("" ::: "memory"); }
+int main(void) {
+    char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(p, SIZE, MADV_NOHUGEPAGE);
+    getchar();
+    for (time_t end = time(0) + 2; time(0) < end;) { refill(p); madvise(p, SIZE, MADV_DONTNEED); }
+    refill(p);
+    printf("%lu\n", SIZE);
+    fflush(stdout);
+    getchar();
+}"#;
+    let mut program = Program::compiled("cc", source, "c", &["-O1"]);
+    let (size, stacks, counts) = program.measure();
+    assert!(counts.faults > 20 * size[0] / 4096, "{counts:?}");
+    let kept = of_function(&stacks, "refill").0;
+    // The process has some other pages.
+    assert!(kept > 0 && kept < size[0] + size[0] / 2, "{kept} {counts:?}");
+}
+
+#[test]
 fn containers_and_inlined_functions_of_cpp() {
     let source = r#"
 #include <cstdio>
