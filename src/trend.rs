@@ -231,10 +231,15 @@ pub fn judge(
             finding.reasons = None;
         }
     }
-    let since = previous
-        .since
-        .filter(|_| was_leak && is_leak)
-        .or_else(|| finding.verdict.is_growth().then(|| onset(points, &finding)));
+    let since = finding.verdict.is_growth().then(|| {
+        match previous.since {
+            Some(since) if was_leak && is_leak => since,
+            // The estimate varies, and becomes later as the window moves on. While growth lasts, its start stays, until a leak is
+            // called by the whole evidence.
+            Some(since) if previous.verdict.is_growth() && !is_leak => since.min(onset(points, &finding)),
+            _ => onset(points, &finding),
+        }
+    });
     let (gap_until, unwatched) = since.map_or((None, None), |since| gaps(points, since, &finding));
     Judgement {
         verdict: finding.verdict,

@@ -293,7 +293,7 @@ pub struct Judgement {
     /// with at least 0.9, nine in ten are leaks.
     pub confidence: f64,
     /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
-    /// earlier.
+    /// earlier. While growth lasts, it only becomes earlier; the call of a leak sets it anew, for good.
     pub since: Option<Duration>,
     /// The end of the last long gap before which it did not grow, or not by the same pace: nobody saw when it began.
     pub gap_until: Option<Duration>,

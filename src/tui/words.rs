@@ -3,8 +3,9 @@
 /// Each word as the screen shows it, and its meaning.
 pub static WORDS: [(&str, &str); 51] = [
     (
-        "figures up to 9s old",
-        "The age of the oldest figure that may be wrong. One whose counters have not moved is right, however old its READ is",
+        "2 figures up to 9s old",
+        "So many processes have figures that may be wrong by more than 1 % and 1 MiB, and the age of the oldest. Without a number, none \
+         has: a figure whose counters have not moved is right, however old its READ is",
     ),
     ("figures of 09:35:10", "While paused: the time of the last snapshot"),
     (

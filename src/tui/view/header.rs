@@ -120,7 +120,12 @@ fn title(app: &App) -> StatusLine {
                 |time| time.strftime("  figures of %H:%M:%S").to_string(),
             )
         } else {
-            format!("  figures up to {} old", units::span(app.rows.age(snapshot)))
+            // Figures that may be wrong are few, and the others are as old as the snapshot.
+            let which = match coverage.uncertain {
+                0 => "figures".into(),
+                few => counted(few as u64, "figure"),
+            };
+            format!("  {which} up to {} old", units::span(app.rows.age(snapshot)))
         };
         line.text(48, what, theme.dim);
     }

@@ -167,17 +167,22 @@ fn the_verdict_on_even_growth_hardly_changes_before_the_call() {
     // 2 MB a minute, requested a megabyte at a time, next to buffers of up to 600 KB that come and go.
     let buffers = |seed: u64, second: u64| (seed + second / 20).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let mut changes = Vec::new();
+    let mut starts = Vec::new();
     for seed in 0..12 {
         let all = points(1500, |s| {
             60 * MB + s * MB / 30 / MB * MB + buffers(seed, s) * 600_000 / (1 << 24)
         });
         let mut verdicts = Vec::new();
         let mut last = Judgement::default();
+        let mut later = 0;
         for end in (10..all.len()).step_by(10) {
             let started_at = Some(Duration::from_secs(10));
-            last = judge(&all[..end], &[], started_at, &Params::default(), &last);
+            let next = judge(&all[..end], &[], started_at, &Params::default(), &last);
+            later += usize::from(last.since.zip(next.since).is_some_and(|(before, now)| now > before));
+            last = next;
             verdicts.push(last.verdict);
         }
+        starts.push(later);
         let from = verdicts.iter().position(|verdict| verdict.is_growth()).unwrap();
         let to = verdicts
             .iter()
@@ -187,6 +192,8 @@ fn the_verdict_on_even_growth_hardly_changes_before_the_call() {
         changes.push(before.windows(2).filter(|pair| pair[0] != pair[1]).count());
     }
     assert!(changes.iter().all(|changes| *changes <= 3), "{changes:?}");
+    // How often the reported start became a later one.
+    assert!(starts.iter().all(|later| *later <= 2), "{starts:?}");
 }
 
 #[test]

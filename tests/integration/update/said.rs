@@ -242,6 +242,18 @@ fn the_file_that_grows_in_a_tmpfs_is_named_with_who_has_it_open() {
 }
 
 #[test]
+fn only_figures_that_may_be_wrong_are_said_to_be_old() {
+    let mut session = Session::new(120, 40);
+    session.minute();
+    session.line("processes  figures up to 1s old");
+    let mut snapshot = (*session.app.engine.snapshot.clone().unwrap()).clone();
+    snapshot.processes.as_mut().unwrap()[0].stale = true;
+    session.push(snapshot);
+    let line = session.line("processes  1 figure up to");
+    assert!(line.contains(" old"), "{line}");
+}
+
+#[test]
 fn every_word_around_the_table_is_found_in_the_help() {
     let mut session = Session::new(160, 50);
     session.minute().keys("?");
@@ -249,7 +261,7 @@ fn every_word_around_the_table_is_found_in_the_help() {
     session.feed(Event::Resize(160, height));
     let help = session.picture();
     for word in [
-        "figures up to",
+        "2 figures up to",
         "zmtop: 0.2 % of a core",
         "PSI",
         "some",
