@@ -51,6 +51,9 @@ pub struct Weight {
     pub taken: u64,
     /// The part of `taken` that is still resident or in swap.
     pub kept: u64,
+    /// The part of `kept` that was certainly not touched during the proof, at the least; `None` without a proof.
+    #[serde(default)]
+    pub cold: Option<u64>,
     /// The samples behind `taken`, a measure of its error.
     pub samples: u64,
 }
@@ -59,6 +62,9 @@ impl std::ops::AddAssign for Weight {
     fn add_assign(&mut self, other: Self) {
         self.taken += other.taken;
         self.kept += other.kept;
+        self.cold = self
+            .cold
+            .map_or(other.cold, |cold| Some(cold + other.cold.unwrap_or(0)));
         self.samples += other.samples;
     }
 }
@@ -489,13 +495,18 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the heading of the lines of a tree.
-    pub fn heading(self) -> String {
+    /// Returns the heading of the lines of a tree. `is_proved`: they show what was not touched during the proof.
+    pub fn heading(self, is_proved: bool) -> String {
         let title = match self {
             Self::Callers => "FUNCTION, AND ITS CALLERS",
             Self::Callees => "FUNCTION, AND WHAT IT CALLED",
         };
-        format!("{:>7} {:>6} {:>7}  {title}", "KEPT", "", "TAKEN")
+        let cold = if is_proved {
+            format!("{:>7} ", "COLD")
+        } else {
+            String::new()
+        };
+        format!("{:>7} {:>6} {cold}{:>7}  {title}", "KEPT", "", "TAKEN")
     }
 
     const fn arrow(self, ascii: bool) -> &'static str {
@@ -566,6 +577,9 @@ pub struct Measured {
     pub processes: usize,
     pub command: String,
     pub time_s: f64,
+    /// The time of the proof at its end.
+    #[serde(default)]
+    pub proved_s: Option<f64>,
     /// The growth of its PSS and swap in that time, if both ends could be read.
     pub growth: Option<i64>,
     #[serde(flatten)]
@@ -587,10 +601,18 @@ impl Measured {
     /// Returns the sums in a line.
     pub fn summary(&self, units: Units) -> String {
         let total = self.stacks.total();
+        let span = |seconds| units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        let cold = total
+            .cold
+            .zip(self.proved_s)
+            .map_or_else(String::new, |(cold, seconds)| {
+                let (cold, time) = (units::bytes(cold, units), span(seconds));
+                format!(", at least {cold} of that not touched in the last {time}")
+            });
         format!(
-            "{}, {}: {}, {} taken, {} of it kept",
+            "{}, {}: {}, {} taken, {} of it kept{cold}",
             self.name(),
-            units::span(Duration::try_from_secs_f64(self.time_s).unwrap_or_default()),
+            span(self.time_s),
             counted(self.counts.faults, "page fault"),
             units::bytes(total.taken, units),
             units::bytes(total.kept, units),
@@ -756,8 +778,12 @@ impl Line {
                 kept => format!("{:.0} %", weight.kept as f64 * 100.0 / kept as f64),
             };
             let bytes = |bytes| units::bytes(bytes, units);
-            format!("{:>7} {share:>6} {:>7}", bytes(weight.kept), bytes(weight.taken))
+            let cold = weight
+                .cold
+                .map_or_else(String::new, |cold| format!("{:>7} ", bytes(cold)));
+            format!("{:>7} {share:>6} {cold}{:>7}", bytes(weight.kept), bytes(weight.taken))
         });
+        let width = if total.cold.is_some() { 30 } else { 22 };
         let is_root = self.depth == 0 && self.weight.is_some();
         let arrow = if is_root { "" } else { order.arrow(ascii) };
         let what = match self.what {
@@ -766,7 +792,7 @@ impl Line {
             What::Others => "others".to_owned(),
         };
         format!(
-            "{figures:<22}  {}{arrow}{what}",
+            "{figures:<width$}  {}{arrow}{what}",
             "  ".repeat(self.depth.min(MAX_INDENT))
         )
     }
@@ -829,6 +855,7 @@ pub fn lines(tree: &Tree, least: f64, chain: usize) -> Vec<Line> {
     let rest = Weight {
         taken: total.taken.saturating_sub(shown.taken),
         kept: total.kept.saturating_sub(shown.kept),
+        cold: total.cold.map(|cold| cold.saturating_sub(shown.cold.unwrap_or(0))),
         samples: total.samples.saturating_sub(shown.samples),
     };
     if size(rest) > 0 {

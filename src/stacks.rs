@@ -12,6 +12,7 @@ mod symbols;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use crate::proc::files;
 use crate::proc::maps::Area;
 use crate::proc::page_faults::{Event, Fault, FaultWatch, Options, Registers};
 use crate::proc::pid;
+use crate::proc::smaps::Areas;
 
 /// The most sampled pages that are remembered, of 40 bytes each. With more, every second one is forgotten, and the rest count
 /// twice.
@@ -34,6 +36,7 @@ const MAX_PAGES: usize = 1 << 17;
 const MAX_PATHS: usize = 1 << 16;
 /// The largest `maps` that is read.
 const MAX_MAPS: usize = 64 << 20;
+const MAX_SMAPS: usize = 256 << 20;
 /// `PERF_CONTEXT_MAX` of `include/uapi/linux/perf_event.h`: what is above are marks of the mode in a chain.
 const CONTEXT_MARKS: u64 = -4095_i64 as u64;
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
@@ -86,6 +89,8 @@ struct Samples {
     pages: HashMap<(u32, u64), Page>,
     /// The bytes that each process had in RAM and in swap at the last check.
     resident: HashMap<u32, u64>,
+    /// The bytes of each path that were not touched since the referenced bits were cleared.
+    cold: Option<HashMap<u32, u64>>,
     /// Of `1 << thinning` pages one is remembered.
     thinning: u32,
     pagemaps: HashMap<u32, Option<File>>,
@@ -125,6 +130,7 @@ impl Measurement {
             taken: Vec::new(),
             pages: HashMap::new(),
             resident: HashMap::new(),
+            cold: None,
             thinning: 0,
             pagemaps: HashMap::new(),
             recent: Vec::new(),
@@ -151,6 +157,12 @@ impl Measurement {
         self.poll();
         self.samples.balance(counted);
         self.samples.check();
+    }
+
+    /// Finds the kept pages that were not touched since the referenced bits were cleared (`/proc/<pid>/clear_refs`), as of the last
+    /// [`Self::check`]. The bits must have been cleared after all samples that matter, because a new page has been touched.
+    pub fn find_cold(&mut self) {
+        self.samples.find_cold();
     }
 
     pub const fn counts(&self) -> Counts {
@@ -286,8 +298,8 @@ impl Samples {
         let weight = size.saturating_mul(fault.period);
         self.taken[path as usize] += Weight {
             taken: weight,
-            kept: 0,
             samples: 1,
+            ..Weight::default()
         };
         let page = fault.address & !(size - 1);
         let key = (fault.pid, page);
@@ -387,24 +399,64 @@ impl Samples {
         }
     }
 
-    /// Returns the weight of each path.
-    fn weights(&self) -> Vec<Weight> {
+    /// Returns the pages that are kept, with the path and the bytes that each stands for.
+    fn kept(&self) -> Vec<((u32, u64), u32, u64)> {
         let kept = || self.pages.iter().filter(|(_, page)| page.state == State::Kept);
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for ((pid, _), page) in kept() {
             *sums.entry(*pid).or_default() += page.weight << self.thinning;
         }
-        // A page that was freed and touched again in places that were not sampled counts with the weight of its first sample, and
-        // its neighbours with theirs. All together a process keeps no more than it has.
+        // A page that was freed and touched again without a sample counts with the weight of its first sample, and its neighbours
+        // with theirs. All together a process keeps no more than it has.
         let scale = |pid: &u32| match (self.resident.get(pid), sums.get(pid)) {
             (Some(resident), Some(sum)) if resident < sum => *resident as f64 / *sum as f64,
             _ => 1.0,
         };
         let scales: HashMap<u32, f64> = sums.keys().map(|pid| (*pid, scale(pid))).collect();
+        let scaled = |(key, page): (&(u32, u64), &Page)| {
+            let weight = (page.weight << self.thinning) as f64 * scales[&key.0];
+            (*key, page.path, weight as u64)
+        };
+        kept().map(scaled).collect()
+    }
+
+    /// Finds what was not touched since the referenced bits were cleared. The kernel counts the bytes touched in each area, not
+    /// which: in the worst case, they are all of the same path.
+    fn find_cold(&mut self) {
+        let mut kept = self.kept();
+        kept.sort_unstable();
+        let mut cold: HashMap<u32, u64> = HashMap::new();
+        for of_process in kept.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let mut areas = read_referenced(&self.proc, of_process[0].0.0).into_iter().peekable();
+            let mut sums: HashMap<u32, u64> = HashMap::new();
+            let mut add = |sums: &mut HashMap<u32, u64>, referenced: u64| {
+                for (path, kept) in sums.drain() {
+                    *cold.entry(path).or_default() += kept.saturating_sub(referenced);
+                }
+            };
+            let mut touched = u64::MAX;
+            for ((_, address), path, weight) in of_process {
+                while let Some((_, referenced)) = areas.next_if(|(range, _)| range.start <= *address) {
+                    add(&mut sums, touched);
+                    touched = referenced;
+                }
+                *sums.entry(*path).or_default() += weight;
+            }
+            add(&mut sums, touched);
+        }
+        self.cold = Some(cold);
+    }
+
+    /// Returns the weight of each path.
+    fn weights(&self) -> Vec<Weight> {
         let mut weights = self.taken.clone();
-        for ((pid, _), page) in kept() {
-            let weight = (page.weight << self.thinning) as f64 * scales[pid];
-            weights[page.path as usize].kept += weight as u64;
+        for (_, path, weight) in self.kept() {
+            weights[path as usize].kept += weight;
+        }
+        if let Some(cold) = &self.cold {
+            for (path, weight) in (0..).zip(&mut weights) {
+                weight.cold = Some(cold.get(&path).copied().unwrap_or(0).min(weight.kept));
+            }
         }
         weights
     }
@@ -473,6 +525,22 @@ fn is_remembered((pid, address): (u32, u64), thinning: u32) -> bool {
 fn read_maps(proc: &Path, pid: u32) -> Vec<u8> {
     let path = proc.join(pid.to_string()).join("maps");
     files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MAPS).unwrap_or_default()
+}
+
+/// Returns the areas of a process with the bytes of each that were touched, ascending. If that is unknown, all of them.
+fn read_referenced(proc: &Path, pid: u32) -> Vec<(Range<u64>, u64)> {
+    let path = proc.join(pid.to_string()).join("smaps");
+    let smaps = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_SMAPS).unwrap_or_default();
+    let mut found = Vec::new();
+    let mut areas = Areas::new(|area| {
+        let referenced = area.extent.and_then(|extent| extent.referenced);
+        found.push((area.start..area.end, referenced.unwrap_or(u64::MAX)));
+    });
+    areas.feed(&smaps);
+    if areas.finish().is_err() {
+        found.clear();
+    }
+    found
 }
 
 /// Returns the ranges of mapped files, ascending, without shared memory.

@@ -384,13 +384,17 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__callers)
-            opts="-h --for --callees --whole --least --flamegraph --stack --format --units --no-color --config --help"
+            opts="-h --for --prove --callees --whole --least --flamegraph --stack --format --units --no-color --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prove)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

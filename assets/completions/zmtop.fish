@@ -1155,6 +1155,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l prove -d 'Then watch for this long, too, how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process once, as leaks --prove does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Sum branches with less than this share of the kept memory, in percent' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r

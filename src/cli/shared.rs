@@ -328,8 +328,9 @@ pub(crate) fn set(
     }
 }
 
-/// Returns the time given by `--for`, or `default` if it was not typed.
+/// Returns the time that `option` gives, or `default` if it was not typed.
 pub(crate) fn watching_time(
+    option: &'static str,
     typed: Option<&str>,
     range: RangeInclusive<Duration>,
     default: Duration,
@@ -339,7 +340,7 @@ pub(crate) fn watching_time(
         let (shortest, longest) = (span_exact(*range.start()), span_exact(*range.end()));
         let such = span_exact(default);
         let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
-        UsageError::option("--for", what)
+        UsageError::option(option, what)
     })
 }
 

@@ -35,6 +35,30 @@ pub struct CallersReport<'a> {
     pub style: OutputStyle,
 }
 
+/// The fields of the completeness, with their help.
+const COUNTS: [(&str, &str); 11] = [
+    ("faults", "Page faults, by their samples."),
+    ("samples", "Sampled page faults."),
+    (
+        "lost",
+        "Samples for which the kernel had no room; the others stand for them.",
+    ),
+    ("cut", "Samples whose outermost callers are missing."),
+    ("without_stack", "Samples without registers, as of a 32-bit program."),
+    ("of_files", "Samples of pages of files, which are not counted."),
+    ("forgotten", "Samples of paths beyond the most that are remembered."),
+    (
+        "pages_of_each",
+        "Of so many sampled pages one was looked up, and stands for the others.",
+    ),
+    ("threads", "Threads that were followed."),
+    ("threads_left_out", "Threads that could not be followed."),
+    (
+        "too_large",
+        "Files whose compressed debug information needs too much memory, so that it was left out.",
+    ),
+];
+
 pub fn schema() -> Schema {
     let field = Field::new;
     let source = object(vec![
@@ -65,30 +89,13 @@ pub fn schema() -> Schema {
             "The part of it that is resident or in swap at the end.",
             bytes(),
         ),
+        field(
+            "cold",
+            "The part of `kept` that was not touched during the proof, at the least.",
+            bytes().null("without --prove"),
+        ),
         field("samples", "The samples behind it.", count()),
         field("cut", "The outermost callers are missing.", switch()),
-    ];
-    let counts = [
-        ("faults", "Page faults, by their samples."),
-        ("samples", "Sampled page faults."),
-        (
-            "lost",
-            "Samples for which the kernel had no room; the others stand for them.",
-        ),
-        ("cut", "Samples whose outermost callers are missing."),
-        ("without_stack", "Samples without registers, as of a 32-bit program."),
-        ("of_files", "Samples of pages of files, which are not counted."),
-        ("forgotten", "Samples of paths beyond the most that are remembered."),
-        (
-            "pages_of_each",
-            "Of so many sampled pages one was looked up, and stands for the others.",
-        ),
-        ("threads", "Threads that were followed."),
-        ("threads_left_out", "Threads that could not be followed."),
-        (
-            "too_large",
-            "Files whose compressed debug information needs too much memory, so that it was left out.",
-        ),
     ];
     let mut fields = vec![
         field("schema", "The name of this schema.", text_shape()),
@@ -101,12 +108,17 @@ pub fn schema() -> Schema {
         field("command", "Its name.", text_shape()),
         field("time_s", "The time of the measurement so far.", seconds()),
         field(
+            "proved_s",
+            "The time of the proof at its end: since the referenced bits were cleared.",
+            seconds().null("without --prove"),
+        ),
+        field(
             "growth",
             "The growth of its PSS and swap in that time.",
             delta().null("one of both could not be read"),
         ),
     ];
-    fields.extend(counts.map(|(name, help)| field(name, help, count())));
+    fields.extend(COUNTS.map(|(name, help)| field(name, help, count())));
     fields.push(field(
         "sees_kernel",
         "Page faults in the kernel were sampled, too.",
@@ -145,7 +157,7 @@ impl CallersReport<'_> {
             return Ok(());
         }
         let tree = stacks.tree(self.order);
-        writeln!(out, "\n{}", self.order.heading())?;
+        writeln!(out, "\n{}", self.order.heading(total.cold.is_some()))?;
         for line in lines(&tree, self.least, self.chain) {
             let row = line.text(stacks, total, self.order, self.style.units, self.style.ascii);
             match self.style.width {

@@ -16,13 +16,15 @@ use super::process;
 use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
+use crate::act::Pinned;
 use crate::call_tree::{CHAIN, Measured, Order, SCHEMA};
 use crate::cli::{Exit, OutputArgs, ProcessArg, watching_time};
 use crate::config::state::create_recording;
 use crate::config::{Env, Settings};
-use crate::model::{Missing, Reading};
+use crate::model::{Identity, Missing, Reading};
 use crate::output::callers::CallersReport;
 use crate::proc::clock::thread_time;
+use crate::proc::files::Roots;
 use crate::proc::page_faults::{self, MAX_STACK};
 use crate::proc::{files, pid, smaps};
 use crate::stacks::Measurement;
@@ -41,6 +43,10 @@ pub struct CallersArgs {
     /// Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
+    /// Then watch for this long, too, how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process
+    /// once, as leaks --prove does
+    #[arg(long, value_name = "TIME")]
+    pub prove: Option<String>,
     /// Begin at the outermost functions, and descend to what they called
     #[arg(long)]
     pub callees: bool,
@@ -122,11 +128,18 @@ const NICE: i32 = 10;
 
 pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-    let time = watching_time(args.time.as_deref(), range, Duration::from_secs(30))?;
+    let time = watching_time("--for", args.time.as_deref(), range.clone(), Duration::from_secs(30))?;
+    let proof = args.prove.as_deref();
+    let proof = proof.map(|time| watching_time("--prove", Some(time), range, Duration::from_secs(30)));
+    let proof = proof.transpose()?;
     let stack = crate::units::parse_size(&args.stack).filter(|size| (1024.0..=f64::from(MAX_STACK)).contains(size));
     let stack =
         stack.ok_or_else(|| crate::cli::UsageError::option("--stack", "expected a size from 1k to 60k".to_owned()))?;
     let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
+    if proof.is_some() && settings.ui.readonly {
+        let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
+        return Err(crate::cli::UsageError::option("--prove", what).into());
+    }
     let options = sampler_options(&settings.sampler, None);
     let pids = resolve_all(&args.processes, &options)?;
     let proc = Path::new("/proc");
@@ -155,8 +168,14 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
         if let Err(error) = watch(&mut target, time, pace, repeated, &end.notify).await {
             return Ok(written(Err(error)));
         }
+        if let Some(proof) = proof {
+            target.prove(proof, &end.notify).await?;
+        }
         end.is_over.store(true, Ordering::Relaxed);
         target.check();
+        if target.proved.is_some() {
+            target.measurement.find_cold();
+        }
         let measured = target.measured();
         print(args, env, &settings, &measured, graph, out)
     })
@@ -247,6 +266,8 @@ struct Target {
     /// The name of the first one.
     command: String,
     start: Instant,
+    /// The time since when the referenced bits are clear.
+    proved: Option<Instant>,
     measurement: Measurement,
 }
 
@@ -278,6 +299,7 @@ impl Target {
             command: name(&processes[0].dir).unwrap_or_default(),
             processes,
             start: Instant::now(),
+            proved: None,
             measurement,
         })
     }
@@ -307,6 +329,37 @@ impl Target {
         is_there
     }
 
+    /// Clears the referenced bits of the processes, and waits for so long or until `end`.
+    async fn prove(&mut self, time: Duration, end: &Notify) -> Result<(), String> {
+        for process in &self.processes {
+            let stat = std::fs::read(process.dir.join("stat")).map_err(|_| refusal(&[process.pid], Missing::Gone))?;
+            let stat = pid::stat(&stat, 4096).map_err(|_| refusal(&[process.pid], Missing::Gone))?;
+            let id = Identity {
+                pid: process.pid,
+                starttime: stat.starttime,
+            };
+            let cleared = Pinned::new(&Roots::new(None), id).and_then(|pinned| pinned.clear_referenced());
+            cleared.map_err(|why| format!("nothing can be proved of {}: {why}", process.pid))?;
+        }
+        self.proved = Some(Instant::now());
+        let progress = Progress::new();
+        progress.announce(|| format!("watching for {} what is touched; Ctrl-C reports", span_exact(time)));
+        // The samples of this time must not fill the buffers.
+        let mut pause = tokio::time::interval(WATCHED.poll);
+        let over = tokio::time::sleep(time);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = end.notified() => break,
+                () = &mut over => break,
+                _ = pause.tick() => {
+                    self.measurement.poll();
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the result as of the last [`Self::check`].
     fn measured(&mut self) -> Measured {
         let growth = |process: &Process| {
@@ -323,6 +376,7 @@ impl Target {
             processes: self.processes.len(),
             command: self.command.clone(),
             time_s: self.start.elapsed().as_secs_f64(),
+            proved_s: self.proved.map(|since| since.elapsed().as_secs_f64()),
             growth: self.processes.iter().map(growth).sum(),
             stacks: self.measurement.stacks(NAMING),
             counts: self.measurement.counts(),

@@ -79,12 +79,12 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
         inspector: args.inspector,
     };
     let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-    let time_of = |text: &Option<String>| {
+    let time_of = |option, text: &Option<String>| {
         let text = text.as_deref();
-        text.map(|text| watching_time(Some(text), range.clone(), LIMIT))
+        text.map(|text| watching_time(option, Some(text), range.clone(), LIMIT))
             .transpose()
     };
-    let (time, code) = (time_of(&args.time)?, time_of(&args.code)?);
+    let (time, code) = (time_of("--for", &args.time)?, time_of("--code", &args.code)?);
     let proc = Path::new("/proc");
     let mut state = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
     let doors = runtimes::open(proc, &state);

@@ -155,7 +155,7 @@ fn sites(args: &SitesArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn callers(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let range = Duration::from_millis(100)..=Duration::from_secs(24 * 3600);
-    let time = watching_time(args.time.as_deref(), range, Duration::from_secs(5))?;
+    let time = watching_time("--for", args.time.as_deref(), range, Duration::from_secs(5))?;
     let Wanted {
         options,
         filter,

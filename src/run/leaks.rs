@@ -231,7 +231,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
     for column in filter.columns() {
         past::refuse_of_monitor("FILTER", ColumnId(column))?;
     }
-    let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
+    let time = watching_time("--for", args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     Ok(Plan {
         settings,
         filter,

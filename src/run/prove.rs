@@ -30,7 +30,7 @@ const DEFAULT: Duration = Duration::from_secs(60);
 pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let machine = &args.machine;
     let settings = settings(machine.paths.config.as_deref(), &machine.units, env)?;
-    let time = watching_time(args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
+    let time = watching_time("--for", args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
     if settings.ui.readonly {
         let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
         return Err(UsageError::option("--prove", what).into());

@@ -102,9 +102,19 @@ impl Program {
 
     /// Lets it begin, and samples until it prints a line. Returns the numbers of the line.
     fn measure(&mut self) -> (Vec<u64>, Stacks, Counts) {
-        let measurement = Measurement::start(Path::new("/proc"), &[self.pid()], Options::watched(16 << 10)).unwrap();
-        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let measurement = self.begin();
+        self.go();
         self.finish(measurement)
+    }
+
+    /// Begins to sample it.
+    fn begin(&self) -> Measurement {
+        Measurement::start(Path::new("/proc"), &[self.pid()], Options::watched(16 << 10)).unwrap()
+    }
+
+    /// Lets it go on, which waits for a line.
+    fn go(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
     /// Samples until it prints a line. Returns the numbers of the line.

@@ -237,7 +237,7 @@ impl Popup for CallPathTree {
             return draw_flame(app, measured, list.cursor, area, buf);
         }
         let (order, total) = (data.view.order(), measured.stacks.total());
-        draw_line(buf, area, &format!(" {}", order.heading()), theme.dim);
+        draw_line(buf, area, &format!(" {}", order.heading(false)), theme.dim);
         for (y, (index, shown)) in (1..area.height).zip(data.lines.iter().enumerate().skip(list.offset)) {
             let style = if shown.weight.is_some() { theme.popup } else { theme.dim };
             let text = shown.text(&measured.stacks, total, order, app.screen.units, false);

@@ -36,6 +36,7 @@ fn stacks(text: &str) -> Stacks {
                 taken: words[1].parse().unwrap(),
                 kept: words[2].parse().unwrap(),
                 samples: 1,
+                ..Weight::default()
             },
             is_cut: false,
         });
@@ -94,6 +95,36 @@ fn the_tree_of_callees_begins_in_main() {
         "  10 log",
     ];
     assert_eq!(tree, expected);
+}
+
+#[test]
+fn a_proof_has_a_column_and_a_word_of_its_own() {
+    let mut stacks = stacks("malloc<remember<main 40 30\nmalloc<cache<main 20 20");
+    stacks.stacks[0].weight.cold = Some(28);
+    stacks.stacks[1].weight.cold = Some(0);
+    let total = stacks.total();
+    let tree = stacks.tree(Order::Callers);
+    let texts = lines(&tree, 0.0, 12)
+        .into_iter()
+        .map(|line| line.text(&stacks, total, Order::Callers, Units::Bytes, false));
+    assert_eq!(
+        Order::Callers.heading(true),
+        "   KEPT           COLD   TAKEN  FUNCTION, AND ITS CALLERS"
+    );
+    let texts: Vec<_> = texts.collect();
+    assert_eq!(texts[0], "     30   60 %      28      40  remember");
+    assert_eq!(texts[1], "                                ← main");
+    let measured = Measured {
+        time_s: 60.0,
+        proved_s: Some(30.0),
+        stacks,
+        ..Measured::default()
+    };
+    let summary = measured.summary(Units::Bytes);
+    assert!(
+        summary.ends_with("60 taken, 50 of it kept, at least 28 of that not touched in the last 30s"),
+        "{summary}"
+    );
 }
 
 #[test]

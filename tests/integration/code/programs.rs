@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use zmtop::call_tree::Stacks;
+use zmtop::call_tree::{Stack, Stacks};
 
-use super::{Program, SERVER, assert_near, compile, of_function};
+use super::{Program, SERVER, assert_near, compile, of_function, poll_until_line};
 use crate::support::cannot;
 
 /// Checks that both functions of [`SERVER`] keep what they count.
@@ -81,6 +81,70 @@ int main(void) {
     let kept = of_function(&stacks, "refill").0;
     // The process has some other pages.
     assert!(kept > 0 && kept < size[0] + size[0] / 2, "{kept} {counts:?}");
+}
+
+#[test]
+fn kept_memory_that_is_not_touched_again_is_cold() {
+    // Each takes an area of its own; one of them is read again and again.
+    let source = r#"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define SIZE (2UL << 20)
+// Slower than the samples are taken.
+#define FILL(p) for (unsigned long i = 0; i < SIZE; i += 4096) { p[i] = 1; if (i % (16 << 12) == 0) usleep(10000); }
+static char *area(void) {
+    char *p = mmap(0, SIZE + (2 << 20), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(p + (1 << 20), SIZE, PROT_READ | PROT_WRITE);
+    madvise(p + (1 << 20), SIZE, MADV_NOHUGEPAGE);
+    return p + (1 << 20);
+}
+__attribute__((noinline)) void leak(volatile char *p) { FILL(p) }
+__attribute__((noinline)) void cache(volatile char *p) { FILL(p) }
+int main(void) {
+    char *a = area(), *b = area();
+    getchar();
+    leak(a);
+    cache(b);
+    puts("0");
+    fflush(stdout);
+    getchar();
+    for (unsigned long i = 0, sum = 0; i < SIZE; i += 4096) sum += ((volatile char *)b)[i];
+    puts("0");
+    fflush(stdout);
+    getchar();
+}"#;
+    let dir = tempfile::tempdir().unwrap();
+    let path = compile(dir.path(), "cc", source, "c", &["-O1"]);
+    let mut program = Program::start(&mut Command::new(&path), dir);
+    let mut measurement = program.begin();
+    program.go();
+    poll_until_line(&mut measurement, &mut program.lines);
+    measurement.check();
+    std::fs::write(format!("/proc/{}/clear_refs", program.pid()), "1").unwrap();
+    program.go();
+    poll_until_line(&mut measurement, &mut program.lines);
+    measurement.check();
+    let before = measurement.stacks(Duration::from_secs(60)).total();
+    assert_eq!(before.cold, None);
+    measurement.find_cold();
+    let stacks = measurement.stacks(Duration::from_secs(60));
+    let of = |name: &str| {
+        let has = |stack: &&Stack| {
+            stack
+                .frames
+                .iter()
+                .any(|id| &*stacks.frames[*id as usize].function == name)
+        };
+        let weights = stacks.stacks.iter().filter(has).map(|stack| stack.weight);
+        weights.fold((0, 0), |sum, weight| {
+            (sum.0 + weight.kept, sum.1 + weight.cold.unwrap())
+        })
+    };
+    assert_near(of("leak").0, 2 << 20, "kept by leak");
+    assert_near(of("leak").1, 2 << 20, "cold of leak");
+    assert_near(of("cache").0, 2 << 20, "kept by cache");
+    assert!(of("cache").1 < 1 << 18, "{:?}", of("cache"));
 }
 
 #[test]

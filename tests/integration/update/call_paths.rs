@@ -27,6 +27,7 @@ pub(crate) fn measured() -> Measured {
             taken: taken * MIB,
             kept: kept * MIB,
             samples: taken,
+            ..Weight::default()
         },
         is_cut: false,
     };
@@ -36,6 +37,7 @@ pub(crate) fn measured() -> Measured {
         processes: 1,
         command: "server".into(),
         time_s: 12.0,
+        proved_s: None,
         growth: Some((31 * MIB).cast_signed()),
         counts: Counts {
             faults: 9000,
