@@ -945,6 +945,8 @@ pub struct Screen {
     pub totals_row: bool,
     pub graph: GraphHeight,
     pub panel_open: bool,
+    /// The row whose panel is scrolled, and the number of lines of its list that are scrolled away.
+    pub panel_scroll: Option<(RowKey, usize)>,
     /// Enter on a process chooses it, which ends the monitor.
     pub picking: bool,
     /// A digit with an action of its own, which waits: with more digits it is a pid.
@@ -969,6 +971,7 @@ impl Screen {
             totals_row: ui.totals,
             graph: GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto),
             panel_open: false,
+            panel_scroll: None,
             picking: false,
             held_digit: None,
             view: None,

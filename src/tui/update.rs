@@ -332,6 +332,10 @@ fn on_wheel(app: &mut App, at: Position, down: bool) -> Vec<Effect> {
         app.with_page(|page, app| page.step(app, rows));
         return Vec::new();
     }
+    if panel::covers_table(app) {
+        panel::scroll(app, |at, _| at.saturating_add_signed(rows));
+        return Vec::new();
+    }
     if let Some(active) = table_at(app, at) {
         app.tables.active = active;
     }
