@@ -891,13 +891,22 @@ pub struct ScanProgress {
     pub began: Duration,
 }
 
-/// The result of an action, shown in place of the footer until the next key.
+/// A text in place of the footer until the next key, mostly the result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The text, safe to print.
     pub text: String,
     /// It reports a failure.
     pub bad: bool,
+    /// The time of snapshots after which it is removed, as it answers no key; `None` if it stays until the next key.
+    pub left: Option<Duration>,
+}
+
+impl Message {
+    pub fn new(text: impl Into<String>, bad: bool) -> Self {
+        let (text, left) = (text.into(), None);
+        Self { text, bad, left }
+    }
 }
 
 named! {
@@ -956,11 +965,12 @@ pub struct Screen {
     pub message: Option<Message>,
     /// The button of the mouse went down on the time line of a replay, which it drags.
     pub seeks: bool,
-    /// The message is the greeting of the first start, which some snapshots remove, too.
-    pub greets: bool,
 }
 
 impl Screen {
+    /// The time of snapshots for which news that answer no key are shown.
+    pub(in crate::tui) const NEWS: Duration = Duration::from_secs(5);
+
     fn new(ui: &UiSettings, size: (u16, u16)) -> Self {
         Self {
             size,
@@ -977,19 +987,44 @@ impl Screen {
             view: None,
             message: None,
             seeks: false,
-            greets: false,
         }
     }
 
     /// Shows a message that is no failure.
     pub fn say(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        (self.message, self.greets) = (Some(Message { text, bad: false }), false);
+        self.message = Some(Message::new(text, false));
     }
 
     pub fn fail(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        (self.message, self.greets) = (Some(Message { text, bad: true }), false);
+        self.message = Some(Message::new(text, true));
+    }
+
+    /// Has the message go by itself after some time of snapshots: it answers no key.
+    pub fn let_go(&mut self, after: Duration) {
+        if let Some(message) = &mut self.message {
+            message.left = Some(after);
+        }
+    }
+
+    /// Adds bad news that answer no key to the message on the screen, such as the result of the signal that led to them.
+    pub(in crate::tui) fn add(&mut self, news: &str) {
+        if let Some(message) = &mut self.message {
+            message.text = format!("{}; {news}", message.text);
+        } else {
+            self.fail(news);
+            self.let_go(Self::NEWS);
+        }
+    }
+
+    /// Removes a message whose time is over after a snapshot.
+    pub(in crate::tui) fn count_down(&mut self, interval: Duration) {
+        let left = self.message.as_mut().and_then(|message| message.left.as_mut());
+        if let Some(left) = left {
+            *left = left.saturating_sub(interval);
+            if left.is_zero() {
+                self.message = None;
+            }
+        }
     }
 }
 

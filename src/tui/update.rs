@@ -22,9 +22,6 @@ use crate::tui::replay::{self, ReplayCommand};
 use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel, popup, reload, timeline, view};
 
-/// Number of snapshots after which the greeting of the first start is removed.
-const GREETED: u64 = 20;
-
 /// Handles an event; returns the effects to perform, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
@@ -114,7 +111,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     if key.kind == KeyEventKind::Press {
-        (app.screen.message, app.screen.greets) = (None, false);
+        app.screen.message = None;
     }
     let typed = match key.code {
         KeyCode::Char(c) if Chord::of(key).is_some_and(Chord::types) => Some(c),
@@ -252,9 +249,7 @@ fn on_snapshot(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
-    if app.screen.greets && app.engine.pushed > GREETED {
-        (app.screen.message, app.screen.greets) = (None, false);
-    }
+    app.screen.count_down(snapshot.interval);
     let has_swap = snapshot.system.swap_total != Ok(0);
     let had_swap = std::mem::replace(&mut app.screen.has_swap, has_swap);
     if app.data.marks.discard_incomparable(&snapshot) || had_swap != has_swap {

@@ -265,8 +265,7 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
             }
         }
     };
-    let bad = done < all;
-    Message { text, bad }
+    Message::new(text, done < all)
 }
 
 /// Returns the message about the outcome of a signal, if it needs one.
@@ -295,6 +294,5 @@ pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, runni
         _ => " (SIGKILL ends them)",
     };
     let text = format!("{name} {what}{hint}");
-    let bad = running > 0;
-    Some(Message { text, bad })
+    Some(Message::new(text, running > 0))
 }
