@@ -8,7 +8,7 @@ mod page;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::iter;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
@@ -227,8 +227,11 @@ impl App {
             std::mem::swap(&mut self.data.growth, &mut self.aside.growth);
             std::mem::swap(&mut self.data.coldness, &mut self.aside.coldness);
             std::mem::swap(&mut self.tables.tags, &mut self.aside.tags);
-            // It said that the recording is being read.
-            self.screen.message = None;
+            // The message said that the recording is being read.
+            let asked = self.requests.visits.take();
+            let begins = replay.as_ref().zip(asked);
+            let begins = begins.and_then(|(replay, at)| replay.begins_after(at, &self.screen.zone));
+            self.screen.message = begins.map(|text| Message::new(text, false));
         }
         self.replay = replay;
     }
@@ -872,8 +875,8 @@ pub struct Requests {
     pub inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is measured.
     pub looks: Vec<Look>,
-    /// The black box is being opened, to be shown.
-    pub visits: bool,
+    /// The black box is being opened, to be shown at that time.
+    pub visits: Option<SystemTime>,
     /// The leaking processes whose referenced bits were cleared as a proof, each with its exec count.
     pub proved: Vec<(Identity, u32)>,
     pub acts: PendingActions,

@@ -197,8 +197,7 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     match action {
-        Action::Quit | Action::Cancel if app.requests.visits => {
-            app.requests.visits = false;
+        Action::Quit | Action::Cancel if app.requests.visits.take().is_some() => {
             app.screen.say("the black box is not shown");
             Vec::new()
         }
