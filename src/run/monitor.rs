@@ -447,7 +447,7 @@ impl Screen {
                 None
             }
             // The user may have changed their mind.
-            Input::Visit(_) if !take(&mut app.requests.visits) => None,
+            Input::Visit(_) if app.requests.visits.is_none() => None,
             Input::Visit(Ok(replay)) => {
                 self.replay = Some(replay);
                 self.taken_in = u64::MAX;

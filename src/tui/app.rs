@@ -8,7 +8,7 @@ mod page;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::iter;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
@@ -227,8 +227,11 @@ impl App {
             std::mem::swap(&mut self.data.growth, &mut self.aside.growth);
             std::mem::swap(&mut self.data.coldness, &mut self.aside.coldness);
             std::mem::swap(&mut self.tables.tags, &mut self.aside.tags);
-            // It said that the recording is being read.
-            self.screen.message = None;
+            // The message said that the recording is being read.
+            let asked = self.requests.visits.take();
+            let begins = replay.as_ref().zip(asked);
+            let begins = begins.and_then(|(replay, at)| replay.begins_after(at, &self.screen.zone));
+            self.screen.message = begins.map(|text| Message::new(text, false));
         }
         self.replay = replay;
     }
@@ -872,8 +875,8 @@ pub struct Requests {
     pub inspected: Option<Inspect>,
     /// The processes whose hot and cold memory is measured.
     pub looks: Vec<Look>,
-    /// The black box is being opened, to be shown.
-    pub visits: bool,
+    /// The black box is being opened, to be shown at that time.
+    pub visits: Option<SystemTime>,
     /// The leaking processes whose referenced bits were cleared as a proof, each with its exec count.
     pub proved: Vec<(Identity, u32)>,
     pub acts: PendingActions,
@@ -891,13 +894,22 @@ pub struct ScanProgress {
     pub began: Duration,
 }
 
-/// The result of an action, shown in place of the footer until the next key.
+/// A text in place of the footer until the next key, mostly the result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The text, safe to print.
     pub text: String,
     /// It reports a failure.
     pub bad: bool,
+    /// The time of snapshots after which it is removed, as it answers no key; `None` if it stays until the next key.
+    pub left: Option<Duration>,
+}
+
+impl Message {
+    pub fn new(text: impl Into<String>, bad: bool) -> Self {
+        let (text, left) = (text.into(), None);
+        Self { text, bad, left }
+    }
 }
 
 named! {
@@ -945,6 +957,8 @@ pub struct Screen {
     pub totals_row: bool,
     pub graph: GraphHeight,
     pub panel_open: bool,
+    /// The row whose panel is scrolled, and the number of lines of its list that are scrolled away.
+    pub panel_scroll: Option<(RowKey, usize)>,
     /// Enter on a process chooses it, which ends the monitor.
     pub picking: bool,
     /// A digit with an action of its own, which waits: with more digits it is a pid.
@@ -954,11 +968,12 @@ pub struct Screen {
     pub message: Option<Message>,
     /// The button of the mouse went down on the time line of a replay, which it drags.
     pub seeks: bool,
-    /// The message is the greeting of the first start, which some snapshots remove, too.
-    pub greets: bool,
 }
 
 impl Screen {
+    /// The time of snapshots for which news that answer no key are shown.
+    pub(in crate::tui) const NEWS: Duration = Duration::from_secs(5);
+
     fn new(ui: &UiSettings, size: (u16, u16)) -> Self {
         Self {
             size,
@@ -969,24 +984,50 @@ impl Screen {
             totals_row: ui.totals,
             graph: GraphHeight::from_id(&ui.graph).unwrap_or(GraphHeight::Auto),
             panel_open: false,
+            panel_scroll: None,
             picking: false,
             held_digit: None,
             view: None,
             message: None,
             seeks: false,
-            greets: false,
         }
     }
 
     /// Shows a message that is no failure.
     pub fn say(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        (self.message, self.greets) = (Some(Message { text, bad: false }), false);
+        self.message = Some(Message::new(text, false));
     }
 
     pub fn fail(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        (self.message, self.greets) = (Some(Message { text, bad: true }), false);
+        self.message = Some(Message::new(text, true));
+    }
+
+    /// Has the message go by itself after some time of snapshots: it answers no key.
+    pub fn let_go(&mut self, after: Duration) {
+        if let Some(message) = &mut self.message {
+            message.left = Some(after);
+        }
+    }
+
+    /// Adds bad news that answer no key to the message on the screen, such as the result of the signal that led to them.
+    pub(in crate::tui) fn add(&mut self, news: &str) {
+        if let Some(message) = &mut self.message {
+            message.text = format!("{}; {news}", message.text);
+        } else {
+            self.fail(news);
+            self.let_go(Self::NEWS);
+        }
+    }
+
+    /// Removes a message whose time is over after a snapshot.
+    pub(in crate::tui) fn count_down(&mut self, interval: Duration) {
+        let left = self.message.as_mut().and_then(|message| message.left.as_mut());
+        if let Some(left) = left {
+            *left = left.saturating_sub(interval);
+            if left.is_zero() {
+                self.message = None;
+            }
+        }
     }
 }
 

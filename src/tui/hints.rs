@@ -12,11 +12,12 @@ use crate::config::{Action, Chord, Context};
 use crate::tui::app::{App, Hint, Page, RightShows, ScanProgress, Scope};
 use crate::tui::navigation;
 use crate::tui::widgets::StatusLine;
-use crate::tui::{page, update};
+use crate::tui::{page, panel, update};
 
 /// The keys of the table, the most important first.
 const TABLE_KEYS: &[Hint] = &[
     Hint::Action(Action::Open, "open"),
+    Hint::Action(Action::Down, "next row"),
     Hint::Action(Action::Filter, "filter"),
     Hint::Action(Action::Panel, "panel"),
     Hint::Action(Action::Cancel, "back"),
@@ -55,7 +56,7 @@ const REPLAY_KEYS: &[Hint] = &[
 ];
 
 /// The number of keys before the keys of the other pages.
-const PAGES_AFTER: usize = 10;
+const PAGES_AFTER: usize = 11;
 
 /// The width of the scan's progress bar.
 const BAR_WIDTH: usize = 20;
@@ -122,6 +123,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.selected_fold().is_some() && !picks(app) => "each process",
                     Action::Fold if app.selected_fold().is_some() => "unfold",
                     Action::Open if picks(app) => "pick",
+                    Action::Down if panel::covers_table(app) => "scroll",
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",
                     Action::Open if app.panel_leads_to_cgroup() => "its memory",
@@ -192,6 +194,9 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Fold => {
             !app.query.shows_tree() && app.selected_fold().is_none() && update::unfolded_siblings(app).is_none()
         }
+        Action::Down => !app.shows_panel(),
+        // Of a table that nobody sees.
+        Action::Filter => panel::covers_table(app),
         Action::Panel => !matches!(scope, Scope::Groups(_)) && app.selected_fold().is_none(),
         Action::Cancel => navigation::is_outermost(app) && !app.replay.as_ref().is_some_and(|replay| replay.is_visit),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),

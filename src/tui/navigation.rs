@@ -499,6 +499,9 @@ fn is_shown(app: &App, key: &RowKey) -> bool {
     is_folded || app.tables.current().rows.iter().any(|row| row.key == *key)
 }
 
+/// Number of snapshots after which the greeting of the first start is removed.
+const GREETED: u32 = 20;
+
 /// The way the monitor is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
@@ -528,6 +531,6 @@ impl App {
         });
         let keys = keys.collect::<Vec<_>>().join(", ");
         self.screen.say(format!("Memory by {what}, largest first: {keys}"));
-        self.screen.greets = true;
+        self.screen.let_go(GREETED * self.requests.interval);
     }
 }

@@ -9,7 +9,7 @@
 //!  footprint over 5 min: 1.1G to 1.3G                            5 min ago at the left, now at the right
 //!                                                         ▂▄▆█████
 //!                              ▁▂▃▄▅▆▇████████████████████████████
-//!  what grew in 2m  ·  +120M in all  ·  read 3s ago                            12 of 41, m lists all
+//!  what grew in 2m  ·  +120M in all  ·  read 3s ago                          1–12 of 41, m lists all
 //!  GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING
 //!   +118M   1.1G   1.1G      0    41 anon    [anon]
 //!       0   212K   1.9M      0     5 file    /usr/lib/libc.so.6  shared with 6 others: bash, sshd, cron
@@ -35,7 +35,7 @@ use crate::tui::chart::draw::{Charted, Past, draw_chart};
 use crate::tui::event::{Effect, Inspect};
 use crate::tui::labels;
 use crate::tui::panel::process::{at_least, parts};
-use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, draw_text, line};
+use crate::tui::widgets::{ColumnLayout, StatusLine, TableGrid, cell_style, draw_line, draw_text, line, rows_in_sight};
 use crate::{order, text, units};
 
 /// Maximum number of growing processes whose mappings are tracked: each costs regular reads of `smaps`.
@@ -44,6 +44,7 @@ const MAX_TRACKED: usize = 8;
 pub(super) fn toggle(app: &mut App) {
     if !app.query.shows_mappings() {
         app.screen.panel_open = !app.shows_panel();
+        app.screen.panel_scroll = None;
         app.scroll_to_selection();
     }
 }
@@ -88,6 +89,50 @@ fn tracked_grower(app: &App) -> Option<Identity> {
         .min_by_key(|id| app.data.growth.read_at(*id))
 }
 
+/// The list at the end of a panel: what it maps, or the processes of a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PanelList {
+    /// The number of rows that are scrolled away, that there is room for, and of all.
+    offset: usize,
+    height: usize,
+    rows: usize,
+}
+
+impl PanelList {
+    fn new(app: &App, rows: usize, height: u16) -> Self {
+        let height = usize::from(height);
+        let scrolled = app.screen.panel_scroll.as_ref();
+        let scrolled =
+            scrolled.filter(|(key, _)| Some(key) == app.tables.current().selected.as_ref() && covers_table(app));
+        let offset = scrolled.map_or(0, |(_, lines)| *lines).min(rows.saturating_sub(height));
+        Self { offset, height, rows }
+    }
+
+    /// Returns which rows are in sight: `18–34 of 108`; `None` if all are.
+    fn extent(self) -> Option<String> {
+        rows_in_sight(self.offset, self.height, self.rows).into_iter().next()
+    }
+}
+
+/// Returns true if the panel is shown and no row of the table is: the keys that move the selection scroll it then.
+pub(super) fn covers_table(app: &App) -> bool {
+    app.shows_panel() && app.rows_shown() == 0
+}
+
+/// Scrolls a panel that covers the table. `to` returns the first row of its list, from the present one and the number of rows in
+/// sight.
+pub(super) fn scroll(app: &mut App, to: impl FnOnce(usize, usize) -> usize) {
+    let area = app.layout().panel;
+    let list = draw(app, area, &mut Buffer::empty(area)).unwrap_or_default();
+    let last = list.rows.saturating_sub(list.height);
+    if last == 0 || list.height == 0 {
+        return app.screen.say("the panel shows all that it has");
+    }
+    let offset = to(list.offset, list.height).min(last);
+    let selected = app.tables.current().selected.clone();
+    app.screen.panel_scroll = selected.map(|key| (key, offset));
+}
+
 /// Changes the span of the charts, or moves the cursor of the panel's chart.
 pub(super) fn on_action(app: &mut App, action: Action) {
     match action {
@@ -113,19 +158,21 @@ pub(super) fn step_cursor(app: &mut App, action: Action) {
     }
 }
 
-pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) {
+/// Draws the panel; returns the list at its end, if it has one.
+pub(super) fn draw(app: &App, area: Rect, buf: &mut Buffer) -> Option<PanelList> {
     if area.is_empty() {
-        return;
+        return None;
     }
     let theme = &app.config.theme;
     buf.set_style(line(area, 0), theme.heading);
-    let Some(snapshot) = &app.engine.snapshot else { return };
+    let snapshot = app.engine.snapshot.as_ref()?;
     if let Some(group) = app.selected_group() {
-        draw_group(app, snapshot, group, area, buf);
+        draw_group(app, snapshot, group, area, buf)
     } else if let Some(sample) = app.selected_sample(snapshot) {
-        process::draw(app, snapshot, sample, area, buf);
+        process::draw(app, snapshot, sample, area, buf)
     } else {
         draw_line(buf, area, " nothing selected", theme.heading);
+        None
     }
 }
 
@@ -225,7 +272,7 @@ fn chart_height(left: u16) -> u16 {
 //     GROWTH   PSS TREND               PID COMMAND
 //   +10.0K/s 27.8M ▲ 600K/min 97%     1042 /usr/sbin/worker
 
-fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
+fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) -> Option<PanelList> {
     let theme = &app.config.theme;
     let mut heading = StatusLine::default();
     let name = text::safe_prefix(group.name(), 60);
@@ -274,13 +321,12 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     };
     let rest = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf);
     // A heading needs room for a row.
-    if let Some(rest) = rest.filter(|rest| rest.height > 2) {
-        draw_members(app, snapshot, group, rest, buf);
-    }
+    let rest = rest.filter(|rest| rest.height > 2)?;
+    Some(draw_members(app, snapshot, group, rest, buf))
 }
 
 /// Draws the processes of the group, the fastest-growing first.
-fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) {
+fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &mut Buffer) -> PanelList {
     let theme = &app.config.theme;
     let rows = snapshot.rows();
     let growth = |at: usize| {
@@ -296,9 +342,14 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
         (layout::GROUP_MEMBERS, " its processes, by growth")
     };
     let columns: Vec<_> = columns.iter().map(|id| id.get()).collect();
-    draw_line(buf, area, heading, theme.text);
+    let list = PanelList::new(app, members.len(), area.height - 2);
+    let mut line = StatusLine::of(heading, theme.text);
+    if let Some(extent) = list.extent() {
+        line.text_right(1, format!("{extent} "), theme.dim);
+    }
+    line.draw(area, buf);
     let grid = draw_titles(app, &columns, area, buf);
-    for (y, (_, member)) in (2..area.height).zip(members) {
+    for (y, (_, member)) in (2..area.height).zip(members.into_iter().skip(list.offset)) {
         let Some(sample) = rows.get(member) else { continue };
         let row = app.row_source(snapshot).process(sample);
         grid.draw_row(buf, y, |at| {
@@ -307,4 +358,5 @@ fn draw_members(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: 
             (cell.text, cell_style(theme, cell.style))
         });
     }
+    list
 }

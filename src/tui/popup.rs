@@ -166,6 +166,11 @@ pub trait Text: Any {
     /// The actions of the tables that close it and are then performed.
     const LEADS_TO: &'static [Action] = &[];
 
+    /// Returns the title, if it depends on what the text is about.
+    fn title(_app: &App) -> Cow<'static, str> {
+        Self::TITLE.into()
+    }
+
     /// Returns every line. `width` is the width inside the frame.
     fn lines(app: &App, width: usize) -> Vec<TextLine>;
 
@@ -184,6 +189,10 @@ impl<T: Text> Popup for T {
     const IS_TEXT: bool = true;
     const HINTS: &'static [Hint] = <T as Text>::HINTS;
     const LEADS_TO: &'static [Action] = <T as Text>::LEADS_TO;
+
+    fn title(&self, app: &App) -> Cow<'static, str> {
+        T::title(app)
+    }
 
     fn texts(&self, app: &App) -> Vec<String> {
         let lines = text_lines::<T>(app).into_iter();
@@ -322,12 +331,13 @@ impl<P: Popup> Opened<P> {
 
     /// Returns the title in the frame. If a text is longer than the frame, it says which lines are on screen.
     fn title(&self, app: &App, all: usize, height: usize) -> Cow<'static, str> {
+        let title = self.popup.title(app);
         if !P::IS_TEXT || height >= all {
-            return self.popup.title(app);
+            return title;
         }
         let first = self.list.cursor;
         let last = (first + height).min(all);
-        format!("{}: lines {} to {last} of {all} ", P::TITLE.trim_end(), first + 1).into()
+        format!("{}: lines {} to {last} of {all} ", title.trim_end(), first + 1).into()
     }
 
     /// Returns the lines of a text that are on screen, or the selected entry.

@@ -22,6 +22,7 @@ use crate::tui::app::{App, FilterState, Hint, Modal, Response};
 use crate::tui::event::{Effect, PID_PAUSE};
 use crate::tui::labels;
 use crate::tui::navigation::{self, select_match, select_pid};
+use crate::tui::replay::ReplayCommand;
 use crate::tui::rows::rebuild;
 use crate::tui::widgets::{TextInput, draw_line, draw_text};
 use crate::units;
@@ -136,9 +137,14 @@ impl Prompt {
             }
             PromptKind::Time => match navigation::go_to(app, self.input.text()) {
                 Ok(effect) => {
-                    if matches!(effect, Effect::Visit(_)) {
-                        app.requests.visits = true;
+                    if let Effect::Visit(time) = effect {
+                        app.requests.visits = Some(time);
                         app.screen.say("reading the black box …  Esc stays here");
+                    }
+                    if let (Effect::Replay(ReplayCommand::Jump(time)), Some(replay)) = (&effect, &app.replay)
+                        && let Some(text) = replay.begins_after(*time, &app.screen.zone)
+                    {
+                        app.screen.say(text);
                     }
                     return Response::close().with(effect);
                 }

@@ -2,7 +2,7 @@
 
 use crate::alert::Rule;
 use crate::config::{Config, Settings, alerts};
-use crate::tui::app::App;
+use crate::tui::app::{App, Screen};
 use crate::tui::event::Effect;
 
 /// The settings that are applied at once. Others are named: they apply from the next start.
@@ -74,6 +74,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     } else if was_faulty || !(said.is_empty() && later.is_empty()) {
         // Nothing is said of what W itself has saved.
         app.screen.say(text);
+        app.screen.let_go(Screen::NEWS);
     }
     effects
 }

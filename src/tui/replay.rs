@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use crate::config::Action;
 use crate::record::Incident;
 use crate::source::Group;
@@ -26,6 +29,21 @@ pub struct ReplayStatus {
     /// The recorded time since which verdicts are known; `None` if that is the beginning of the recording.
     pub known_since: Option<SystemTime>,
     pub timeline: Arc<Timeline>,
+}
+
+impl ReplayStatus {
+    /// Returns when it begins, in words, if that is after the time that was asked for.
+    pub(super) fn begins_after(&self, asked: SystemTime, zone: &TimeZone) -> Option<String> {
+        let (first, last) = self.timeline.span().filter(|(first, _)| asked < *first)?;
+        let local = |time| Some(Timestamp::try_from(time).ok()?.to_zoned(zone.clone()));
+        let (first, last) = (local(first)?, local(last)?);
+        let format = if first.date() == last.date() {
+            "%H:%M:%S"
+        } else {
+            "%Y-%m-%d %H:%M:%S"
+        };
+        Some(format!("{} begins at {}", self.name, first.strftime(format)))
+    }
 }
 
 /// A whole recording at a glance.

@@ -140,14 +140,14 @@ fn reselect(app: &mut App, snapshot: &Snapshot) {
     // The panel must not pass to the neighbour of a process that ended: its figures would be taken for the process's.
     if let Some(id) = app.panel_process().filter(|id| snapshot.row(*id).is_none()) {
         app.screen.panel_open = false;
-        app.screen.fail(format!("{} has ended: its details are closed", id.pid));
+        app.screen.add(&format!("{} has ended: its details are closed", id.pid));
     }
     // Nor must the one that is followed become its neighbour in silence.
     let followed = app.tables.current().selected.as_ref().and_then(RowKey::process);
     if let Some(id) = followed.filter(|id| app.tables.follow && snapshot.row(*id).is_none()) {
         app.tables.follow = false;
         app.screen
-            .fail(format!("{} has ended: it is followed no longer", id.pid));
+            .add(&format!("{} has ended: it is followed no longer", id.pid));
     }
     // The panel stays with its process, too.
     let follow = app.tables.follow || app.screen.panel_open;

@@ -22,9 +22,6 @@ use crate::tui::replay::{self, ReplayCommand};
 use crate::tui::rows::{plan, rebuild, refresh};
 use crate::tui::{act, fleet, page, panel, popup, reload, timeline, view};
 
-/// Number of snapshots after which the greeting of the first start is removed.
-const GREETED: u64 = 20;
-
 /// Handles an event; returns the effects to perform, in this order.
 pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
@@ -114,7 +111,7 @@ fn on_key(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     if key.kind == KeyEventKind::Press {
-        (app.screen.message, app.screen.greets) = (None, false);
+        app.screen.message = None;
     }
     let typed = match key.code {
         KeyCode::Char(c) if Chord::of(key).is_some_and(Chord::types) => Some(c),
@@ -200,8 +197,7 @@ fn perform(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     }
     match action {
-        Action::Quit | Action::Cancel if app.requests.visits => {
-            app.requests.visits = false;
+        Action::Quit | Action::Cancel if app.requests.visits.take().is_some() => {
             app.screen.say("the black box is not shown");
             Vec::new()
         }
@@ -252,9 +248,7 @@ fn on_snapshot(app: &mut App) {
     let Some(snapshot) = app.engine.snapshot.clone() else {
         return;
     };
-    if app.screen.greets && app.engine.pushed > GREETED {
-        (app.screen.message, app.screen.greets) = (None, false);
-    }
+    app.screen.count_down(snapshot.interval);
     let has_swap = snapshot.system.swap_total != Ok(0);
     let had_swap = std::mem::replace(&mut app.screen.has_swap, has_swap);
     if app.data.marks.discard_incomparable(&snapshot) || had_swap != has_swap {
@@ -330,6 +324,10 @@ fn on_wheel(app: &mut App, at: Position, down: bool) -> Vec<Effect> {
     let rows = if down { ROWS_PER_NOTCH } else { -ROWS_PER_NOTCH };
     if app.page().is_some() {
         app.with_page(|page, app| page.step(app, rows));
+        return Vec::new();
+    }
+    if panel::covers_table(app) {
+        panel::scroll(app, |at, _| at.saturating_add_signed(rows));
         return Vec::new();
     }
     if let Some(active) = table_at(app, at) {

@@ -311,7 +311,7 @@ fn processes_of_others_are_still_read_and_acted_on() {
         s.lines().any(|l| l.contains("started ") && l.contains(" ago"))
     });
     pty.send("\r\r\ry");
-    pty.wait_for("sleep has ended");
+    pty.wait_for("sleep: it ended");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }

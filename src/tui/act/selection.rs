@@ -265,8 +265,7 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
             }
         }
     };
-    let bad = done < all;
-    Message { text, bad }
+    Message::new(text, done < all)
 }
 
 /// Returns the message about the outcome of a signal, if it needs one.
@@ -275,18 +274,18 @@ pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, runni
     if exited + running == 0 || running > 0 && !signals::asks_to_exit(signal) {
         return None;
     }
-    let count = if running > 0 { running } else { exited };
-    let all = sent.processes.len();
-    let name = if count == all {
+    let (all, reached) = (sent.processes.len(), exited + running);
+    let name = if reached == all {
         sent.name.clone()
     } else {
-        format!("{count} of {all}")
+        format!("{reached} of {all}")
     };
-    let what = match (running, exited) {
-        (0, 1) => "has ended",
-        (0, _) => "have ended",
-        (1, _) => "is still there",
-        _ => "are still there",
+    let what = match (running, reached) {
+        (0, 1) => "it ended".into(),
+        (0, _) => "they ended".into(),
+        (1, 1) => "it is still there".into(),
+        (1, _) => "1 is still there".into(),
+        (n, _) => format!("{n} are still there"),
     };
     let hint = match (running, signal) {
         (0, _) => "",
@@ -294,7 +293,6 @@ pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, runni
         (1, _) => " (SIGKILL ends it)",
         _ => " (SIGKILL ends them)",
     };
-    let text = format!("{name} {what}{hint}");
-    let bad = running > 0;
-    Some(Message { text, bad })
+    let text = format!("{} sent to {name}: {what}{hint}", signals::name(signal));
+    Some(Message::new(text, running > 0))
 }

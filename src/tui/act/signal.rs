@@ -152,7 +152,7 @@ impl Question for SignalQuestion {
             match c {
                 'y' | 'Y' => {
                     let signal = signals::ALL[self.list.cursor].signal;
-                    return selection.perform_and_close(app, ProcessAction::Signal(signal), "nothing sent");
+                    return selection.perform_and_close(app, ProcessAction::Signal(signal), "not sent");
                 }
                 'n' | 'N' => self.confirming = false,
                 _ => return self.on_action(app, selection, Action::Accept),

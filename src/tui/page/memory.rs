@@ -215,6 +215,7 @@ impl MemoryPage {
         Areas {
             upper,
             note,
+            hidden: rows.saturating_sub(usize::from(height).saturating_sub(1 + usize::from(height > 2))),
             table,
             total,
             beside,
@@ -245,6 +246,8 @@ struct Areas {
     upper: Rect,
     /// The line that says how much more there is.
     note: Rect,
+    /// The number of parts that the table has no room for while nothing is scrolled.
+    hidden: usize,
     /// The heading and the parts.
     table: Rect,
     total: Rect,
@@ -419,11 +422,13 @@ impl Page for MemoryPage {
             }
         }
         self.beside(app, &areas).draw(app, areas.skip, beside, buf);
-        let below = usize::from(self.excess(app, &areas)).saturating_sub(self.table.scroll);
+        // The parts scroll before what is below them. The heading counts them, too.
+        let above = self.table.list.offset.min(areas.hidden) + self.table.scroll;
+        let below = (areas.hidden + usize::from(self.excess(app, &areas))).saturating_sub(above);
         let note = areas.note.intersection(area);
         if !note.is_empty() {
             let mut words = StatusLine::default();
-            for (sign, count) in [('↑', self.table.scroll), ('↓', below)] {
+            for (sign, count) in [('↑', above), ('↓', below)] {
                 if count > 0 {
                     let lines = units::counted(count as u64, "more line");
                     words.text_right(1, format!(" {sign} {lines} "), app.config.theme.key);

@@ -18,23 +18,29 @@ use crate::tui::chart::draw::{Charted, draw_chart};
 use crate::tui::growth::TrackedProcess;
 use crate::tui::labels;
 use crate::tui::panel::mappings::MappingTable;
-use crate::tui::panel::{below, draw_facts, draw_name, draw_titles, footprint};
+use crate::tui::panel::{PanelList, below, draw_facts, draw_name, draw_titles, footprint};
 use crate::tui::widgets::{ListState, StatusLine, cell_style};
 use crate::units;
 
-pub(super) fn draw(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(
+    app: &App,
+    snapshot: &Snapshot,
+    sample: &ProcessSample,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<PanelList> {
     heading(app, sample).draw(area, buf);
     // The facts get at most half of the room; the chart and the lists share the rest.
     let facts = facts(app, snapshot, sample, area.width, (area.height - 1) / 2);
     let history = app.engine.history.get(sample.id);
     let row = app.row_source(snapshot).process(sample);
     let chart = history.map(|history| footprint(app, history.into(), &row));
-    if let Some(rest) = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf) {
-        let rest = draw_held(app, snapshot, sample, rest, buf);
-        if rest.height > 0 {
-            draw_mappings(app, snapshot, sample, rest, buf);
-        }
+    let rest = draw_facts(app, snapshot, facts, chart.as_ref(), area, buf)?;
+    let rest = draw_held(app, snapshot, sample, rest, buf);
+    if rest.height == 0 {
+        return None;
     }
+    draw_mappings(app, snapshot, sample, rest, buf)
 }
 
 /// Returns the line that names the process.
@@ -419,25 +425,36 @@ pub(super) fn at_least(figures: &HeldFigures) -> &'static str {
 }
 
 /// Draws a line about the time of the growth, and as many mappings as there is room for.
-fn draw_mappings(app: &App, snapshot: &Snapshot, sample: &ProcessSample, area: Rect, buf: &mut Buffer) {
+fn draw_mappings(
+    app: &App,
+    snapshot: &Snapshot,
+    sample: &ProcessSample,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Option<PanelList> {
     let tracked = app.data.growth.get(sample);
     let table = MappingTable::new(app, snapshot, sample);
     let rows = table.as_ref().map(|table| &*table.rows);
     let mut heading = growth_heading(app, sample, tracked, rows);
     let key = app.config.keymap.shown_key(Context::Table, Action::Mappings);
-    if let (Some(table), Some(key)) = (&table, key) {
-        let shown = usize::from(area.height.saturating_sub(2));
-        let text = match table.rows.len() {
-            all if all > shown => format!("{shown} of {all}, {key} lists all "),
-            _ => format!("{key} chooses one "),
+    let list = rows.map(|rows| PanelList::new(app, rows.len(), area.height.saturating_sub(2)));
+    if let (Some(list), Some(key)) = (list, key) {
+        let text = match list.extent() {
+            Some(extent) => format!("{extent}, {key} lists all "),
+            None => format!("{key} chooses one "),
         };
         heading.text_right(55, text, app.config.theme.dim);
     }
     heading.draw(area, buf);
     // Titles need room for a mapping.
-    if let Some(table) = table.filter(|_| area.height > 2) {
-        table.draw(app, ListState::default(), false, below(area, 1), buf);
+    if let (Some(table), Some(PanelList { offset, .. })) = (table.filter(|_| area.height > 2), list) {
+        let state = ListState {
+            offset,
+            ..ListState::default()
+        };
+        table.draw(app, state, false, below(area, 1), buf);
     }
+    list
 }
 
 /// Returns the line about the time of the growth, its sum and the age of the figures, or the reason why nothing is known.

@@ -1,7 +1,7 @@
 //! The code that allocates and keeps the memory of a process, measured while the popup is open, or since the process grows.
 //!
 //! ```text
-//! ┌ Origin of the memory ─────────────────────────────────────────────────────┐
+//! ┌ Origin of the memory of 4711 server ──────────────────────────────────────┐
 //! │   KEPT          TAKEN  FUNCTION, AND ITS CALLERS                          │
 //! │  23.5M   97 %   23.6M  remember_session server.c:41                       │
 //! │                        ← handle_request server.c:88                       │
@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::inquiry::{ABOUT_PROCESS, selected_process};
+use super::inquiry::{ABOUT_PROCESS, selected_process, title_of};
 use super::{Popup, wrap};
 use crate::call_tree::{Cell, Measured};
 use crate::config::Action;
@@ -149,6 +149,10 @@ impl Popup for CallPathTree {
         Hint::Action(Action::Heap, "heap"),
         Hint::Action(Action::Cancel, "end"),
     ];
+
+    fn title(&self, app: &App) -> Cow<'static, str> {
+        title_of(Self::TITLE, Some(&app.data.call_paths.name))
+    }
 
     fn texts(&self, app: &App) -> Vec<String> {
         let data = &app.data.call_paths;

@@ -111,7 +111,10 @@ fn sections(app: &App) -> Vec<HelpSection> {
 
 /// The actions that a person needs on the first day, and what the help says about them.
 const FIRST: [(&[Action], &str); 10] = [
-    (&[Action::Up, Action::Down], "Select a row. Digits jump to that pid"),
+    (
+        &[Action::Up, Action::Down],
+        "Select a row, or scroll a panel that covers all rows. Digits jump to that pid",
+    ),
     (&[Action::Open], "Details of a process; the processes of a group"),
     (
         &[Action::Filter],

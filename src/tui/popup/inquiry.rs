@@ -1,17 +1,19 @@
 //! The environment, the open files and the heap of a process, read when the popup is opened.
 //!
 //! ```text
-//! ┌ Environment ──────────────────────────────────────────────┐
-//! │ 27213 python3                                             │
+//! ┌ Limits and environment of 27213 python3 ──────────────────┐
+//! │ 27213 python3: 2 lines, its limits, then its environment  │
 //! │ API_TOKEN             ***                                 │
 //! │ HOME                  /home/alice                         │
 //! └───────────────────────────────────────────────────────────┘
 //! ```
 
+use std::borrow::Cow;
+
 use super::{Text, TextLine, wrap};
 use crate::config::Action;
 use crate::group::GroupBy;
-use crate::model::Identity;
+use crate::model::{Identity, ProcessSample};
 use crate::sampler::inquiry::Inquiry;
 use crate::text;
 use crate::tui::app::{App, Asked, Hint};
@@ -44,16 +46,25 @@ pub struct Environment;
 pub struct OpenFiles;
 pub struct Heap;
 
+/// Returns the pid and the name of a process, safe to print.
+pub(super) fn name_of(sample: &ProcessSample) -> String {
+    format!("{} {}", sample.id.pid, text::safe_prefix(&sample.facts.comm, 15))
+}
+
+/// Returns the title of a popup about the process of that name: ` Heap of 27213 python3 `.
+pub(super) fn title_of(title: &'static str, name: Option<&str>) -> Cow<'static, str> {
+    name.map_or(title.into(), |name| format!("{title}of {name} ").into())
+}
+
+fn title(app: &App, title: &'static str) -> Cow<'static, str> {
+    title_of(title, app.data.asked.as_ref().map(|asked| &*asked.name))
+}
+
 /// Returns the selected process and its name; if another row is selected, says so.
 pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
     let snapshot = app.engine.snapshot.as_ref();
     let sample = snapshot.and_then(|snapshot| app.selected_sample(snapshot));
-    let named = sample.map(|it| {
-        (
-            it.id,
-            format!("{} {}", it.id.pid, text::safe_prefix(&it.facts.comm, 15)),
-        )
-    });
+    let named = sample.map(|sample| (sample.id, name_of(sample)));
     if named.is_none() {
         let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
         let way = if of_mappings {
@@ -159,6 +170,10 @@ impl Text for Environment {
     const HINTS: &'static [Hint] = READ;
     const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
+    fn title(app: &App) -> Cow<'static, str> {
+        title(app, Self::TITLE)
+    }
+
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
     }
@@ -171,6 +186,10 @@ impl Text for OpenFiles {
     const HINTS: &'static [Hint] = READ;
     const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
 
+    fn title(app: &App) -> Cow<'static, str> {
+        title(app, Self::TITLE)
+    }
+
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())
     }
@@ -182,6 +201,10 @@ impl Text for Heap {
     const LABEL_WIDTH: u16 = 12;
     const HINTS: &'static [Hint] = OF_HEAP;
     const LEADS_TO: &'static [Action] = ABOUT_PROCESS;
+
+    fn title(app: &App) -> Cow<'static, str> {
+        title(app, Self::TITLE)
+    }
 
     fn lines(app: &App, width: usize) -> Vec<TextLine> {
         lines(app, width, Self::LABEL_WIDTH.into())

@@ -5,7 +5,7 @@
 //! │ VERDICT         PACE  SURE   SINCE     ETA  FOOTP      PID  USER      WHO                              │
 //! │ leaking    11.4M/min   98%   32m00    5h02   1.3G    27213  alice     python3 train.py  mostly [heap] +136M │
 //! │────────────────────────────────────────────────────────────────────────────────────────────────────────│
-//! │ grew in 15 of 16 parts of 32m00, gave nothing back                                                        │
+//! │ 98% sure that it grows, grew in 15 of 16 parts of 32m00, gave nothing back                                │
 //! └──────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -26,7 +26,7 @@ use crate::model::page_cache::CachedFile;
 use crate::trend::{MIN_LEAK_OBSERVED, Metric, Verdict};
 use crate::tui::app::{App, Response};
 use crate::tui::event::{CacheScope, Effect};
-use crate::tui::labels::clock;
+use crate::tui::labels::{self, clock};
 use crate::tui::navigation::show_row;
 use crate::tui::popup::{Popup, cache};
 use crate::tui::widgets::{ColumnLayout, ListState, TableGrid, draw_line, line, select_row};
@@ -117,7 +117,9 @@ impl Popup for LeakList {
         }
         parts.extend(untouched(app, snapshot, suspect));
         let kept_by = suspect.kept_by.iter().map(|found| found.text(app.screen.units, false));
-        parts.splice(0..0, kept_by);
+        // The column has no room on a narrow screen.
+        let surety = (judgement.verdict == Verdict::Leaking).then(|| labels::surety(judgement));
+        parts.splice(0..0, surety.into_iter().chain(kept_by));
         Some(parts.join(", ").into())
     }
 

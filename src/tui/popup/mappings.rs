@@ -2,7 +2,7 @@
 //! the heap.
 //!
 //! ```text
-//! ┌ Mappings ──────────────────────────────────────────────────────────────┐
+//! ┌ Mappings of 27213 python3 ─────────────────────────────────────────────┐
 //! │ GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING                      │
 //! │  +118M   1.1G   1.1G      0    41 anon    [anon]                       │
 //! │      0   212K   1.9M      0     5 file    /usr/lib/libc.so.6           │
@@ -28,9 +28,11 @@ use crate::tui::navigation::show_mappers;
 use crate::tui::panel::mappings::MappingTable;
 use crate::tui::widgets::ListState;
 
-/// The process, and the listed mappings by kind and name, by which the cursor follows one that changes places.
+/// The process, its name, and the listed mappings by kind and name, by which the cursor follows one that changes places.
 pub struct MappingList {
     id: Identity,
+    /// Its pid and name, safe to print; `None` if it ended before the popup was opened.
+    name: Option<String>,
     keys: Vec<(MappingKind, Arc<[u8]>)>,
 }
 
@@ -38,8 +40,10 @@ impl MappingList {
     pub(in crate::tui) fn new(app: &App, id: Identity) -> Self {
         let keys = Self::table(app, id).map(|(_, table)| table.rows);
         let keys = keys.unwrap_or_default().into_iter().map(|row| (row.kind, row.name));
+        let sample = app.engine.snapshot.as_ref().and_then(|snapshot| snapshot.row(id));
         Self {
             id,
+            name: sample.map(inquiry::name_of),
             keys: keys.collect(),
         }
     }
@@ -56,6 +60,10 @@ impl Popup for MappingList {
     const IS_MENU: bool = false;
     const HEADING_LINES: u16 = 1;
     const LEADS_TO: &'static [Action] = inquiry::ABOUT_PROCESS;
+
+    fn title(&self, _app: &App) -> Cow<'static, str> {
+        inquiry::title_of(Self::TITLE, self.name.as_deref())
+    }
 
     fn texts(&self, app: &App) -> Vec<String> {
         let table = Self::table(app, self.id);
@@ -74,6 +82,8 @@ impl Popup for MappingList {
 
     fn on_snapshot(&mut self, app: &App, at: usize) -> usize {
         let before = std::mem::replace(self, Self::new(app, self.id));
+        // It keeps its name after it ended.
+        self.name = self.name.take().or(before.name);
         let selected = before.keys.get(at);
         self.keys.iter().position(|key| Some(key) == selected).unwrap_or(at)
     }

@@ -15,6 +15,7 @@ use crate::tui::navigation::{self, change_mark, select_match, set_mark, start_sc
 use crate::tui::prompt::{Prompt, PromptKind};
 use crate::tui::replay;
 use crate::tui::rows::{self, change_order, rebuild};
+use crate::tui::widgets::movement;
 use crate::tui::{act, page, panel, popup};
 use crate::{text, units};
 
@@ -72,6 +73,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
 
         Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::First | Action::Last => {
+            if let Some(to) = movement(action).filter(|_| panel::covers_table(app)) {
+                panel::scroll(app, to);
+                return Vec::new();
+            }
             if std::mem::take(&mut app.tables.follow) {
                 app.screen.say("the selection moved: it is no longer followed");
             }
@@ -365,7 +370,10 @@ fn tag(app: &mut App) {
         _ => vec![key],
     };
     switch_tags(app, keys);
-    app.move_selection(1);
+    // The panel must not pass to a row that nobody sees.
+    if !panel::covers_table(app) {
+        app.move_selection(1);
+    }
     rebuild(app);
 }
 

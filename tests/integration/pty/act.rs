@@ -59,7 +59,7 @@ fn a_signal_ends_the_process_that_was_chosen() {
     pty.wait_for(&format!("send SIGTERM to {name}?"));
     assert!(runs(&mut child));
     pty.send("y");
-    pty.wait_for(&format!("{name} has ended"));
+    pty.wait_for(&format!("SIGTERM sent to {name}: it ended"));
     assert_eq!(child.wait().unwrap().signal(), Some(15));
     assert!(!pty.text().contains("Send a signal"));
     pty.send("q");
@@ -77,7 +77,7 @@ fn a_process_that_ends_while_it_is_asked() {
     child.wait().unwrap();
     pty.wait_for("has ended");
     pty.send("9\ry");
-    pty.wait_for("nothing sent: ");
+    pty.wait_for("not sent: ");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }
@@ -100,7 +100,7 @@ fn one_that_does_not_heed_it_is_still_there() {
     pty.wait_for("is still there (SIGKILL ends it)");
     assert!(runs(&mut deaf));
     pty.send(&format!("{F9}kill\ry"));
-    pty.wait_for("has ended");
+    pty.wait_for("it ended");
     assert_eq!(deaf.wait().unwrap().signal(), Some(9));
 }
 

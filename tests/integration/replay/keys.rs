@@ -243,11 +243,11 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
     for key in ["q", "Esc"] {
         session.line("reading the black box");
         session.keys(key).line("the black box is not shown");
-        assert!(!session.app.requests.visits && !session.effects.contains(&Effect::Quit));
+        assert!(session.app.requests.visits.is_none() && !session.effects.contains(&Effect::Quit));
         session.keys("@").types("-1m").keys("Enter");
         assert_eq!(session.effects.pop(), Some(Effect::Visit(at(35))));
     }
-    session.app.requests.visits = false;
+    session.app.requests.visits = None;
 
     let status = ReplayStatus {
         is_visit: true,
@@ -272,6 +272,43 @@ fn from_the_live_monitor_a_key_visits_the_black_box_and_esc_returns() {
     session.app.set_replay(None);
     assert!(session.app.shows_panel());
     assert!(!session.app.tables.tags.is_empty() && session.app.data.marks.current().is_some());
+}
+
+#[test]
+fn a_time_before_the_beginning_leads_there_and_is_told() {
+    let mut session = replay(100, 40);
+    session.keys("@").types("02:00").keys("Enter");
+    assert!(matches!(commands(&mut session)[..], [ReplayCommand::Jump(time)] if time < at(0)));
+    session.line("recording begins at 03:00:00");
+    for typed in ["start", "03:05", "end"] {
+        session.keys("@").types(typed).keys("Enter");
+        assert!(!session.picture().contains("begins at"), "{typed}");
+    }
+
+    let mut session = Session::new(100, 40);
+    for snapshot in made(at(0), 20) {
+        session.push(snapshot);
+    }
+    let timeline = replay(100, 40).app.replay.unwrap().timeline;
+    let status = |name: &str| ReplayStatus {
+        name: name.into(),
+        is_visit: true,
+        position: Some(at(0)),
+        timeline: Arc::clone(&timeline),
+        ..ReplayStatus::default()
+    };
+    for (typed, is_told) in [("-1m", false), ("-2h", true)] {
+        session.keys("@").types(typed).keys("Enter");
+        session.line("reading the black box");
+        session.app.set_replay(Some(status("the black box")));
+        assert!(session.app.requests.visits.is_none());
+        // It is told once, and stays.
+        session.push(made(at(0), 1).remove(0));
+        let picture = session.picture();
+        let told = picture.contains("the black box begins at 03:00:00");
+        assert_eq!(told, is_told, "{typed}: {picture}");
+        session.app.set_replay(None);
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn every_panel_survives_every_size() {
                 u32::from(width) * u32::from(height) < 100 || frame.content.iter().any(|cell| cell.symbol() != " ");
             assert!(shown, "{width}×{height} {keys:?}: blank");
 
-            let after = session.feed(Event::Resize(80, 24)).picture();
+            let after = session.feed(Event::Resize(80, 24)).keys("Down Up").picture();
             assert_eq!(selected(&session), row, "{width}×{height} {keys:?}");
             assert_eq!(ends(&after), ends(&before), "{width}×{height} {keys:?}");
             assert_eq!(after.lines().count(), 24);

@@ -140,7 +140,7 @@ fn what_was_shown_when_it_opened_is_what_is_meant() {
     assert!(session.line("has ended").contains("has ended"));
     session.keys("Enter").types("y");
     assert_eq!(commands(&session).last(), Some(&Command::Release(1)), "nothing is sent");
-    assert_eq!(message(&session), "nothing sent: 900 python3 ended before");
+    assert_eq!(message(&session), "not sent: 900 python3 ended before");
 }
 
 #[test]

@@ -462,3 +462,14 @@ fn growth_that_stopped_is_listed_below_what_grows_for_a_while() {
     watch(&mut session, 1300..1800);
     assert!(session.app.engine.stopped.is_empty());
 }
+
+#[test]
+fn the_note_says_how_sure_a_leak_is_where_the_column_has_no_room() {
+    let mut session = leaking(80, 24, CALLED);
+    session.keys("L");
+    let picture = session.picture();
+    assert!(
+        !picture.contains("SURE") && picture.contains("% sure that it grows"),
+        "{picture}"
+    );
+}

@@ -316,9 +316,10 @@ fn a_page_of_the_memory_page_is_a_page_less_a_line_and_the_rest_has_a_line_of_it
         }
         let moves = left.windows(2).map(|pair| pair[0] - pair[1]);
         let moves: Vec<_> = moves.filter(|by| *by > 0).collect();
-        // The first may be what is left of the rows, the last what is left of the page.
-        let middle = moves.get(1..moves.len().saturating_sub(1)).unwrap_or_default();
-        assert!(middle.windows(2).all(|pair| pair[0] == pair[1]), "{left:?}");
+        // Those of the rows leave the heading and the total in sight. The last is what is left of the page.
+        let mut full = moves[..moves.len() - 1].to_vec();
+        full.dedup();
+        assert!(full.len() <= 2 && full.is_sorted(), "{left:?}");
         assert!(moves[0] > 1, "{left:?}");
         assert_eq!(left.last(), Some(&0), "{left:?}");
         // A page skips no line: those of the status, which count, aside.
@@ -367,5 +368,36 @@ fn every_line_of_the_memory_page_is_reached_at_any_size_and_it_says_that_there_i
         assert!(!session.picture().contains("↓ "), "{}", session.picture());
         session.mouse(MouseEventKind::ScrollUp, 3, 10);
         assert!(session.picture().contains("↓ "), "{}", session.picture());
+    }
+}
+
+#[test]
+fn the_heading_and_the_last_line_of_the_memory_page_count_the_same_hidden_rows() {
+    for (width, height) in [(80, 24), (80, 18), (80, 12)] {
+        let mut session = Session::new(width, height);
+        session.minute().keys("2").tick(5, busy(13));
+        for key in ["j", "PageDown"] {
+            session.keys("g");
+            for _ in 0..40 {
+                let picture = session.picture();
+                let number = |sign: &str| {
+                    let line = picture.lines().find(|line| line.contains(" more line"));
+                    let (_, after) = line?.split_once(sign)?;
+                    after.split_whitespace().next()?.parse::<usize>().ok()
+                };
+                let heading = picture.lines().find_map(|line| {
+                    let (before, after) = line.split_once('–')?;
+                    let (last, all) = after.split_once(" of ")?;
+                    let first = before.split_whitespace().last()?.parse::<usize>().ok()?;
+                    let all = all.split_whitespace().next()?.parse::<usize>().ok()?;
+                    Some((first, last.parse::<usize>().ok()?, all))
+                });
+                if let Some((first, last, all)) = heading {
+                    assert_eq!(number("↑ ").unwrap_or(0), first - 1, "{picture}");
+                    assert!(number("↓ ").unwrap_or(0) >= all - last, "{picture}");
+                }
+                session.keys(key);
+            }
+        }
     }
 }

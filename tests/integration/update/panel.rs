@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossterm::event::MouseEventKind;
 use zmtop::columns::Needs;
 use zmtop::model::mapping::{MappedObject, Mapping, MappingName};
 use zmtop::model::{Identity, Missing};
@@ -153,11 +154,10 @@ fn the_selection_stays_in_sight_beside_it() {
         2,
         "in the table and in the panel:\n{picture}"
     );
-    // On a low screen there is only the panel, and the keys still move.
+    // On a low screen there is only the panel, and it stays with its process.
     session.feed(Event::Resize(80, 24)).keys("k");
     assert_eq!(session.app.rows_shown(), 0);
-    assert_ne!(session.selected(), Some(pid));
-    let pid = session.selected().unwrap();
+    assert_eq!(session.selected(), Some(pid));
     assert!(session.picture().contains(&format!(" {pid} worker")));
     session.keys("Esc");
     let table = session.app.tables.current();
@@ -266,6 +266,63 @@ fn all_mappings_are_reached_and_enter_lists_who_maps_one() {
         let picture = session.picture();
         assert!(width < 100 || picture.contains("reading the mappings of "), "{picture}");
     }
+}
+
+#[test]
+fn where_it_covers_the_table_the_keys_scroll_it_and_move_no_selection() {
+    let mut session = with_mappings(80, 24);
+    let top = session.picture();
+    assert!(session.line("q quit").contains(" j scroll "), "{top}");
+    assert!(top.contains("[heap]") && top.contains("1–"), "{top}");
+    let mut seen = String::new();
+    for _ in 0..60 {
+        session.keys("Down");
+        seen += &session.picture();
+    }
+    for at in 0..50 {
+        assert!(seen.contains(&format!("/data/part-{at:02}")), "{at}");
+    }
+    let end = session.picture();
+    assert!(
+        end.contains("–53 of 53, m lists all") && !end.contains("[heap]"),
+        "{end}"
+    );
+    // The end leaves no line empty, and one key leads back from it.
+    assert_ne!(session.keys("Up").picture(), end);
+    assert_eq!(session.keys("PageDown").picture(), end);
+    assert_ne!(session.keys("PageUp").picture(), end);
+    assert_eq!(session.keys("G").picture(), end);
+    session.mouse(MouseEventKind::ScrollUp, 3, 10);
+    assert_ne!(session.picture(), end);
+    assert_eq!(session.keys("g").picture(), top);
+    // A tag moves no selection either, and the keys still are about the process in sight.
+    session.keys("Space");
+    assert_eq!(session.selected(), Some(900));
+    session.keys("m").line("Mappings of 900 python3");
+    // Of another process it begins at the top.
+    session.keys("Esc G Esc j Enter");
+    assert_eq!(session.selected(), Some(901));
+    session.keys("Esc k Enter");
+    assert!(session.picture().contains("1–"), "{}", session.picture());
+}
+
+#[test]
+fn beside_the_table_the_keys_move_the_selection_and_the_last_line_says_so() {
+    let mut session = with_mappings(120, 40);
+    assert!(session.line("q quit").contains(" j next row "), "{}", session.picture());
+    session.keys("Down");
+    assert_eq!(session.selected(), Some(901));
+    session.keys("Esc");
+    assert!(!session.picture().contains(" j next row "), "{}", session.picture());
+}
+
+#[test]
+fn a_panel_that_shows_all_says_so() {
+    let mut session = Session::new(80, 24);
+    session.tick(1, busy(0)).keys("Tab p");
+    let selected = session.app.tables.current().selected.clone();
+    session.keys("Down").line("the panel shows all that it has");
+    assert_eq!(session.app.tables.current().selected, selected);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use zmtop::columns::find;
 use zmtop::config::{AlertSettings, Keymap, theme};
 use zmtop::tui::{Effect, Event};
 
-use crate::support::session::Session;
+use crate::support::session::{Session, busy};
 
 fn message(session: &Session) -> (&str, bool) {
     let message = session.app.screen.message.as_ref();
@@ -101,4 +101,46 @@ fn a_rule_that_stays_goes_on_firing() {
     new.settings.alerts = vec![rule("b"), rule("a")];
     session.feed(Event::Config(Ok(Box::new(new))));
     assert_eq!(session.app.engine.alerts.firing(), firing);
+}
+
+#[test]
+fn what_answers_no_key_goes_by_itself_after_some_seconds() {
+    let mut session = Session::new(80, 24);
+    session.minute();
+    let mut new = session.app.config.clone();
+    new.settings.sampler.interval *= 7;
+    session.feed(Event::Config(Ok(Box::new(new))));
+    for second in 0..8 {
+        let is_shown = session.picture().contains("config read again");
+        assert!(is_shown || second >= 5, "it is gone after {second} s");
+        session.tick(1, busy(12));
+    }
+    session.line("q quit");
+    // Nor does it take away the answer to a key, which stays.
+    session.keys("Left");
+    for _ in 0..30 {
+        session.tick(1, busy(12));
+    }
+    session.line("the first columns");
+}
+
+#[test]
+fn a_fault_of_the_config_stays_until_it_is_read_or_mended() {
+    let mut session = Session::new(80, 24);
+    session.minute();
+    let before = session.app.config.clone();
+    for mends in [false, true] {
+        session.feed(Event::Config(Err("config.toml:3:1: faulty".into())));
+        for _ in 0..30 {
+            session.tick(1, busy(12));
+        }
+        session.line("config.toml:3:1: faulty");
+        if mends {
+            session.feed(Event::Config(Ok(Box::new(before.clone()))));
+            session.line("config read again");
+        } else {
+            session.keys("j");
+        }
+        assert!(!session.picture().contains("faulty"), "{}", session.picture());
+    }
 }

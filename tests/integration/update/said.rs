@@ -7,6 +7,7 @@ use zmtop::columns::{COLUMNS, find, layout};
 use zmtop::filter::Schema as _;
 use zmtop::model::mapping::{Mapping, MappingName};
 use zmtop::model::page_cache::{CacheFigures, CachedFile, FileKind, PageCache};
+use zmtop::sampler::inquiry::Inquiry;
 use zmtop::sampler::mappings::{Mappings, Shared};
 use zmtop::text;
 use zmtop::tui::{CacheScope, Effect, Event};
@@ -304,4 +305,33 @@ fn every_word_around_the_table_is_found_in_the_help() {
 fn zmtop_s_own_growth_is_said_to_be_its_own() {
     let cause = zmtop::history::suspects::Cause::Own { limit: 64 << 20 };
     assert_eq!(cause.text(), "zmtop itself: its history is limited to 64.0M");
+}
+
+#[test]
+fn a_popup_about_one_process_names_it_in_its_title() {
+    for size in [(80, 24), (120, 40)] {
+        for (key, title) in [
+            ("m", "Mappings of 900 python3"),
+            ("J", "Heap of 900 python3"),
+            ("l", "Open files of 900 python3"),
+            ("e", "Limits and environment of 900 python3"),
+            ("O", "Origin of the memory of 900 python3"),
+        ] {
+            let mut session = with_mappings(size.0, size.1);
+            session.keys(key);
+            let line = session.line(title);
+            assert!(line.contains('┌'), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_is_longer_than_its_popup_names_the_process_too() {
+    let mut session = with_mappings(80, 24);
+    session.keys("e");
+    let id = session.app.data.asked.as_ref().unwrap().id;
+    let line = |at: usize| (format!("NAME_{at}").into_bytes().into(), b"x"[..].into());
+    let found = (0..60).map(line).collect();
+    session.feed(Event::Answered(Inquiry::Environment, id, Ok(found)));
+    session.line("Limits and environment of 900 python3: lines 1 to ");
 }

@@ -22,8 +22,8 @@ fn a_process_that_is_signalled_ends() {
     assert!(!session.picture().contains("SIGTERM sent"), "not yet");
     session.answers();
     let name = session.selected().unwrap().to_string();
-    let line = session.line("has ended");
-    assert!(line.contains(&name), "{line}");
+    let line = session.line("SIGTERM sent to ");
+    assert!(line.contains(&name) && line.contains(": it ended"), "{line}");
 }
 
 #[test]

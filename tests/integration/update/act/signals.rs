@@ -6,7 +6,7 @@ use zmtop::tui::Event;
 
 use super::{commands, id, message, ready, reply, selection, signal_dialog, values};
 use crate::support::rows::process;
-use crate::support::session::Session;
+use crate::support::session::{Session, busy};
 
 /// Returns the name of the signal at the cursor.
 fn chosen(session: &Session) -> &'static str {
@@ -40,11 +40,33 @@ fn a_signal_is_chosen_asked_for_and_sent() {
         running,
     };
     reply(&mut session, outcome(1, 0));
-    assert_eq!(message(&session), "900 python3 has ended");
+    assert_eq!(message(&session), "SIGKILL sent to 900 python3: it ended");
     // It is told once.
     session.keys("Down");
     reply(&mut session, outcome(1, 0));
     assert_eq!(message(&session), "");
+}
+
+#[test]
+fn the_result_stays_when_the_panel_of_the_process_closes() {
+    let mut session = ready();
+    session.keys("Enter F9");
+    reply(&mut session, Reply::Pinned(1, vec![Ok(values(0, 0))]));
+    session.keys("Enter").types("y");
+    let action = ProcessAction::Signal(Signal::TERM);
+    reply(&mut session, Reply::Performed(1, action, vec![Ok(15)]));
+    let outcome = Reply::Outcome {
+        request: 1,
+        signal: Signal::TERM,
+        exited: 1,
+        running: 0,
+    };
+    reply(&mut session, outcome);
+    let mut left = busy(1);
+    left.retain(|row| row.id.pid != 900);
+    session.tick(1, left);
+    assert!(!session.app.shows_panel());
+    session.line("SIGTERM sent to 900 python3: it ended; 900 has ended: its details are closed");
 }
 
 #[test]
@@ -144,22 +166,47 @@ fn a_process_that_stays_after_a_signal_is_told() {
         );
         message(&session).to_owned()
     };
-    assert_eq!(told(Signal::TERM, 0, 1), "900 python3 is still there (SIGKILL ends it)");
-    assert_eq!(
-        told(Signal::KILL, 0, 1),
-        "900 python3 is still there (the kernel has not let go)"
-    );
-    assert_eq!(told(Signal::TERM, 3, 1), "1 of 4 is still there (SIGKILL ends it)");
-    assert_eq!(told(Signal::TERM, 2, 2), "2 of 4 are still there (SIGKILL ends them)");
-    assert_eq!(told(Signal::TERM, 4, 0), "4 processes have ended");
-    assert_eq!(told(Signal::TERM, 3, 0), "3 of 4 have ended", "one was not reached");
-    assert_eq!(
-        told(Signal::INT, 0, 4),
-        "4 processes are still there (SIGKILL ends them)"
-    );
-    assert_eq!(told(Signal::HUP, 0, 1), "", "many read their settings anew at that");
-    assert_eq!(told(Signal::STOP, 0, 1), "");
-    assert_eq!(told(Signal::HUP, 1, 0), "900 python3 has ended");
+    for (signal, exited, running, said) in [
+        (
+            Signal::TERM,
+            0,
+            1,
+            "SIGTERM sent to 900 python3: it is still there (SIGKILL ends it)",
+        ),
+        (
+            Signal::KILL,
+            0,
+            1,
+            "SIGKILL sent to 900 python3: it is still there (the kernel has not let go)",
+        ),
+        (
+            Signal::TERM,
+            3,
+            1,
+            "SIGTERM sent to 4 processes: 1 is still there (SIGKILL ends it)",
+        ),
+        (
+            Signal::TERM,
+            2,
+            2,
+            "SIGTERM sent to 4 processes: 2 are still there (SIGKILL ends them)",
+        ),
+        (Signal::TERM, 4, 0, "SIGTERM sent to 4 processes: they ended"),
+        // One was not reached.
+        (Signal::TERM, 3, 0, "SIGTERM sent to 3 of 4: they ended"),
+        (
+            Signal::INT,
+            0,
+            4,
+            "SIGINT sent to 4 processes: 4 are still there (SIGKILL ends them)",
+        ),
+        (Signal::HUP, 1, 0, "SIGHUP sent to 900 python3: it ended"),
+        // Many read their settings anew at that.
+        (Signal::HUP, 0, 1, ""),
+        (Signal::STOP, 0, 1, ""),
+    ] {
+        assert_eq!(told(signal, exited, running), said);
+    }
 }
 
 #[test]
