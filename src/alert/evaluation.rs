@@ -280,6 +280,7 @@ impl Evaluation {
             target,
             transition,
             flapping: false,
+            is_test: false,
             time: self.time.unwrap_or(SystemTime::UNIX_EPOCH),
             monotonic: self.now,
             lasted,

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::account::SLAB;
 use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, part, system};
 use crate::filter::{Filter, FilterError, Filterable, Schema, TextField};
-use crate::group::{GroupBy, RowKey};
+use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
+use crate::model::Identity;
 use crate::text::{self, named};
 use crate::trend::Verdict;
 use crate::units::{self, Units};
@@ -69,9 +71,12 @@ pub(super) struct FigureColumn {
     pub(super) unit: Unit,
     /// The index in the column catalogue of the rule's targets.
     pub(super) column: usize,
-    /// In a trial: the value to report if it is unknown.
-    example: Option<f64>,
 }
+
+/// The name of what the made-up event of a test is about. Nothing that a program can act on has it.
+const MADE_UP: &str = "zmtop-test";
+/// The pid of that: above every pid that a kernel gives, but one that each program can read.
+const MADE_UP_PID: u32 = i32::MAX as u32;
 
 /// A rule: a condition on each target of a kind, and how long it must hold.
 #[derive(Clone, Debug)]
@@ -125,12 +130,7 @@ impl Rule {
         for id in condition.columns().into_iter().map(id_of).chain(always) {
             let listed = figures.iter().any(|figure| figure.id == id);
             if let Some((column, unit)) = schema.figure(id).filter(|_| !listed) {
-                figures.push(FigureColumn {
-                    id,
-                    unit,
-                    column,
-                    example: None,
-                });
+                figures.push(FigureColumn { id, unit, column });
             }
         }
         Ok(Self {
@@ -146,27 +146,49 @@ impl Rule {
         })
     }
 
-    /// Returns the rule without the time for which its condition must hold.
-    #[must_use]
-    pub const fn at_once(mut self) -> Self {
-        self.hold = Duration::ZERO;
-        self
-    }
-
-    /// Returns the rule with another condition, for a trial: it fires at once for what has at least that PSS, or for every part
-    /// or the system. Its figures stay; those of the condition that are unknown have the values that the condition names.
-    #[must_use]
-    pub fn for_trial(mut self, pss: u64) -> Self {
-        for (column, bound) in self.condition.bounds() {
-            let figures = self.figures.iter_mut().filter(|figure| figure.column == column);
-            figures.for_each(|figure| figure.example = Some(bound));
-        }
-        let condition = match self.target_kind {
-            TargetKind::Part | TargetKind::System => Ok(Filter::default()),
-            TargetKind::Process | TargetKind::Group(_) => Filter::parse(&format!("pss>={pss}"), &COLUMNS),
+    /// Returns a made-up event, to test what the rule notifies: it fires for a target that cannot exist. The figures of the
+    /// condition have the values that it names, the others examples.
+    pub fn made_up(&self, time: SystemTime) -> AlertEvent {
+        let bounds = self.condition.bounds();
+        let figures = self.figures.iter().map(|figure| {
+            let bound = bounds.iter().find(|(column, _)| *column == figure.column);
+            Figure {
+                id: figure.id,
+                unit: figure.unit,
+                value: Some(bound.map_or_else(|| example_of(figure.unit), |(_, bound)| *bound)),
+            }
+        });
+        let pid = MADE_UP_PID;
+        let target = match self.target_kind {
+            TargetKind::Process => Target::Row(RowKey::Process(Identity { pid, starttime: 0 })),
+            TargetKind::Group(by) => Target::Row(RowKey::Group(GroupKey {
+                by,
+                name: Some(MADE_UP.as_bytes().into()),
+            })),
+            TargetKind::Part => Target::Row(RowKey::Part(PartKey::whole(SLAB, MADE_UP))),
+            TargetKind::System => Target::System,
         };
-        (self.hold, self.condition) = (Duration::ZERO, condition.unwrap_or_default());
-        self
+        let has_labels = matches!(self.target_kind, TargetKind::Process | TargetKind::Group(_));
+        let labels = LABELS.iter().filter(|_| has_labels);
+        let details = Details {
+            figures: figures.collect(),
+            condition_figures: self.condition_figures,
+            when: Arc::clone(&self.when),
+            labels: labels.map(|(id, ..)| (*id, MADE_UP.as_bytes().into())).collect(),
+        };
+        AlertEvent {
+            rule: self.index,
+            name: Arc::clone(&self.name),
+            target_kind: self.target_kind,
+            target,
+            transition: Transition::Fired,
+            flapping: false,
+            is_test: true,
+            time,
+            monotonic: Duration::ZERO,
+            lasted: self.hold,
+            details: Arc::new(details),
+        }
     }
 
     /// Returns true if its condition is about names too.
@@ -180,6 +202,18 @@ impl Rule {
             TargetKind::Part | TargetKind::System => Needs::NOTHING,
             TargetKind::Process | TargetKind::Group(_) => needs_of_filter(&self.condition),
         }
+    }
+}
+
+/// Returns a value to try a program with.
+fn example_of(unit: Unit) -> f64 {
+    const MIB: f64 = 1_048_576.0;
+    match unit {
+        Unit::Bytes => 1024.0 * MIB,
+        Unit::Delta | Unit::Growth | Unit::Chart | Unit::Trend => MIB,
+        Unit::Share => 0.5,
+        Unit::Verdict => Verdict::Leaking.rank().unwrap_or(0.0),
+        Unit::PerSecond | Unit::Count | Unit::Seconds | Unit::Text => 1.0,
     }
 }
 
@@ -305,7 +339,7 @@ impl Details {
         let figures = rule.figures.iter().map(|figure| Figure {
             id: figure.id,
             unit: figure.unit,
-            value: row.number(figure.column).filter(|x| x.is_finite()).or(figure.example),
+            value: row.number(figure.column).filter(|x| x.is_finite()),
         });
         let labels = LABELS.iter().filter_map(|(id, _, field)| {
             let bytes = row.text(*field).filter(|bytes| !bytes.is_empty())?;
@@ -352,6 +386,8 @@ pub struct AlertEvent {
     pub transition: Transition,
     /// It fired once too often: what follows is not told until it is steady.
     pub flapping: bool,
+    /// It is made up, to test the notifications: see [`Rule::made_up`].
+    pub is_test: bool,
     /// The time by the wall clock; for showing.
     pub time: SystemTime,
     /// The time by the snapshots' monotonic clock.

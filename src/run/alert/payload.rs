@@ -56,6 +56,8 @@ const FIELDS: &[PayloadField] = fields! {
     },
     /// True if it fired and cleared so often that nothing more is sent until its state is steady.
     "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
+    /// True: the event is a test by `zmtop config test-alert`. Its target does not exist, and its values are made up.
+    "test": schema::switch().absent("unless it is a test") => |p| p.event.is_test.then(|| true.into()),
     /// The reason why it cleared.
     "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
     /// The name of the rule.

@@ -122,6 +122,8 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
     assert_eq!(from_lossless(&get("COMMAND").unwrap()), shown);
     // Unknown is not there: no growth after one look, and no unit.
     assert_eq!((get("GROWTH"), get("UNIT"), get("WHY")), (None, None, None));
+    // Only in a test is there a mark of one.
+    assert_eq!(get("TEST"), None);
 
     let text = std::fs::read_to_string(harness.path("in")).unwrap();
     assert_eq!(text.lines().count(), 1);
@@ -135,7 +137,7 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
         (&json["pid"], &json["figures"]["pss"]),
         (&7.into(), &209_715_200.into())
     );
-    assert_eq!(json["flapping"], false);
+    assert_eq!((&json["flapping"], json.get("test")), (&false.into(), None));
     assert_eq!(json["figures"]["growth"], Value::Null);
     assert_eq!(from_lossless(json["command"].as_str().unwrap()), command);
     assert!(!Path::new("/tmp/no").exists());
