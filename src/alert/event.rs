@@ -188,7 +188,18 @@ impl Rule {
             monotonic: Duration::ZERO,
             lasted: self.hold,
             details: Arc::new(details),
+            present: None,
         }
+    }
+
+    /// Reads the figures of its events.
+    pub(super) fn figures_of(&self, row: &dyn Filterable) -> Box<[Figure]> {
+        let figures = self.figures.iter().map(|figure| Figure {
+            id: figure.id,
+            unit: figure.unit,
+            value: row.number(figure.column).filter(|x| x.is_finite()),
+        });
+        figures.collect()
     }
 
     /// Returns true if its condition is about names too.
@@ -230,7 +241,7 @@ named! {
     /// The reason why an alert is resolved, with its name on screen and in JSON.
     pub enum ResolveReason {
         /// The condition is no longer true.
-        ConditionFalse = "over",
+        ConditionFalse = "cleared",
         /// The process exited, or the group has no process left.
         TargetGone = "gone",
         /// The process executed another program.
@@ -261,15 +272,28 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Writes the id and the value; a pace in the time unit of the condition.
+    /// Writes the value; a pace in the time unit of the condition.
     fn text(&self, when: &str) -> String {
         let is_pace = matches!(self.unit, Unit::Growth | Unit::Chart | Unit::Trend);
         match self.value.filter(|_| is_pace).zip(units::per(when)) {
             Some((value, (seconds, unit))) => {
                 let by = units::delta((value * seconds) as i64, Units::Auto);
-                format!("{} {by}/{unit}", self.id)
+                format!("{by}/{unit}")
             }
-            None => self.to_string(),
+            None => self.value_text(),
+        }
+    }
+
+    fn value_text(&self) -> String {
+        let Some(x) = self.value else { return "?".into() };
+        match self.unit {
+            Unit::Bytes | Unit::Delta if x < 0.0 => units::delta(x as i64, Units::Auto),
+            Unit::Bytes | Unit::Delta => units::bytes(x as u64, Units::Auto),
+            Unit::Growth | Unit::Chart | Unit::Trend => units::growth(x),
+            Unit::PerSecond | Unit::Count | Unit::Text => format!("{}", (x * 10.0).round() / 10.0),
+            Unit::Share => format!("{:.1}%", x * 100.0),
+            Unit::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
+            Unit::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
         }
     }
 }
@@ -277,19 +301,7 @@ impl Figure {
 impl std::fmt::Display for Figure {
     /// Writes the id and the value: `pss 4.2G`, `swap_in +12.0M/s`; `?` where it is unknown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let value = self.value.map_or_else(
-            || "?".into(),
-            |x| match self.unit {
-                Unit::Bytes | Unit::Delta if x < 0.0 => units::delta(x as i64, Units::Auto),
-                Unit::Bytes | Unit::Delta => units::bytes(x as u64, Units::Auto),
-                Unit::Growth | Unit::Chart | Unit::Trend => units::growth(x),
-                Unit::PerSecond | Unit::Count | Unit::Text => format!("{}", (x * 10.0).round() / 10.0),
-                Unit::Share => format!("{:.1}%", x * 100.0),
-                Unit::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
-                Unit::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
-            },
-        );
-        write!(f, "{} {value}", self.id)
+        write!(f, "{} {}", self.id, self.value_text())
     }
 }
 
@@ -336,18 +348,13 @@ const CAUSE: (&str, &str) = (
 impl Details {
     /// Reads the details of a target for a rule.
     pub(super) fn new(rule: &Rule, row: &dyn Filterable) -> Self {
-        let figures = rule.figures.iter().map(|figure| Figure {
-            id: figure.id,
-            unit: figure.unit,
-            value: row.number(figure.column).filter(|x| x.is_finite()),
-        });
         let labels = LABELS.iter().filter_map(|(id, _, field)| {
             let bytes = row.text(*field).filter(|bytes| !bytes.is_empty())?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
         let cause = row.cause().map(|cause| (CAUSE.0, cause.into()));
         Self {
-            figures: figures.collect(),
+            figures: rule.figures_of(row).into_vec(),
             condition_figures: rule.condition_figures,
             when: Arc::clone(&rule.when),
             labels: labels.chain(cause).collect(),
@@ -396,6 +403,8 @@ pub struct AlertEvent {
     pub lasted: Duration,
     /// The target when the rule fired.
     pub details: Arc<Details>,
+    /// The same figures when it was resolved; `None` if it fired, or if the target is gone.
+    pub present: Option<Box<[Figure]>>,
 }
 
 /// The longest name in a summary, in terminal columns.
@@ -418,7 +427,8 @@ impl AlertEvent {
     }
 
     /// Returns the target and the figures of the condition in a line that is safe to print:
-    /// `27213 python3 train.py: pss 4.2G`. A pace has the time unit of the condition.
+    /// `27213 python3 train.py: pss 4.2G`; of an alert that is resolved, `pss 7.4M, was 4.2G`. A pace has the time unit of the
+    /// condition.
     pub fn summary(&self) -> String {
         self.summary_within(usize::MAX)
     }
@@ -446,8 +456,18 @@ impl AlertEvent {
         let mut summary = String::new();
         let figures = self.details.figures.iter().take(self.details.condition_figures);
         for (at, figure) in figures.enumerate() {
+            let when = &self.details.when;
+            let then = figure.text(when);
+            let now = self.present.as_ref().and_then(|figures| figures.get(at));
+            let now = now.filter(|now| now.value.is_some()).map(|now| now.text(when));
+            let value = match (self.transition, now) {
+                (Transition::Fired, _) => then,
+                (Transition::Resolved(_), None) => format!("was {then}"),
+                (Transition::Resolved(_), Some(now)) if now == then => now,
+                (Transition::Resolved(_), Some(now)) => format!("{now}, was {then}"),
+            };
             summary.push_str(if at == 0 { ": " } else { ", " });
-            summary.push_str(&figure.text(&self.details.when));
+            summary.extend([figure.id, " ", &value]);
         }
         if let Some(cause) = self.details.label(CAUSE.0) {
             summary.push_str(", ");

@@ -196,6 +196,40 @@ fn it_runs_when_the_alert_clears_only_if_asked() {
 }
 
 #[test]
+fn of_an_alert_that_clears_it_gets_the_present_figures() {
+    for (after, pss, summary) in [
+        (
+            vec![process_with(7, 5)],
+            Some(5),
+            "7 /usr/bin/eater --much: pss 5.0M, was 200M",
+        ),
+        (Vec::new(), None, "7 /usr/bin/eater --much: pss was 200M"),
+    ] {
+        let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+        let fired = evaluator.advance(1.0, vec![process_with(7, 200)]).remove(0);
+        let cleared = evaluator.advance(1.0, after).remove(0);
+        let pss = pss.map(|mib: u64| mib << 20);
+        let payload = |event| {
+            let payload = Payload::new(event, "pss>100M", b"h");
+            let variables = payload.environment().into_iter();
+            let mut variable = variables
+                .filter(|(name, _)| name == "ZMTOP_PSS")
+                .map(|(_, value)| value);
+            let json: Value = serde_json::from_slice(&payload.json()).unwrap();
+            (
+                variable.next(),
+                json["figures"]["pss"].as_u64(),
+                json["was"]["pss"].as_u64(),
+            )
+        };
+        let was = Some(200 << 20);
+        assert_eq!(payload(&fired), (Some((200 << 20).to_string()), was, None));
+        assert_eq!(payload(&cleared), (pss.map(|pss| pss.to_string()), pss, was));
+        assert_eq!(cleared.summary(), summary);
+    }
+}
+
+#[test]
 fn one_that_fails_or_is_missing_says_so_and_no_more() {
     for (run, expected) in [
         (
