@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::alert;
 use crate::cli::Exit;
+use crate::columns::COLUMNS;
 use crate::config::fault::{shown, shown_path};
 use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
 
@@ -33,8 +34,10 @@ pub enum ConfigAction {
     Path,
     /// Print the default settings with explanations
     Default,
-    /// Print the default keymap, to begin keymap.toml with
+    /// Print the default keymap, to begin keymap.toml with. It has every action
     Keymap,
+    /// Print every column of processes and groups, with its meaning
+    Columns,
     /// Print a theme, to begin themes/NAME.toml with; without NAME, the names of all
     Theme {
         #[arg(value_name = "NAME")]
@@ -55,6 +58,12 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
     match &args.action {
         ConfigAction::Default => out.write_all(settings::SHIPPED.as_bytes())?,
         ConfigAction::Keymap => out.write_all(keymap::SHIPPED.as_bytes())?,
+        ConfigAction::Columns => {
+            let width = COLUMNS.iter().map(|column| column.id.len()).max().unwrap_or(0);
+            for column in COLUMNS {
+                writeln!(out, "{:width$}  {}", column.id, column.help)?;
+            }
+        }
         ConfigAction::Theme { name: None } => {
             for (name, _) in theme::SHIPPED {
                 writeln!(out, "{name}")?;
@@ -91,7 +100,19 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 warn(&config, err)?;
                 return Ok(Exit::Usage);
             }
-            Ok(config) => writeln!(out, "{}: ok", source_text(&config))?,
+            Ok(config) => {
+                writeln!(out, "{}: ok", source_text(&config))?;
+                let replaced = config.settings.replaced_alerts();
+                let names: Vec<String> = replaced.iter().map(|alert| format!("\"{}\"", alert.name)).collect();
+                if !names.is_empty() {
+                    writeln!(
+                        out,
+                        "note: your alerts replace the shipped ones. Not in effect: {}. To keep them, copy them from `zmtop \
+                         config default`",
+                        names.join(", ")
+                    )?;
+                }
+            }
             Err(e) => {
                 writeln!(err, "{e}")?;
                 return Ok(Exit::Usage);

@@ -63,6 +63,37 @@ fn check_is_silent_but_for_a_line_when_all_is_well() {
 }
 
 #[test]
+fn check_notes_the_shipped_alerts_that_own_ones_replace() {
+    let home = Home::new();
+    let own = "[[alert]]\nname = 'big'\nwhen = 'pss>4G'\n";
+    let kills = "[[alert]]\nname = 'kills'\non = 'system'\nwhen = 'recent_kills>0'\n";
+    for (config, expected) in [
+        ("alert = []\n".to_owned(), ""),
+        (
+            format!("{own}{kills}"),
+            "note: your alerts replace the shipped ones. Not in effect: \"a part of the RAM leaks\", \"tasks wait for memory\". To keep \
+             them, copy them from `zmtop config default`\n",
+        ),
+    ] {
+        home.write("config.toml", config);
+        let (exit, out, err) = run(&home, ConfigAction::Check, None);
+        let ok = "~/.config/zmtop/config.toml: ok\n";
+        assert_eq!((exit, out, &*err), (Exit::Done, format!("{ok}{expected}"), ""));
+    }
+}
+
+#[test]
+fn every_column_is_listed_with_its_meaning() {
+    let (exit, out, err) = run(&Home::new(), ConfigAction::Columns, None);
+    assert_eq!((exit, &*err), (Exit::Done, ""));
+    assert_eq!(out.lines().count(), zmtop::columns::COLUMNS.len());
+    for (line, column) in out.lines().zip(zmtop::columns::COLUMNS) {
+        let (id, help) = line.split_once(' ').unwrap();
+        assert_eq!((id, help.trim_start()), (column.id, column.help));
+    }
+}
+
+#[test]
 fn check_names_every_fault_with_code_2() {
     let home = Home::new();
     home.write("config.toml", "ui.tree = 1\nui.totals = 2\n");
