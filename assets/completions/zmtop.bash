@@ -79,6 +79,9 @@ _zmtop() {
             zmtop__subcmd__config,check)
                 cmd="zmtop__subcmd__config__subcmd__check"
                 ;;
+            zmtop__subcmd__config,columns)
+                cmd="zmtop__subcmd__config__subcmd__columns"
+                ;;
             zmtop__subcmd__config,default)
                 cmd="zmtop__subcmd__config__subcmd__default"
                 ;;
@@ -102,6 +105,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__config__subcmd__help,check)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__check"
+                ;;
+            zmtop__subcmd__config__subcmd__help,columns)
+                cmd="zmtop__subcmd__config__subcmd__help__subcmd__columns"
                 ;;
             zmtop__subcmd__config__subcmd__help,default)
                 cmd="zmtop__subcmd__config__subcmd__help__subcmd__default"
@@ -186,6 +192,9 @@ _zmtop() {
                 ;;
             zmtop__subcmd__help__subcmd__config,check)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__check"
+                ;;
+            zmtop__subcmd__help__subcmd__config,columns)
+                cmd="zmtop__subcmd__help__subcmd__config__subcmd__columns"
                 ;;
             zmtop__subcmd__help__subcmd__config,default)
                 cmd="zmtop__subcmd__help__subcmd__config__subcmd__default"
@@ -448,7 +457,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config)
-            opts="-h --config --help show check path default keymap theme test-alert help"
+            opts="-h --config --help show check path default keymap columns theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -466,6 +475,24 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config__subcmd__check)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__columns)
             opts="-h --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -502,7 +529,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config__subcmd__help)
-            opts="show check path default keymap theme test-alert help"
+            opts="show check path default keymap columns theme test-alert help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -516,6 +543,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__config__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__config__subcmd__help__subcmd__columns)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -960,7 +1001,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config)
-            opts="show check path default keymap theme test-alert"
+            opts="show check path default keymap columns theme test-alert"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -974,6 +1015,20 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__help__subcmd__config__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        zmtop__subcmd__help__subcmd__config__subcmd__columns)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

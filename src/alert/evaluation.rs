@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::account::SLAB;
 use crate::account::headroom::machine_headroom;
-use crate::alert::event::{AlertEvent, Details, ResolveReason, Rule, Target, TargetKind, Transition};
+use crate::alert::event::{AlertEvent, Details, Figure, ResolveReason, Rule, Target, TargetKind, Transition};
 use crate::columns::Row;
 use crate::columns::part::PartRow;
 use crate::columns::system::SystemRow;
@@ -280,10 +280,12 @@ impl Evaluation {
             target,
             transition,
             flapping: false,
+            is_test: false,
             time: self.time.unwrap_or(SystemTime::UNIX_EPOCH),
             monotonic: self.now,
             lasted,
             details,
+            present: None,
         });
     }
 
@@ -295,6 +297,9 @@ impl Evaluation {
             self.now_with_suspends.saturating_sub(firing.since)
         };
         self.push(rule, target, Transition::Resolved(reason), lasted, firing.details);
+        if let Some(event) = self.events.last_mut() {
+            event.present = firing.present;
+        }
     }
 
     /// Sorts the events from that index on by target, since the order of a hash map is random.
@@ -309,6 +314,8 @@ struct Firing {
     /// On the clock that counts suspends.
     since: Duration,
     details: Arc<Details>,
+    /// The figures when the condition was last false.
+    present: Option<Box<[Figure]>>,
 }
 
 /// A target for which the condition is true or unknown, or that is in its cooldown.
@@ -385,11 +392,18 @@ impl RuleState {
         subject: &dyn Filterable,
         evaluation: &mut Evaluation,
     ) {
-        // Fast path: most results are false, and most unknown ones are for targets that are not tracked.
-        if answer == Some(false) || answer.is_none() && self.tracked.is_empty() {
+        // Fast path: most results are false or unknown, and for targets that are not tracked.
+        if answer != Some(true) && self.tracked.is_empty() {
             return;
         }
         let target = target();
+        if answer == Some(false) {
+            let tracked = self.tracked.get_mut(&target);
+            if let Some(firing) = tracked.and_then(|tracked| tracked.firing.as_mut()) {
+                firing.present = Some(self.rule.figures_of(subject));
+            }
+            return;
+        }
         let is_true = answer.is_some();
         if !self.tracked.contains_key(&target) {
             if !is_true {
@@ -408,7 +422,8 @@ impl RuleState {
         let tracked = self.tracked.entry(target.clone()).or_insert_with(new);
         if tracked.exec != exec {
             // The process runs another program now. The hold and cooldown of the previous program do not apply to it.
-            if let Some(firing) = std::mem::replace(tracked, new()).firing {
+            if let Some(mut firing) = std::mem::replace(tracked, new()).firing {
+                firing.present = Some(self.rule.figures_of(subject));
                 evaluation.push_resolved(&self.rule, target.clone(), firing, ResolveReason::Exec);
             }
         }
@@ -422,7 +437,7 @@ impl RuleState {
         let holds = is_true && tracked.held >= self.rule.hold;
         if tracked.flaps.is_flapping() {
             if is_true && tracked.flaps.settle(holds, evaluation.step) {
-                Self::end_flapping(&self.rule, target, tracked, holds.then_some(subject), evaluation);
+                Self::end_flapping(&self.rule, target, tracked, (holds, subject), evaluation);
             }
             return;
         }
@@ -436,6 +451,7 @@ impl RuleState {
         tracked.firing = Some(Firing {
             since: evaluation.now_with_suspends,
             details: Arc::clone(&details),
+            present: None,
         });
         tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
         let flapping = tracked.flaps.fire(now);
@@ -445,22 +461,23 @@ impl RuleState {
         }
     }
 
-    /// Reports the state in which a flapping alert became steady: firing for that `subject`, or resolved.
+    /// Reports the state in which a flapping alert became steady: firing for that subject if the condition holds, or resolved.
     fn end_flapping(
         rule: &Rule,
         target: Target,
         tracked: &mut Tracked,
-        subject: Option<&dyn Filterable>,
+        (holds, subject): (bool, &dyn Filterable),
         evaluation: &mut Evaluation,
     ) {
-        match (subject, &mut tracked.firing) {
-            (Some(subject), Some(firing)) => {
+        match (holds, &mut tracked.firing) {
+            (true, Some(firing)) => {
                 firing.details = Arc::new(Details::new(rule, subject));
                 let details = Arc::clone(&firing.details);
                 evaluation.push(rule, target, Transition::Fired, tracked.held, details);
             }
             (_, firing) => {
-                if let Some(firing) = firing.take() {
+                if let Some(mut firing) = firing.take() {
+                    firing.present = Some(rule.figures_of(subject));
                     evaluation.push_resolved(rule, target, firing, ResolveReason::ConditionFalse);
                 }
             }
@@ -484,10 +501,11 @@ impl RuleState {
             if may_return && tracked.flaps.is_flapping() && !tracked.flaps.settle(false, evaluation.step) {
                 return true;
             }
-            if let Some(firing) = tracked.firing.take() {
+            if let Some(mut firing) = tracked.firing.take() {
                 let reason = if exists {
                     ResolveReason::ConditionFalse
                 } else {
+                    firing.present = None;
                     ResolveReason::TargetGone
                 };
                 evaluation.push_resolved(&self.rule, target.clone(), firing, reason);
@@ -509,7 +527,8 @@ impl RuleState {
     fn restart(&mut self, evaluation: &mut Evaluation) {
         let first_event = evaluation.events.len();
         for (target, tracked) in self.tracked.drain() {
-            if let Some(firing) = tracked.firing {
+            if let Some(mut firing) = tracked.firing {
+                firing.present = None;
                 evaluation.push_resolved(&self.rule, target, firing, ResolveReason::Restart);
             }
         }

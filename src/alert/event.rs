@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::account::SLAB;
 use crate::columns::{COLUMNS, ColumnId, Needs, Unit, layout, needs_of_filter, part, system};
 use crate::filter::{Filter, FilterError, Filterable, Schema, TextField};
-use crate::group::{GroupBy, RowKey};
+use crate::group::{GroupBy, GroupKey, PartKey, RowKey};
+use crate::model::Identity;
 use crate::text::{self, named};
 use crate::trend::Verdict;
 use crate::units::{self, Units};
@@ -69,9 +71,12 @@ pub(super) struct FigureColumn {
     pub(super) unit: Unit,
     /// The index in the column catalogue of the rule's targets.
     pub(super) column: usize,
-    /// In a trial: the value to report if it is unknown.
-    example: Option<f64>,
 }
+
+/// The name of what the made-up event of a test is about. Nothing that a program can act on has it.
+const MADE_UP: &str = "zmtop-test";
+/// The pid of that: above every pid that a kernel gives, but one that each program can read.
+const MADE_UP_PID: u32 = i32::MAX as u32;
 
 /// A rule: a condition on each target of a kind, and how long it must hold.
 #[derive(Clone, Debug)]
@@ -125,12 +130,7 @@ impl Rule {
         for id in condition.columns().into_iter().map(id_of).chain(always) {
             let listed = figures.iter().any(|figure| figure.id == id);
             if let Some((column, unit)) = schema.figure(id).filter(|_| !listed) {
-                figures.push(FigureColumn {
-                    id,
-                    unit,
-                    column,
-                    example: None,
-                });
+                figures.push(FigureColumn { id, unit, column });
             }
         }
         Ok(Self {
@@ -146,27 +146,60 @@ impl Rule {
         })
     }
 
-    /// Returns the rule without the time for which its condition must hold.
-    #[must_use]
-    pub const fn at_once(mut self) -> Self {
-        self.hold = Duration::ZERO;
-        self
+    /// Returns a made-up event, to test what the rule notifies: it fires for a target that cannot exist. The figures of the
+    /// condition have the values that it names, the others examples.
+    pub fn made_up(&self, time: SystemTime) -> AlertEvent {
+        let bounds = self.condition.bounds();
+        let figures = self.figures.iter().map(|figure| {
+            let bound = bounds.iter().find(|(column, _)| *column == figure.column);
+            Figure {
+                id: figure.id,
+                unit: figure.unit,
+                value: Some(bound.map_or_else(|| example_of(figure.unit), |(_, bound)| *bound)),
+            }
+        });
+        let pid = MADE_UP_PID;
+        let target = match self.target_kind {
+            TargetKind::Process => Target::Row(RowKey::Process(Identity { pid, starttime: 0 })),
+            TargetKind::Group(by) => Target::Row(RowKey::Group(GroupKey {
+                by,
+                name: Some(MADE_UP.as_bytes().into()),
+            })),
+            TargetKind::Part => Target::Row(RowKey::Part(PartKey::whole(SLAB, MADE_UP))),
+            TargetKind::System => Target::System,
+        };
+        let has_labels = matches!(self.target_kind, TargetKind::Process | TargetKind::Group(_));
+        let labels = LABELS.iter().filter(|_| has_labels);
+        let details = Details {
+            figures: figures.collect(),
+            condition_figures: self.condition_figures,
+            when: Arc::clone(&self.when),
+            labels: labels.map(|(id, ..)| (*id, MADE_UP.as_bytes().into())).collect(),
+        };
+        AlertEvent {
+            rule: self.index,
+            name: Arc::clone(&self.name),
+            target_kind: self.target_kind,
+            target,
+            transition: Transition::Fired,
+            flapping: false,
+            is_test: true,
+            time,
+            monotonic: Duration::ZERO,
+            lasted: self.hold,
+            details: Arc::new(details),
+            present: None,
+        }
     }
 
-    /// Returns the rule with another condition, for a trial: it fires at once for what has at least that PSS, or for every part
-    /// or the system. Its figures stay; those of the condition that are unknown have the values that the condition names.
-    #[must_use]
-    pub fn for_trial(mut self, pss: u64) -> Self {
-        for (column, bound) in self.condition.bounds() {
-            let figures = self.figures.iter_mut().filter(|figure| figure.column == column);
-            figures.for_each(|figure| figure.example = Some(bound));
-        }
-        let condition = match self.target_kind {
-            TargetKind::Part | TargetKind::System => Ok(Filter::default()),
-            TargetKind::Process | TargetKind::Group(_) => Filter::parse(&format!("pss>={pss}"), &COLUMNS),
-        };
-        (self.hold, self.condition) = (Duration::ZERO, condition.unwrap_or_default());
-        self
+    /// Reads the figures of its events.
+    pub(super) fn figures_of(&self, row: &dyn Filterable) -> Box<[Figure]> {
+        let figures = self.figures.iter().map(|figure| Figure {
+            id: figure.id,
+            unit: figure.unit,
+            value: row.number(figure.column).filter(|x| x.is_finite()),
+        });
+        figures.collect()
     }
 
     /// Returns true if its condition is about names too.
@@ -183,6 +216,18 @@ impl Rule {
     }
 }
 
+/// Returns a value to try a program with.
+fn example_of(unit: Unit) -> f64 {
+    const MIB: f64 = 1_048_576.0;
+    match unit {
+        Unit::Bytes => 1024.0 * MIB,
+        Unit::Delta | Unit::Growth | Unit::Chart | Unit::Trend => MIB,
+        Unit::Share => 0.5,
+        Unit::Verdict => Verdict::Leaking.rank().unwrap_or(0.0),
+        Unit::PerSecond | Unit::Count | Unit::Seconds | Unit::Text => 1.0,
+    }
+}
+
 /// A target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
@@ -196,7 +241,7 @@ named! {
     /// The reason why an alert is resolved, with its name on screen and in JSON.
     pub enum ResolveReason {
         /// The condition is no longer true.
-        ConditionFalse = "over",
+        ConditionFalse = "cleared",
         /// The process exited, or the group has no process left.
         TargetGone = "gone",
         /// The process executed another program.
@@ -227,15 +272,28 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Writes the id and the value; a pace in the time unit of the condition.
+    /// Writes the value; a pace in the time unit of the condition.
     fn text(&self, when: &str) -> String {
         let is_pace = matches!(self.unit, Unit::Growth | Unit::Chart | Unit::Trend);
         match self.value.filter(|_| is_pace).zip(units::per(when)) {
             Some((value, (seconds, unit))) => {
                 let by = units::delta((value * seconds) as i64, Units::Auto);
-                format!("{} {by}/{unit}", self.id)
+                format!("{by}/{unit}")
             }
-            None => self.to_string(),
+            None => self.value_text(),
+        }
+    }
+
+    fn value_text(&self) -> String {
+        let Some(x) = self.value else { return "?".into() };
+        match self.unit {
+            Unit::Bytes | Unit::Delta if x < 0.0 => units::delta(x as i64, Units::Auto),
+            Unit::Bytes | Unit::Delta => units::bytes(x as u64, Units::Auto),
+            Unit::Growth | Unit::Chart | Unit::Trend => units::growth(x),
+            Unit::PerSecond | Unit::Count | Unit::Text => format!("{}", (x * 10.0).round() / 10.0),
+            Unit::Share => format!("{:.1}%", x * 100.0),
+            Unit::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
+            Unit::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
         }
     }
 }
@@ -243,19 +301,7 @@ impl Figure {
 impl std::fmt::Display for Figure {
     /// Writes the id and the value: `pss 4.2G`, `swap_in +12.0M/s`; `?` where it is unknown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let value = self.value.map_or_else(
-            || "?".into(),
-            |x| match self.unit {
-                Unit::Bytes | Unit::Delta if x < 0.0 => units::delta(x as i64, Units::Auto),
-                Unit::Bytes | Unit::Delta => units::bytes(x as u64, Units::Auto),
-                Unit::Growth | Unit::Chart | Unit::Trend => units::growth(x),
-                Unit::PerSecond | Unit::Count | Unit::Text => format!("{}", (x * 10.0).round() / 10.0),
-                Unit::Share => format!("{:.1}%", x * 100.0),
-                Unit::Verdict => Verdict::from_rank(x).unwrap_or_default().id().into(),
-                Unit::Seconds => units::span(Duration::try_from_secs_f64(x).unwrap_or_default()),
-            },
-        );
-        write!(f, "{} {value}", self.id)
+        write!(f, "{} {}", self.id, self.value_text())
     }
 }
 
@@ -302,18 +348,13 @@ const CAUSE: (&str, &str) = (
 impl Details {
     /// Reads the details of a target for a rule.
     pub(super) fn new(rule: &Rule, row: &dyn Filterable) -> Self {
-        let figures = rule.figures.iter().map(|figure| Figure {
-            id: figure.id,
-            unit: figure.unit,
-            value: row.number(figure.column).filter(|x| x.is_finite()).or(figure.example),
-        });
         let labels = LABELS.iter().filter_map(|(id, _, field)| {
             let bytes = row.text(*field).filter(|bytes| !bytes.is_empty())?;
             Some((*id, Box::from(&bytes[..bytes.len().min(MAX_LABEL)])))
         });
         let cause = row.cause().map(|cause| (CAUSE.0, cause.into()));
         Self {
-            figures: figures.collect(),
+            figures: rule.figures_of(row).into_vec(),
             condition_figures: rule.condition_figures,
             when: Arc::clone(&rule.when),
             labels: labels.chain(cause).collect(),
@@ -352,6 +393,8 @@ pub struct AlertEvent {
     pub transition: Transition,
     /// It fired once too often: what follows is not told until it is steady.
     pub flapping: bool,
+    /// It is made up, to test the notifications: see [`Rule::made_up`].
+    pub is_test: bool,
     /// The time by the wall clock; for showing.
     pub time: SystemTime,
     /// The time by the snapshots' monotonic clock.
@@ -360,6 +403,8 @@ pub struct AlertEvent {
     pub lasted: Duration,
     /// The target when the rule fired.
     pub details: Arc<Details>,
+    /// The same figures when it was resolved; `None` if it fired, or if the target is gone.
+    pub present: Option<Box<[Figure]>>,
 }
 
 /// The longest name in a summary, in terminal columns.
@@ -382,7 +427,8 @@ impl AlertEvent {
     }
 
     /// Returns the target and the figures of the condition in a line that is safe to print:
-    /// `27213 python3 train.py: pss 4.2G`. A pace has the time unit of the condition.
+    /// `27213 python3 train.py: pss 4.2G`; of an alert that is resolved, `pss 7.4M, was 4.2G`. A pace has the time unit of the
+    /// condition.
     pub fn summary(&self) -> String {
         self.summary_within(usize::MAX)
     }
@@ -410,8 +456,18 @@ impl AlertEvent {
         let mut summary = String::new();
         let figures = self.details.figures.iter().take(self.details.condition_figures);
         for (at, figure) in figures.enumerate() {
+            let when = &self.details.when;
+            let then = figure.text(when);
+            let now = self.present.as_ref().and_then(|figures| figures.get(at));
+            let now = now.filter(|now| now.value.is_some()).map(|now| now.text(when));
+            let value = match (self.transition, now) {
+                (Transition::Fired, _) => then,
+                (Transition::Resolved(_), None) => format!("was {then}"),
+                (Transition::Resolved(_), Some(now)) if now == then => now,
+                (Transition::Resolved(_), Some(now)) => format!("{now}, was {then}"),
+            };
             summary.push_str(if at == 0 { ": " } else { ", " });
-            summary.push_str(&figure.text(&self.details.when));
+            summary.extend([figure.id, " ", &value]);
         }
         if let Some(cause) = self.details.label(CAUSE.0) {
             summary.push_str(", ");

@@ -200,7 +200,14 @@ pub(super) fn unknown_or<'n>(
     hints.truncate(MAX_HINTS);
     let name = shown(name);
     match hints.as_slice() {
-        [] if known.len() > MAX_LISTED => format!("unknown {kind} `{name}`: zmtop man lists the {}", known.len()),
+        [] if known.len() > MAX_LISTED => {
+            let command = match kind.split(' ').next() {
+                Some("column") => "config columns",
+                Some("action") => "config keymap",
+                _ => "man",
+            };
+            format!("unknown {kind} `{name}`: zmtop {command} lists the {}", known.len())
+        }
         [] => format!("unknown {kind} `{name}`. Known: {}", known.join(", ")),
         hints => format!("unknown {kind} `{name}`; did you mean `{}`?", hints.join("`, `")),
     }

@@ -266,6 +266,19 @@ impl Settings {
         ]
     }
 
+    /// Returns the shipped alerts that are not in effect because the config has alerts of its own.
+    pub fn replaced_alerts(&self) -> Vec<AlertSettings> {
+        let is_same = |own: &AlertSettings, shipped: &AlertSettings| {
+            own.name == shipped.name || (&own.on, &own.when) == (&shipped.on, &shipped.when)
+        };
+        let own = &self.alerts;
+        let shipped = Self::default().alerts.into_iter();
+        // Without any alert, none is wanted.
+        shipped
+            .filter(|shipped| !own.is_empty() && !own.iter().any(|own| is_same(own, shipped)))
+            .collect()
+    }
+
     /// Returns the setting with a dotted key.
     pub fn setting(&mut self, key: &str) -> Option<SettingRef<'_>> {
         let (table, name) = key.split_once('.')?;

@@ -687,8 +687,8 @@ pub fn meant(filter: &str) -> Option<String> {
                 "age is the time since a process was read; elapsed{rest} is about the time since its start"
             ));
         }
-        if Verdict::ALL.iter().any(|verdict| verdict.id() == word) {
-            return Some(format!("a verdict is written verdict:{word}"));
+        if let Some(verdict) = Verdict::named(word) {
+            return Some(format!("a verdict is written verdict:{}", verdict.id()));
         }
         let is_anchored = word.len() > 1 && (word.ends_with('$') || word.starts_with('^'));
         is_anchored.then(|| format!("a regular expression is written /{}/", shown(word)))
@@ -716,8 +716,7 @@ fn parse_bound(text: &str, unit: Unit) -> Option<f64> {
     };
     let value = match unit {
         Unit::Verdict => {
-            let verdict = Verdict::ALL.into_iter().find(|v| v.id() == text.to_lowercase());
-            return verdict?.rank();
+            return Verdict::named(text)?.rank();
         }
         Unit::Bytes | Unit::Delta => units::parse_size(size)?,
         // Zero is the same in every unit of time, so it needs none.

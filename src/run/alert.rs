@@ -7,17 +7,14 @@ mod program;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use payload::Payload;
 use rustix::process::{Pid, Signal};
 
-use crate::alert::{AlertEvent, Alerts, CALM, Details, Queue, Rule, Target, TargetKind, Transition};
+use crate::alert::{AlertEvent, CALM, Queue, Transition};
 use crate::config::AlertSettings;
 use crate::config::fault::shown;
-use crate::group::RowKey;
-use crate::history::History;
-use crate::model::{Identity, ProcessSample, Snapshot};
 use crate::units::span_exact;
 
 /// Notifies as the settings of each rule require. Dropping it kills the running programs and discards the waiting
@@ -188,61 +185,6 @@ pub(super) struct Fired {
     pub(super) bell: bool,
     /// The reasons why its program failed, safe to print.
     pub(super) errors: Vec<String>,
-}
-
-/// Returns an event of a rule about the largest target for which its condition holds, or as if it held for the largest of the
-/// machine; without figures and about this process if none is known. Figures over time are known if the history has a past.
-pub(super) fn example(settings: &AlertSettings, snapshot: &Snapshot, history: &History) -> AlertEvent {
-    let pss = |sample: &ProcessSample| sample.memory().map_or(0, |memory| memory.pss);
-    let largest = snapshot.rows().iter().map(pss).max().unwrap_or(0);
-    let events = |rule: Rule| Alerts::new(vec![rule]).evaluate(snapshot, history);
-    let now = settings
-        .rule()
-        .map_or_else(|_| Vec::new(), |rule| events(rule.at_once()));
-    let events = match settings.rule() {
-        Ok(rule) if now.is_empty() => events(rule.for_trial(largest)),
-        _ => now,
-    };
-    let size = |event: &AlertEvent| {
-        ["pss", "bytes"]
-            .into_iter()
-            .find_map(|id| event.details.figure(id))
-            .unwrap_or(0.0)
-    };
-    let found = events.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)));
-    AlertEvent {
-        lasted: settings.hold,
-        ..found.unwrap_or_else(|| without_figures(settings))
-    }
-}
-
-/// Returns an event of a rule about this process.
-pub(super) fn without_figures(settings: &AlertSettings) -> AlertEvent {
-    let target_kind = TargetKind::from_id(&settings.on).unwrap_or(TargetKind::Process);
-    let id = Identity {
-        pid: std::process::id(),
-        starttime: 0,
-    };
-    let target = match target_kind {
-        TargetKind::System => Target::System,
-        _ => Target::Row(RowKey::Process(id)),
-    };
-    let details = Details {
-        labels: vec![("command", (*b"zmtop config test-alert").into())],
-        ..Details::default()
-    };
-    AlertEvent {
-        rule: 0,
-        name: (*settings.name).into(),
-        target_kind,
-        target,
-        transition: Transition::Fired,
-        flapping: false,
-        time: SystemTime::now(),
-        monotonic: Duration::ZERO,
-        lasted: settings.hold,
-        details: Arc::new(details),
-    }
 }
 
 /// Notifies of an event once, and waits for the program.

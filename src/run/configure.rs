@@ -3,21 +3,17 @@
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::past::Past;
-use super::{Failure, alert, snapshot};
+use super::alert;
 use crate::cli::Exit;
-use crate::columns::Needs;
+use crate::columns::COLUMNS;
 use crate::config::fault::{shown, shown_path};
-use crate::config::{AlertSettings, Config, Env, Settings, keymap, settings, theme, unknown};
-use crate::history::History;
-use crate::model::Snapshot;
-use crate::sampler::Scanner;
+use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ConfigArgs {
@@ -38,15 +34,17 @@ pub enum ConfigAction {
     Path,
     /// Print the default settings with explanations
     Default,
-    /// Print the default keymap, to begin keymap.toml with
+    /// Print the default keymap, to begin keymap.toml with. It has every action
     Keymap,
+    /// Print every column of processes and groups, with its meaning
+    Columns,
     /// Print a theme, to begin themes/NAME.toml with; without NAME, the names of all
     Theme {
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Fire an alert once, whatever its condition: run its program with made-up values, and ring the bell. Exit with 1 if the
-    /// program fails
+    /// Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the
+    /// bell. Exit with 1 if the program fails
     TestAlert {
         /// The name of an [[alert]] in the config
         #[arg(value_name = "NAME")]
@@ -60,6 +58,12 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
     match &args.action {
         ConfigAction::Default => out.write_all(settings::SHIPPED.as_bytes())?,
         ConfigAction::Keymap => out.write_all(keymap::SHIPPED.as_bytes())?,
+        ConfigAction::Columns => {
+            let width = COLUMNS.iter().map(|column| column.id.len()).max().unwrap_or(0);
+            for column in COLUMNS {
+                writeln!(out, "{:width$}  {}", column.id, column.help)?;
+            }
+        }
         ConfigAction::Theme { name: None } => {
             for (name, _) in theme::SHIPPED {
                 writeln!(out, "{name}")?;
@@ -96,7 +100,19 @@ pub fn run(args: &ConfigArgs, env: &Env, out: &mut dyn Write, err: &mut dyn Writ
                 warn(&config, err)?;
                 return Ok(Exit::Usage);
             }
-            Ok(config) => writeln!(out, "{}: ok", source_text(&config))?,
+            Ok(config) => {
+                writeln!(out, "{}: ok", source_text(&config))?;
+                let replaced = config.settings.replaced_alerts();
+                let names: Vec<String> = replaced.iter().map(|alert| format!("\"{}\"", alert.name)).collect();
+                if !names.is_empty() {
+                    writeln!(
+                        out,
+                        "note: your alerts replace the shipped ones. Not in effect: {}. To keep them, copy them from `zmtop \
+                         config default`",
+                        names.join(", ")
+                    )?;
+                }
+            }
             Err(e) => {
                 writeln!(err, "{e}")?;
                 return Ok(Exit::Usage);
@@ -129,13 +145,16 @@ fn test_alert(
         writeln!(err, "zmtop: {}", unknown("alert", name, known))?;
         return Ok(Exit::Usage);
     };
-    let event = match present(settings, &config.settings, env) {
-        Ok((snapshot, history)) => alert::example(settings, &snapshot, &history),
-        Err(_) => alert::without_figures(settings),
+    let name = shown(name);
+    let event = match settings.rule() {
+        Ok(rule) => rule.made_up(SystemTime::now()),
+        Err(why) => {
+            writeln!(err, "zmtop: alert {name}: {why}")?;
+            return Ok(Exit::Usage);
+        }
     };
     let fired = alert::fire_once(settings, &event);
-    writeln!(out, "alert {}: {}", shown(name), event.summary())?;
-    let name = shown(name);
+    writeln!(out, "alert {name}: made-up values: {}", event.summary())?;
     if fired.bell {
         writeln!(out, "alert {name}: the bell rings\x07")?;
     }
@@ -155,21 +174,6 @@ fn test_alert(
     }
     out.flush()?;
     Ok(Exit::Done)
-}
-
-/// Reads this machine once, for the figures of an alert; with the past that the monitor keeps, if there is one.
-fn present(alert: &AlertSettings, settings: &Settings, env: &Env) -> Result<(Arc<Snapshot>, History), Failure> {
-    let mut scanner = Scanner::new(&snapshot::scan_options(&settings.sampler, None));
-    let needs = alert.rule().map_or(Needs::NOTHING, |rule| rule.needs());
-    scanner.set_needs(needs.and(Needs::ACCOUNT));
-    let snapshot = snapshot::scan(scanner)?;
-    let mut history = History::with_config(settings.history_config(settings.ui.delta));
-    if let Ok(past) = Past::read(env) {
-        // Without the past, figures over time are unknown.
-        let _ = past.resume(&mut history, &snapshot);
-    }
-    history.push(&snapshot);
-    Ok((snapshot, history))
 }
 
 fn warn(config: &Config, err: &mut dyn Write) -> io::Result<()> {

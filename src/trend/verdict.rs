@@ -56,6 +56,15 @@ impl Verdict {
         Self::ALL.into_iter().find(|verdict| verdict.rank() == Some(rank))
     }
 
+    /// Returns the verdict of that name, or whose name alone begins so: `leak`. Ignores case.
+    pub fn named(text: &str) -> Option<Self> {
+        let text = text.to_lowercase();
+        // No two names begin with the same three letters.
+        let is_enough = text.len() >= 3;
+        let mut all = Self::ALL.into_iter();
+        all.find(|verdict| *verdict != Self::Unknown && is_enough && verdict.id().starts_with(&text))
+    }
+
     /// Returns its name in lower case.
     pub const fn id(self) -> &'static str {
         match self {

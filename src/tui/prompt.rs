@@ -16,6 +16,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::config::settings::{MAX_INTERVAL, MIN_INTERVAL};
 use crate::config::{Action, Context, views};
+use crate::filter;
 use crate::group::RowKey;
 use crate::text::{self, Align};
 use crate::tui::app::{App, FilterState, Hint, Modal, Response};
@@ -236,8 +237,10 @@ impl Prompt {
             (_, _, Some(message)) => (message.text.clone(), message.bad),
             (PromptKind::Filter, ..) => {
                 let rows = app.page().map_or(app.rows.matching, |page| page.keys(app).len());
-                let stranger = (rows == 0 && app.page().is_none()).then(|| unknown_user(app)).flatten();
+                let nothing = rows == 0 && app.page().is_none();
+                let stranger = nothing.then(|| unknown_user(app)).flatten();
                 let remark = stranger.or_else(|| filter(app).filter.remark());
+                let remark = remark.or_else(|| filter::meant(&filter(app).good).filter(|_| nothing));
                 let remark = remark.map_or_else(String::new, |remark| format!("; {remark}"));
                 (format!("{rows} match{remark}"), false)
             }

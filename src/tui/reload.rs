@@ -27,13 +27,13 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
     let old = &mut app.config;
     if old.keymap != new.keymap {
         old.keymap = new.keymap;
-        said.push("keys");
+        said.push("keys".to_owned());
     }
     let (ui, new_ui) = (&mut old.settings.ui, new.settings.ui);
     if old.theme != new.theme || old.ascii != new.ascii {
         (old.theme, old.if_light, old.ascii) = (new.theme, new.if_light, new.ascii);
         (ui.theme, ui.charset) = (new_ui.theme, new_ui.charset);
-        said.push("theme");
+        said.push("theme".to_owned());
     }
     let shown = (&mut app.tables.columns, &mut app.tables.group_columns);
     let mut has_columns = false;
@@ -48,7 +48,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         }
     }
     if has_columns {
-        said.push("columns");
+        said.push("columns".to_owned());
     }
     if old.settings.alerts != new.settings.alerts {
         let was = std::mem::replace(&mut old.settings.alerts, new.settings.alerts);
@@ -58,7 +58,10 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
             .alerts
             .replace(rules, |at| was.iter().position(|rule| Some(rule) == is.get(at)));
         effects.push(Effect::NotifyBy(is.clone()));
-        said.push("alerts");
+        said.push(match old.settings.replaced_alerts().len() {
+            0 => "alerts".into(),
+            off => format!("alerts (without {off} shipped)"),
+        });
     }
     app.apply_columns();
     let mut text = format!("config read again: {}", said.join(", "));

@@ -64,7 +64,7 @@ fn process_with(pid: u32, mib: u64) -> ProcessSample {
     with_pss(pid, "/usr/bin/eater --much", mib * MIB)
 }
 
-/// Returns the transitions in short: `fired over`.
+/// Returns the transitions in short: `fired cleared`.
 fn outline(events: &[AlertEvent]) -> String {
     let words = events.iter().map(|n| match n.transition {
         Transition::Fired => "fired",

@@ -85,14 +85,17 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
             "--sort pss,rss",
             "--sort: only one column is possible here, such as `pss`",
         ),
-        ("--sort -", "--sort: unknown column ``: zmtop man lists the"),
+        ("--sort -", "--sort: unknown column ``: zmtop config columns lists the"),
         ("--columns pss,usr", "--columns: unknown column `usr`; did you mean `"),
         (
             "--columns start",
             "--columns: unknown column `start`; did you mean `elapsed`",
         ),
         ("--columns pss,pss", "--columns: column `pss` is there twice"),
-        ("--columns=", "--columns: unknown column ``: zmtop man lists the"),
+        (
+            "--columns=",
+            "--columns: unknown column ``: zmtop config columns lists the",
+        ),
         ("--units kb", "--units: unknown unit `kb`; did you mean `k`?"),
         ("--theme ../x", "--theme: `../x` is no theme's name"),
     ] {

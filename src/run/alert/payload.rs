@@ -15,8 +15,8 @@ use crate::text::{escaped, is_invisible, lossless};
 use crate::trend::Verdict;
 
 /// The payload: one JSON object with schema `zmtop-alert/1`. Names, which may be any bytes, are converted to text by
-/// [`lossless`]. Figures are in bytes, bytes per second, shares of 1, or seconds. They are as of the moment at which
-/// the alert fired, even after it clears.
+/// [`lossless`]. Figures are in bytes, bytes per second, shares of 1, or seconds. They are as of the time of the event; after
+/// it clears, `was` has those of the moment at which it fired.
 ///
 /// ```text
 /// {"schema":"zmtop-alert/1","event":"fired","flapping":false,"why":null,"alert":"big","on":"process","when":"pss>4G",
@@ -56,7 +56,9 @@ const FIELDS: &[PayloadField] = fields! {
     },
     /// True if it fired and cleared so often that nothing more is sent until its state is steady.
     "flapping": schema::switch() => |p| Some(p.event.flapping.into()),
-    /// The reason why it cleared.
+    /// True: the event is a test by `zmtop config test-alert`. Its target does not exist, and its values are made up.
+    "test": schema::switch().absent("unless it is a test") => |p| p.event.is_test.then(|| true.into()),
+    /// The reason why it cleared: cleared (the condition is no longer true), gone, exec or restart.
     "why": schema::text().null("it fired") => |p| Some(p.resolved().into()),
     /// The name of the rule.
     "alert": schema::text() => |p| Some((*p.event.name).into()),
@@ -92,10 +94,13 @@ pub(in crate::run) fn schema() -> Schema {
     fields.extend(
         Details::label_ids().map(|(id, help)| Field::new(id, help, schema::foreign().absent("if it has none"))),
     );
-    let figure = schema::any_of(vec![schema::number(), schema::text()]).null("unknown");
-    let help = "Figures as of the moment when it fired, by column id, the figures in the condition first. In bytes, bytes per \
-                second, shares of 1, or seconds; verdicts by name.";
-    fields.push(Field::new("figures", help, schema::map(figure)));
+    let figure =
+        schema::any_of(vec![schema::number(), schema::text()]).null("unknown, such as those of a process that is gone");
+    let help = "Figures as of time, by column id, the figures in the condition first. In bytes, bytes per second, shares of 1, or \
+                seconds; verdicts by name.";
+    fields.push(Field::new("figures", help, schema::map(figure.clone())));
+    let help = "The same figures as of the moment when it fired.";
+    fields.push(Field::new("was", help, schema::map(figure).absent("unless it cleared")));
     Schema {
         name: SCHEMA,
         help: "An event of an alert. Written to the standard input of the alert's program.",
@@ -160,12 +165,14 @@ impl<'a> Payload<'a> {
         }
     }
 
+    /// Returns the figures at the time of the event.
     fn figures(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        self.event
-            .details
-            .figures
-            .iter()
-            .map(|figure| (figure.id, number(figure)))
+        let has_present = self.resolved().is_some();
+        self.event.details.figures.iter().enumerate().map(move |(at, fired)| {
+            let present = self.event.present.as_ref().and_then(|figures| figures.get(at));
+            let figure = if has_present { present } else { Some(fired) };
+            (fired.id, figure.map_or(Value::Null, number))
+        })
     }
 }
 
@@ -177,6 +184,11 @@ impl Serialize for Payload<'_> {
         }
         let figures: serde_json::Map<_, _> = self.figures().map(|(id, value)| (id.to_owned(), value)).collect();
         map.serialize_entry("figures", &figures)?;
+        if self.resolved().is_some() {
+            let fired = self.event.details.figures.iter();
+            let was: serde_json::Map<_, _> = fired.map(|figure| (figure.id.to_owned(), number(figure))).collect();
+            map.serialize_entry("was", &was)?;
+        }
         map.end()
     }
 }

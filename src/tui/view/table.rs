@@ -21,7 +21,7 @@ use crate::tui::app::{App, RightShows, Scope, Table};
 use crate::tui::labels;
 use crate::tui::navigation::is_match;
 use crate::tui::widgets::{self, PlacedColumn, StatusLine, draw_headings, draw_line, line, rows_in_sight, select_row};
-use crate::{text, units};
+use crate::{filter, text, units};
 
 pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
@@ -107,7 +107,14 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let key = app.config.keymap.shown_key(Context::Table, Action::ClearFilter);
         let hint = key.filter(|_| is_filtered);
         let hint = hint.map_or_else(String::new, |key| format!("; {key} clears the filter"));
-        draw_line(buf, line(area, 1), &format!(" {why}{hint}"), theme.dim);
+        let mut words = format!(" {why}{hint}");
+        if let Some(meant) = filter::meant(&app.query.filter.good) {
+            let whole = format!("{words}; {meant}");
+            if text::width(&whole) <= usize::from(area.width) {
+                words = whole;
+            }
+        }
+        draw_line(buf, line(area, 1), &words, theme.dim);
     }
 }
 

@@ -105,9 +105,10 @@ fn a_notice_says_for_whom_for_how_long_and_why() {
     let over = evaluator.advance(2.0, vec![process_with(7, 5)]).remove(0);
     assert_eq!(
         (outline(std::slice::from_ref(&over)).as_str(), over.lasted),
-        ("over", Duration::from_secs(2))
+        ("cleared", Duration::from_secs(2))
     );
     assert_eq!(over.details, fired.details);
+    assert_eq!(over.summary(), "7 /usr/bin/eater --much: pss 5.0M, was 200M, swap 0");
     assert_eq!(evaluator.alerts.events().iter().collect::<Vec<_>>(), [&over, &fired]);
 }
 
@@ -147,7 +148,7 @@ fn a_suspend_counts_in_how_long_it_fired() {
     let over = asleep(&mut evaluator, 5, 3600.0).remove(0);
     assert_eq!(
         (outline(std::slice::from_ref(&over)).as_str(), over.lasted.as_secs()),
-        ("over", 3602)
+        ("cleared", 3602)
     );
 }
 
@@ -276,7 +277,10 @@ fn the_system_has_rules_of_its_own() {
     assert_eq!(evaluate(&mut evaluator, 4000, 0, 0.0), "");
     assert_eq!(evaluate(&mut evaluator, 400, 5, 0.0), "0fired 4fired");
     assert_eq!(evaluate(&mut evaluator, 400, 50, 0.0), "1fired");
-    assert_eq!(evaluate(&mut evaluator, 4000, 50, 25.0), "0over 1over 2fired 4over");
+    assert_eq!(
+        evaluate(&mut evaluator, 4000, 50, 25.0),
+        "0cleared 1cleared 2fired 4cleared"
+    );
     assert_eq!(evaluator.alerts.firing(), 1);
     let newest = evaluator.alerts.events().front().unwrap();
     assert_eq!(

@@ -54,8 +54,8 @@ const HOUR: u64 = 3600;
 #[test]
 fn with_shipped_settings_it_is_said_once_and_then_its_last_state() {
     for on in ["process", "command"] {
-        let first = ["0 fired", "0 over", "10 fired", "10 over", "20 flapping"];
-        for (after, last) in [(false, "134 over"), (true, "135 fired")] {
+        let first = ["0 fired", "0 cleared", "10 fired", "10 cleared", "20 flapping"];
+        for (after, last) in [(false, "134 cleared"), (true, "135 fired")] {
             let told = run(shipped(on), 240, swings(60, 2 * HOUR, after));
             assert_eq!(told[..5], first, "{on}");
             assert_eq!(
@@ -97,7 +97,14 @@ fn two_incidents_are_not_flapping() {
     });
     assert_eq!(
         told,
-        ["0 fired", "10 over", "20 fired", "25 over", "50 fired", "150 over"]
+        [
+            "0 fired",
+            "10 cleared",
+            "20 fired",
+            "25 cleared",
+            "50 fired",
+            "150 cleared"
+        ]
     );
 }
 
@@ -106,8 +113,8 @@ fn once_steady_it_has_to_flap_anew() {
     let told = run(shipped("process"), 300, |s| {
         swings(60, HOUR, false)(s) || (6000..6300).contains(&s) || (9000..9300).contains(&s)
     });
-    assert_eq!(told[4..6], ["20 flapping", "74 over"]);
-    assert_eq!(told[6..], ["100 fired", "105 over", "150 fired", "155 over"]);
+    assert_eq!(told[4..6], ["20 flapping", "74 cleared"]);
+    assert_eq!(told[6..], ["100 fired", "105 cleared", "150 fired", "155 cleared"]);
 }
 
 /// Makes the one process flap: fires, clears, and so on, until it is flapping.

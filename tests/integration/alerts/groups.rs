@@ -44,7 +44,7 @@ fn a_group_fires_by_its_sum_while_its_members_come_and_go() {
     assert_eq!(*fired[0].target_name(), *b"ann");
     assert_eq!(
         outline(&evaluator.advance(1.0, vec![of_user(30, "ann", 60), of_user(32, "bob", 60)])),
-        "over"
+        "cleared"
     );
 }
 

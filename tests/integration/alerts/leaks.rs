@@ -53,7 +53,7 @@ fn a_leak_fires_once_and_clears_when_it_stops() {
     ] {
         let told = watch(when, on);
         let what: Vec<_> = told.iter().map(|(_, what, _)| what.as_str()).collect();
-        assert_eq!(what, ["fired", "over"], "{when}: {told:?}");
+        assert_eq!(what, ["fired", "cleared"], "{when}: {told:?}");
         let (fired, _, figures) = &told[0];
         assert!((1200..1560).contains(fired), "{when}: {told:?}");
         assert!(figures[0].ends_with("verdict leaking"), "{when}: {figures:?}");
@@ -64,7 +64,7 @@ fn a_leak_fires_once_and_clears_when_it_stops() {
 fn a_time_that_no_longer_comes_ends_the_alert() {
     let told = watch("eta<1d", "process");
     let what: Vec<_> = told.iter().map(|(_, what, _)| what.as_str()).collect();
-    assert_eq!(what, ["fired", "over"], "{told:?}");
+    assert_eq!(what, ["fired", "cleared"], "{told:?}");
     assert!(told[1].0 < 1980, "within three minutes of going flat: {told:?}");
 }
 

@@ -27,7 +27,7 @@ fn a_rule_names_a_part_and_its_figures() {
         .into_iter()
         .map(|rest| outline(&evaluator.evaluate(1.0, machine(rest * MIB, 300 * MIB))))
         .collect();
-    assert_eq!(told, ["", "", "", "fired", "over", ""]);
+    assert_eq!(told, ["", "", "", "fired", "cleared", ""]);
 }
 
 #[test]

@@ -122,6 +122,8 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
     assert_eq!(from_lossless(&get("COMMAND").unwrap()), shown);
     // Unknown is not there: no growth after one look, and no unit.
     assert_eq!((get("GROWTH"), get("UNIT"), get("WHY")), (None, None, None));
+    // Only in a test is there a mark of one.
+    assert_eq!(get("TEST"), None);
 
     let text = std::fs::read_to_string(harness.path("in")).unwrap();
     assert_eq!(text.lines().count(), 1);
@@ -135,7 +137,7 @@ fn it_gets_the_facts_in_its_environment_and_on_its_standard_input() {
         (&json["pid"], &json["figures"]["pss"]),
         (&7.into(), &209_715_200.into())
     );
-    assert_eq!(json["flapping"], false);
+    assert_eq!((&json["flapping"], json.get("test")), (&false.into(), None));
     assert_eq!(json["figures"]["growth"], Value::Null);
     assert_eq!(from_lossless(json["command"].as_str().unwrap()), command);
     assert!(!Path::new("/tmp/no").exists());
@@ -191,6 +193,40 @@ fn it_runs_when_the_alert_clears_only_if_asked() {
         std::fs::read_to_string(harness.path("log")).unwrap(),
         "fired \nfired \ncleared gone\n"
     );
+}
+
+#[test]
+fn of_an_alert_that_clears_it_gets_the_present_figures() {
+    for (after, pss, summary) in [
+        (
+            vec![process_with(7, 5)],
+            Some(5),
+            "7 /usr/bin/eater --much: pss 5.0M, was 200M",
+        ),
+        (Vec::new(), None, "7 /usr/bin/eater --much: pss was 200M"),
+    ] {
+        let mut evaluator = Evaluator::new([rule("process", "pss>100M", 0, 0)]);
+        let fired = evaluator.advance(1.0, vec![process_with(7, 200)]).remove(0);
+        let cleared = evaluator.advance(1.0, after).remove(0);
+        let pss = pss.map(|mib: u64| mib << 20);
+        let payload = |event| {
+            let payload = Payload::new(event, "pss>100M", b"h");
+            let variables = payload.environment().into_iter();
+            let mut variable = variables
+                .filter(|(name, _)| name == "ZMTOP_PSS")
+                .map(|(_, value)| value);
+            let json: Value = serde_json::from_slice(&payload.json()).unwrap();
+            (
+                variable.next(),
+                json["figures"]["pss"].as_u64(),
+                json["was"]["pss"].as_u64(),
+            )
+        };
+        let was = Some(200 << 20);
+        assert_eq!(payload(&fired), (Some((200 << 20).to_string()), was, None));
+        assert_eq!(payload(&cleared), (pss.map(|pss| pss.to_string()), pss, was));
+        assert_eq!(cleared.summary(), summary);
+    }
 }
 
 #[test]

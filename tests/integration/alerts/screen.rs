@@ -118,8 +118,8 @@ fn the_list_tells_what_is_and_what_was() {
         lines,
         [
             "!    0s ago  fired    big          7 /usr/bin/eater --much: pss 150M",
-            "10m00 ago  over     all of them  command eater: pss 300M",
-            "10m00 ago  over     big          7 /usr/bin/eater --much: pss 150M",
+            "10m00 ago  cleared  all of them  command eater: pss 100M, was 300M",
+            "10m00 ago  cleared  big          7 /usr/bin/eater --much: pss 50.0M, was 150M",
             "10m05 ago  fired    all of them  command eater: pss 300M",
             "11m05 ago  fired    big          7 /usr/bin/eater --much: pss 150M",
         ],

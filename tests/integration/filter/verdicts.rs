@@ -42,6 +42,8 @@ fn verdicts_are_asked_for_by_name_and_by_order() {
         "verdict:leaking",
         "verdict=leaking",
         "verdict = Leaking",
+        "verdict:leak",
+        "verdict>=Grow",
         "verdict>=growing",
         "verdict>steady trend>1M/min",
         "!verdict:steady",
@@ -49,6 +51,9 @@ fn verdicts_are_asked_for_by_name_and_by_order() {
         "verdict!=growing",
     ] {
         assert!(passes(&sample, &history, text), "{text}");
+    }
+    for text in ["verdict:le", "verdict:leakings", "verdict:"] {
+        assert!(Filter::parse(text, &COLUMNS).is_err(), "{text}");
     }
     for text in ["verdict:growing", "verdict<leaking", "!verdict:leaking", "trend<0"] {
         assert!(!passes(&sample, &history, text), "{text}");

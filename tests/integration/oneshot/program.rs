@@ -143,6 +143,10 @@ fn a_filter_that_matches_nothing_may_be_meant_otherwise() {
     let nothing = NOTHING.trim_end();
     for (filter, meant) in [
         ("leaking", "; a verdict is written verdict:leaking"),
+        ("nothing leak", "; a verdict is written verdict:leaking"),
+        ("Grow", "; a verdict is written verdict:growing"),
+        ("le", ""),
+        ("leakage", ""),
         ("cmd:nothing slee$", "; a regular expression is written /slee$/"),
         (
             "age>1h",

@@ -86,6 +86,23 @@ fn what_is_scrolled_away_is_searched_from_where_one_is() {
 }
 
 #[test]
+fn a_filter_that_matches_nothing_may_be_meant_otherwise() {
+    let mut session = Session::new(100, 24);
+    session.minute().keys("/").types("leak");
+    assert_eq!(
+        footer(&mut session),
+        "Filter  leak  0 match; a verdict is written verdict:leaking"
+    );
+    session.keys("Enter");
+    session.line(r"no process matches; \ clears the filter; a verdict is written verdict:leaking");
+    // Not cut: it is there as a whole or not at all.
+    let mut narrow = Session::new(60, 24);
+    narrow.minute().keys("/").types("leak").keys("Enter");
+    assert!(!narrow.picture().contains("a verdict is"), "{}", narrow.picture());
+    narrow.line(r"no process matches; \ clears the filter");
+}
+
+#[test]
 fn a_search_that_finds_nothing_says_so_and_changes_nothing() {
     let mut session = Session::new(80, 24);
     session.minute().keys("? PageDown");

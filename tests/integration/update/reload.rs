@@ -26,7 +26,8 @@ fn what_can_change_does_and_the_rest_is_named() {
         ..AlertSettings::default()
     }];
     session.feed(Event::Config(Ok(Box::new(new.clone()))));
-    let said = "config read again: keys, theme, columns, alerts; from the next start on: sampler.interval";
+    let said =
+        "config read again: keys, theme, columns, alerts (without 3 shipped); from the next start on: sampler.interval";
     assert_eq!(message(&session), (said, false));
     assert_eq!(session.app.config.theme, new.theme);
     assert_eq!(session.app.tables.columns, new.settings.ui.columns);
