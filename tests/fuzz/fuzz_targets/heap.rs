@@ -26,6 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
                 others: Vec::new(),
                 runtimes: Vec::new(),
                 heap: glibc::read(&mut memory),
+                change: None,
             };
             black_box((state.is_hoard(), state.lines(Units::Auto)));
         }
