@@ -52,8 +52,6 @@ pub struct Prompt {
     pub input: TextInput,
     /// The text to restore on Esc.
     before: String,
-    /// The row to select again on Esc from a pid.
-    selected: Option<RowKey>,
 }
 
 impl Prompt {
@@ -62,23 +60,17 @@ impl Prompt {
             kind,
             input: TextInput::prefilled(text),
             before: text.into(),
-            selected: None,
-        }
-    }
-
-    fn of_pid(app: &App, digits: &str) -> Self {
-        Self {
-            kind: PromptKind::Pid,
-            input: TextInput::new(digits),
-            before: String::new(),
-            selected: app.tables.current().selected.clone(),
         }
     }
 
     /// Opens an input for a pid that begins with these digits, on the page of the processes.
     pub(super) fn open_for_pid(app: &mut App, digits: &str) {
         app.close_page();
-        app.open(Self::of_pid(app, digits));
+        app.open(Self {
+            kind: PromptKind::Pid,
+            input: TextInput::new(digits),
+            before: String::new(),
+        });
         select_pid(app, digits, false);
     }
 
@@ -202,8 +194,8 @@ impl Prompt {
         match self.kind {
             PromptKind::Filter => set_filter(app, &self.before),
             PromptKind::Search => app.query.search = None,
-            PromptKind::Interval | PromptKind::View | PromptKind::Record | PromptKind::Time => {}
-            PromptKind::Pid => app.select_row(self.selected.as_ref()),
+            // The process that was found stays selected.
+            PromptKind::Interval | PromptKind::Pid | PromptKind::View | PromptKind::Record | PromptKind::Time => {}
         }
         Response::close()
     }
@@ -232,7 +224,7 @@ impl Prompt {
                 ),
             },
             (PromptKind::Pid, _, Some(message)) if !message.bad => {
-                (format!("{}  Enter opens it, Esc goes back", message.text), false)
+                (format!("{}  Enter opens it, Esc stays on it", message.text), false)
             }
             (_, _, Some(message)) => (message.text.clone(), message.bad),
             (PromptKind::Filter, ..) => {

@@ -47,8 +47,10 @@ fn digits_at_once_jump_to_a_pid() {
     session.keys("Enter");
     assert_eq!(session.selected(), Some(401));
     assert!(session.app.modal.is_none());
-    // Esc goes back.
+    // Esc stays on it: the next key acts on the process that was found.
     session.types("90").keys("Esc");
+    assert_eq!(session.selected(), Some(900));
+    session.types("401").keys("Esc");
     assert_eq!(session.selected(), Some(401));
     // The beginning of a pid selects the first one of it.
     session.types("90");

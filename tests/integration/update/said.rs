@@ -150,7 +150,7 @@ fn what_was_typed_is_answered() {
     session.minute().keys("d").types("250ms").keys("Enter");
     assert_eq!(message(&session), "interval 250ms");
     session.types("401");
-    assert!(session.picture().contains("Enter opens it, Esc goes back"));
+    assert!(session.picture().contains("Enter opens it, Esc stays on it"));
     session.keys("Enter");
     assert_eq!(session.selected(), Some(401));
     assert!(session.app.screen.panel_open, "Enter opened it");
