@@ -19,6 +19,8 @@ use crate::model::{Missing, Reading};
 /// the copy of its stack.
 const LARGEST_RING: usize = 16 << 20;
 const SMALLEST_RING: usize = 512 << 10;
+/// The largest share of the machine's memory that all rings may take, as a divisor: the kernel cannot reclaim them.
+const LARGEST_SHARE: usize = 128;
 /// The periods at which faults are sampled, the next one after another if too many arrive. Primes, because programs repeat
 /// themselves in round numbers.
 const PERIODS: [u64; 5] = [1, 7, 61, 509, 4093];
@@ -322,7 +324,8 @@ impl FaultWatch {
     ///
     /// # Errors
     /// `Denied` without the right, `Gone` if they have ended, `Unsupported` if the kernel has no such events.
-    pub fn open(proc: &Path, pids: &[u32], options: Options) -> Reading<Self> {
+    pub fn open(proc: &Path, pids: &[u32], mut options: Options) -> Reading<Self> {
+        options.rings = options.rings.min(memory(proc) / LARGEST_SHARE);
         let mut watch = Self {
             proc: proc.to_owned(),
             options,
@@ -550,6 +553,17 @@ fn unavailable(errno: Errno) -> Missing {
         Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOENT | Errno::NODEV => Missing::Unsupported,
         other => files::reason(other),
     }
+}
+
+/// Returns the memory of the machine, by `MemTotal` of `/proc/meminfo`; 0 if that is unknown.
+fn memory(proc: &Path) -> usize {
+    let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
+    let total = meminfo
+        .strip_prefix("MemTotal:")
+        .and_then(|rest| rest.split_whitespace().next());
+    total
+        .and_then(|kib| kib.parse::<usize>().ok())
+        .map_or(0, |kib| kib << 10)
 }
 
 /// Returns the numbers of the processors that are online, by the lines `cpuN` of `/proc/stat`.
