@@ -310,8 +310,7 @@ pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Dura
 /// matches.
 fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Failure> {
     let past = plan.past(args, env);
-    let is_timed = args.time.is_some() || args.interval.is_some();
-    if is_timed || past.is_none() && !plan.filter.uses_text() {
+    if args.time.is_some() || past.is_none() && !plan.filter.uses_text() {
         return Ok(None);
     }
     let mut options = snapshot::scan_options(&plan.settings.sampler, args.machine.paths.proc_root.as_deref());

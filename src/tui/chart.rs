@@ -107,13 +107,14 @@ impl Chart {
         self.cursor.is_some()
     }
 
-    /// Switches to the next longer or shorter span. The time under the cursor stays on screen.
-    pub(super) fn zoom(&mut self, out: bool) {
-        self.index = if out {
+    /// Switches to the next longer or shorter span; returns false if there is none. The time under the cursor stays on screen.
+    pub(super) fn zoom(&mut self, out: bool) -> bool {
+        let index = if out {
             (self.index + 1).min(SPANS.len() - 1)
         } else {
             self.index.saturating_sub(1)
         };
+        std::mem::replace(&mut self.index, index) != index
     }
 
     /// Removes the cursor; returns false if there was none.

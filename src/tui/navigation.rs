@@ -258,7 +258,12 @@ pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     if app.shows_panel() && app.screen.chart.remove_cursor() {
         return None;
     }
-    if panel::close(app) || app.query.search.take().is_some() {
+    if panel::close(app) {
+        return None;
+    }
+    if let Some(search) = app.query.search.take() {
+        let shown = labels::cut(search.as_bytes(), 40);
+        app.screen.say(format!("cleared: search {shown}"));
         return None;
     }
     let has_filter = !app.query.filter.text.is_empty();

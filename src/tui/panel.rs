@@ -136,8 +136,14 @@ pub(super) fn scroll(app: &mut App, to: impl FnOnce(usize, usize) -> usize) {
 /// Changes the span of the charts, or moves the cursor of the panel's chart.
 pub(super) fn on_action(app: &mut App, action: Action) {
     match action {
-        Action::SpanLonger => app.screen.chart.zoom(true),
-        Action::SpanShorter => app.screen.chart.zoom(false),
+        Action::SpanLonger | Action::SpanShorter => {
+            let is_longer = action == Action::SpanLonger;
+            if !app.screen.chart.zoom(is_longer) {
+                let which = if is_longer { "longest" } else { "shortest" };
+                let span = app.screen.chart.span().name;
+                app.screen.say(format!("{span} is the {which} span"));
+            }
+        }
         _ if app.shows_panel() => step_cursor(app, action),
         _ => {}
     }

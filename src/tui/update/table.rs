@@ -241,7 +241,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             let name = navigation::recording_name(app);
             app.open(Prompt::new(PromptKind::Record, &name));
         }
-        Action::Units => app.screen.units = app.screen.units.next(),
+        Action::Units => {
+            app.screen.units = app.screen.units.next();
+            app.screen.say(format!("units: {}", app.screen.units.id()));
+        }
         Action::KernelThreads if app.query.scope == Scope::Processes => {
             app.query.kernel_threads = !app.query.kernel_threads;
             rebuild(app);

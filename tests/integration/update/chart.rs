@@ -43,6 +43,7 @@ fn x_goes_to_longer_spans_and_shift_x_back_also_for_sparklines() {
         titles.join(", "),
         "5 MIN, 15 MIN, 30 MIN, 1 HOUR, 2 HOURS, 3 HOURS, 6 HOURS, 12 HOURS, 1 DAY, 1 WEEK, 30 DAYS, 30 DAYS, 5 MIN"
     );
+    session.keys("X").line("5 min is the shortest span");
     // Six and a half minutes are less than half of a quarter of an hour.
     session.keys("x");
     let row = session.line("alice     python3 train.py");

@@ -39,6 +39,13 @@ fn a_lone_digit_is_its_page_after_a_pause() {
 }
 
 #[test]
+fn esc_says_which_search_it_ends() {
+    let mut session = Session::new(80, 24);
+    session.minute().keys("F3").types("python").keys("Enter Esc");
+    assert_eq!(message(&session), "cleared: search python");
+}
+
+#[test]
 fn digits_at_once_jump_to_a_pid() {
     let mut session = Session::new(80, 24);
     session.minute().types("401");
