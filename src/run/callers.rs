@@ -13,6 +13,7 @@ use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 
 use super::process;
+use super::prove;
 use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, output_style, sampler_options, settings, written};
@@ -136,9 +137,8 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let stack =
         stack.ok_or_else(|| crate::cli::UsageError::option("--stack", "expected a size from 1k to 60k".to_owned()))?;
     let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
-    if proof.is_some() && settings.ui.readonly {
-        let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
-        return Err(crate::cli::UsageError::option("--prove", what).into());
+    if proof.is_some() {
+        prove::refuse_if_readonly(&settings)?;
     }
     let options = sampler_options(&settings.sampler, None);
     let pids = resolve_all(&args.processes, &options)?;
@@ -273,6 +273,8 @@ struct Target {
 
 struct Process {
     pid: u32,
+    /// As it was when the measurement began.
+    id: Reading<Identity>,
     dir: PathBuf,
     /// Its PSS and swap at the start, and as read last.
     before: Reading<u64>,
@@ -286,6 +288,7 @@ impl Target {
             let before = footprint(&dir);
             Process {
                 pid: *pid,
+                id: identity(*pid, &dir),
                 before,
                 after: before,
                 dir,
@@ -307,8 +310,7 @@ impl Target {
     /// Refuses a process that has the pid of the one that was meant. The events are open: from now on, its pid is not reused.
     fn check_identity(&self, starttime: u64) -> Result<(), String> {
         for process in &self.processes {
-            let stat = std::fs::read(process.dir.join("stat")).unwrap_or_default();
-            if !pid::stat(&stat, 4096).is_ok_and(|stat| stat.starttime == starttime) {
+            if !identity(process.pid, &process.dir).is_ok_and(|id| id.starttime == starttime) {
                 return Err(refusal(&[process.pid], Missing::Gone));
             }
         }
@@ -332,12 +334,7 @@ impl Target {
     /// Clears the referenced bits of the processes, and waits for so long or until `end`.
     async fn prove(&mut self, time: Duration, end: &Notify) -> Result<(), String> {
         for process in &self.processes {
-            let stat = std::fs::read(process.dir.join("stat")).map_err(|_| refusal(&[process.pid], Missing::Gone))?;
-            let stat = pid::stat(&stat, 4096).map_err(|_| refusal(&[process.pid], Missing::Gone))?;
-            let id = Identity {
-                pid: process.pid,
-                starttime: stat.starttime,
-            };
+            let id = process.id.map_err(|why| refusal(&[process.pid], why))?;
             let cleared = Pinned::new(&Roots::new(None), id).and_then(|pinned| pinned.clear_referenced());
             cleared.map_err(|why| format!("nothing can be proved of {}: {why}", process.pid))?;
         }
@@ -382,6 +379,12 @@ impl Target {
             counts: self.measurement.counts(),
         }
     }
+}
+
+fn identity(pid: u32, dir: &Path) -> Reading<Identity> {
+    let stat = std::fs::read(dir.join("stat")).map_err(|_| Missing::Gone)?;
+    let starttime = pid::stat(&stat, 4096)?.starttime;
+    Ok(Identity { pid, starttime })
 }
 
 fn name(dir: &Path) -> Option<String> {

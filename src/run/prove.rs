@@ -10,7 +10,7 @@ use super::runtime::{Progress, on_runtime, signals};
 use super::{Failure, complain, output_style, print, sampler_options, settings};
 use crate::act::{Pinned, time_to_clear};
 use crate::cli::{Exit, ProcessArg, UsageError, watching_time};
-use crate::config::Env;
+use crate::config::{Env, Settings};
 use crate::history::mappings::Coldness;
 use crate::model::mapping::Mapping;
 use crate::model::{Identity, Missing, Reading};
@@ -26,15 +26,21 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT: Duration = Duration::from_secs(60);
 
+/// Refuses `--prove` if the config forbids changes.
+pub(super) fn refuse_if_readonly(settings: &Settings) -> Result<(), UsageError> {
+    if settings.ui.readonly {
+        let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
+        return Err(UsageError::option("--prove", what));
+    }
+    Ok(())
+}
+
 /// Clears the referenced bits of the process, waits, and reports the memory that it did not touch.
 pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<Exit, Failure> {
     let machine = &args.machine;
     let settings = settings(machine.paths.config.as_deref(), &machine.units, env)?;
     let time = watching_time("--for", args.time.as_deref(), SHORTEST..=LONGEST, DEFAULT)?;
-    if settings.ui.readonly {
-        let what = "it clears the referenced bits of the process, and ui.readonly in the config forbids changes";
-        return Err(UsageError::option("--prove", what).into());
-    }
+    refuse_if_readonly(&settings)?;
     let options = sampler_options(&settings.sampler, machine.paths.proc_root.as_deref());
     let pid = resolve("--prove", std::slice::from_ref(process), &options)?[0];
     let (before, _) = read(&options, pid, None)?;
