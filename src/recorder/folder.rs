@@ -63,7 +63,14 @@ pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) 
 pub struct Folder {
     dir: OwnedFd,
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Folder {
+    /// Unlocks it. Closing the file is not enough: a process that is being started has the lock, too, until it executes its program.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
+    }
 }
 
 impl Folder {
@@ -86,7 +93,7 @@ impl Folder {
                 Some(Self {
                     dir,
                     path: path.to_owned(),
-                    _lock: lock,
+                    lock,
                 })
             }),
         }
