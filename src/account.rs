@@ -16,8 +16,8 @@
 //!   slab.
 //! - `MemFree` excludes free pages on the per-CPU lists.
 //!
-//! The rest consists of pages that drivers, graphics or a balloon took from the page allocator and that no counter
-//! shows. A small rest may also come from reading the figures one after another.
+//! The rest consists of pages that drivers, graphics or a balloon allocated and that no counter shows. A small rest may also come
+//! from reading the figures one after another.
 
 mod cgroup;
 pub mod countdown;
@@ -119,7 +119,7 @@ impl Bound {
     }
 }
 
-/// Makes a part. Its id must be in the registry: else this does not compile.
+/// Creates a part. Its id must be in the registry, or this does not compile.
 macro_rules! part {
     ($id:literal, $bytes:expr) => {{
         const KIND: &PartKind = PartKind::named($id);

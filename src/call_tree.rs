@@ -1,4 +1,4 @@
-//! Call paths with the memory that each took and kept, and the trees made of them.
+//! Call paths with the memory that each allocated and kept, and the trees built from them.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub struct Weight {
     pub taken: u64,
     /// The part of `taken` that is still resident or in swap.
     pub kept: u64,
-    /// The part of `kept` that was certainly not touched during the proof, at the least; `None` without a proof.
+    /// The part of `kept` that was certainly not touched during the proof; `None` without a proof.
     #[serde(default)]
     pub cold: Option<u64>,
     /// The samples behind `taken`, a measure of its error.
@@ -253,8 +253,8 @@ impl Stacks {
         first.map_or(&stack.frames, |first| &stack.frames[first..])
     }
 
-    /// Merges the paths into a tree. In a tree of callers, the roots are the functions that took the memory, and the children
-    /// of each function are those that called it. In a tree of callees, the roots are the outermost functions.
+    /// Merges the paths into a tree. In a tree of callers, the roots are the functions that allocated the memory, and the
+    /// children of each function are those that called it. In a tree of callees, the roots are the outermost functions.
     ///
     /// Children are sorted by kept bytes, then by taken bytes.
     pub fn tree(&self, order: Order) -> Tree {
@@ -323,8 +323,8 @@ impl Stacks {
             .collect()
     }
 
-    /// Returns the runtime that most of the kept memory goes through on paths without a function of the program itself: the names
-    /// of these are not known, or its collector took the memory.
+    /// Returns the runtime that allocated most of the kept memory on paths without a function of the program itself: the names of
+    /// these are not known, or its collector took the memory.
     pub fn runtime(&self) -> Option<Runtime> {
         let total = self.total();
         let runs = |stack: &&Stack, runtime: Runtime| {
@@ -349,12 +349,12 @@ impl Stacks {
     }
 }
 
-/// The call path that keeps most of the memory that a process took since a measurement began.
+/// The call path that keeps most of the memory that a process allocated since a measurement began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptBy {
     /// The function and its callers, innermost first.
     pub frames: Vec<Frame>,
-    /// The runtime that most of it goes through, if its functions have no names.
+    /// The runtime that allocated most of it, if its functions have no names.
     pub runtime: Option<Runtime>,
     /// The bytes that this path keeps, and all paths together.
     pub bytes: u64,
@@ -522,7 +522,7 @@ impl Order {
 /// A function in a [`Tree`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// An index into [`Stacks::frames`]; of the root, it says nothing.
+    /// An index into [`Stacks::frames`]; meaningless for the root.
     pub frame: u32,
     pub weight: Weight,
     pub children: Vec<u32>,
@@ -550,11 +550,11 @@ pub struct Counts {
     pub without_stack: u64,
     /// Samples of pages of files, which are not counted.
     pub of_files: u64,
-    /// The kernel does not say the size of a page: before Linux 5.11.
+    /// The kernel does not report the size of a page: before Linux 5.11.
     pub lacks_page_size: bool,
     /// Samples of paths beyond the most that are remembered.
     pub forgotten: u64,
-    /// Of so many sampled pages one is remembered, and stands for the others.
+    /// One of this number of sampled pages is kept, and stands for the others.
     pub pages_of_each: u64,
     pub threads: usize,
     pub threads_left_out: usize,
@@ -770,7 +770,7 @@ impl Line {
         }
     }
 
-    /// Returns the line as [`Order::heading`] says. `total` is the weight of all paths.
+    /// Returns the line in the layout of [`Order::heading`]. `total` is the weight of all paths.
     pub fn text(&self, stacks: &Stacks, total: Weight, order: Order, units: Units, ascii: bool) -> String {
         let figures = self.weight.map_or_else(String::new, |weight| {
             let share = match total.kept {
@@ -802,7 +802,7 @@ impl Line {
 pub enum What {
     /// A function, by an index into [`Stacks::frames`].
     Frame(u32),
-    /// So many callers of a chain that are not shown.
+    /// The number of callers of a chain that are not shown.
     More(usize),
     /// The sum of the branches that are not shown.
     Others,

@@ -68,7 +68,7 @@ pub struct Column<T: TableKind = Processes> {
     pub grows: bool,
     /// The Prometheus metric name, if it is exported.
     pub metric: Option<&'static str>,
-    /// The help of that metric, if the help of the column speaks of the screen.
+    /// The help of that metric, if the help of the column refers to the screen.
     pub metric_help: Option<&'static str>,
     /// True if the sum over rows is meaningful: shown in the totals row and for folded subtrees.
     pub additive: bool,

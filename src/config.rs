@@ -47,12 +47,11 @@ pub struct Config {
     pub keymap: Keymap,
     /// The colours, fitted to the terminal.
     pub theme: Theme,
-    /// The colours for a light background; `None` if the terminal need not be asked for its background.
+    /// The colours for a light background; `None` if the terminal need not be queried for its background.
     pub if_light: Option<Theme>,
     /// True if only ASCII may be drawn.
     pub ascii: bool,
-    /// The file that settings are read from and saved to. It need not exist. `None` if the environment gives no place
-    /// for it.
+    /// The file that settings are read from and saved to. It need not exist. `None` if the environment names no place for it.
     pub file: Option<PathBuf>,
     /// Names the files that this user may not read, which are treated as absent. One line, safe to print.
     pub unread: Option<String>,
@@ -151,9 +150,9 @@ impl Settings {
         Ok((settings, files.unread()))
     }
 
-    /// Disables programs and the log unless only this user and root can change the file. Otherwise any user who can write it
-    /// could do anything with root's rights. The same holds for anyone who can change one of the programs. Returns what
-    /// was disabled and why.
+    /// Disables programs and the log unless only this user and root can change the file. Otherwise, any user with write access
+    /// could do anything with root's rights. The same holds for anyone who can change one of the programs. Returns what was
+    /// disabled and why.
     fn distrust(&mut self, open: Option<&File>, file: &Path, env: &Env) -> Vec<String> {
         let mut said: Vec<String> = self.distrust_file(open, file).into_iter().collect();
         for alert in &mut self.alerts {
@@ -192,7 +191,7 @@ impl Settings {
 /// The theme name that selects a theme by the terminal's background.
 pub const AUTO: &str = "auto";
 
-/// Loads the theme for a light background if `name` is [`AUTO`] and the background must be asked from the terminal.
+/// Loads the theme for a light background if `name` is [`AUTO`] and the terminal must be queried for its background.
 pub fn load_light(name: &str, files: &Files, env: &Env) -> Option<Theme> {
     let asks = name == AUTO && env.answers_queries() && Depth::detect(env) != Depth::None;
     load_theme("light", files, env).ok().filter(|_| asks)

@@ -184,7 +184,7 @@ fn ticker(every: Duration) -> Interval {
 #[derive(Clone)]
 struct Asker {
     link: Arc<Link>,
-    /// Locked only by threads that may take their time.
+    /// Locked only by threads that may be slow.
     source: Arc<Mutex<FleetSource>>,
     room: Arc<Semaphore>,
 }
@@ -368,7 +368,7 @@ fn lock(source: &Mutex<FleetSource>) -> MutexGuard<'_, FleetSource> {
     source.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs slow work on a thread of its own, which gives way to threads that answer keys.
+/// Runs slow work on its own thread, at a lower priority than the threads that respond to keys.
 fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     tokio::task::spawn_blocking(|| {
         // On Linux the niceness is the thread's. If it is refused, keys wait a little.

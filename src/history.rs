@@ -453,7 +453,7 @@ impl History {
         &self.parts
     }
 
-    /// Returns the history of a cgroup if it is the one that the user looked at last.
+    /// Returns the history of a cgroup if it is the one that the user viewed last.
     pub fn inspected(&self, path: &[u8]) -> Option<&InspectedHistory> {
         self.inspected.of(path)
     }

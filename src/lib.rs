@@ -73,7 +73,8 @@
 //! L10  cli run main          the command line, and the wiring
 //! ```
 //!
-//! L0 to L5 are pure: no I/O, no clock, no terminal. Each module's own page says who may call it and what it never does.
+//! L0 to L5 are pure: no I/O, no clock, no terminal. Each module's own page states which modules may call it and what it never
+//! does.
 //!
 //! # From the kernel to a cell
 //!

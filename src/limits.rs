@@ -131,7 +131,7 @@ impl Histogram {
     }
 }
 
-/// The identity of what is followed. A container that was started again is the same one.
+/// The identity of a unit, container or cgroup. A container that was started again keeps its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     host: Arc<[u8]>,
@@ -151,7 +151,7 @@ struct Sample {
     interval: Duration,
 }
 
-/// The number of events, by a counter of the kernel that begins anew with the cgroup.
+/// The number of events, by a counter of the kernel that begins again with the cgroup.
 #[derive(Clone, Copy, Debug)]
 struct Events {
     last: Option<u64>,
@@ -341,7 +341,7 @@ impl Limits {
         self.clock + last
     }
 
-    /// Returns what was found, in order of host and cgroup.
+    /// Returns the findings, in order of host and cgroup.
     pub fn findings(mut self) -> Vec<Finding> {
         let mut keys: Vec<_> = self.followed.keys().cloned().collect();
         keys.sort_unstable();
@@ -763,7 +763,7 @@ fn container_root<'a>(path: &'a [u8], container: &Container) -> Option<&'a [u8]>
     Some(&path[..end.map_or(path.len(), |len| at + len)])
 }
 
-/// Returns the kind of a cgroup, its name, and what identifies it.
+/// Returns the kind of a cgroup, its name, and its identity.
 fn identity(path: &Arc<[u8]>, names: &Names) -> (GroupBy, Arc<[u8]>, Arc<[u8]>) {
     const UNITS: [&[u8]; 7] = [
         b".service",

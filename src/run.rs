@@ -174,9 +174,9 @@ fn subcommand(command: &Command, env: &Env) -> ExitCode {
 #[derive(Debug)]
 enum Failure {
     Usage(UsageError),
-    /// The data could not be read. The text says why, safe to print.
+    /// The data could not be read. The text is the reason, safe to print.
     Unread(String),
-    /// The output could not be written. The text says why, safe to print.
+    /// The output could not be written. The text is the reason, safe to print.
     Unwritten(String),
 }
 

@@ -126,7 +126,7 @@ impl Options {
         }
     }
 
-    /// Makes a cgroup stand for the machine. `path` is its path in `/proc/<pid>/cgroup`, or its directory.
+    /// Samples a cgroup in place of the machine. `path` is its path in `/proc/<pid>/cgroup`, or its directory.
     ///
     /// # Errors
     /// No such cgroup is visible.

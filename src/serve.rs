@@ -1,4 +1,4 @@
-//! The exporter: what `zmtop serve` answers, writes and pushes.
+//! The exporter: the metrics that `zmtop serve` serves, writes and pushes.
 //!
 //! ```text
 //! families     metric families as plain data: names, help, units, labels and values
@@ -19,7 +19,7 @@
 //! [`Exporter`] gets every snapshot and makes the families of the last one on request. Nothing here reads `/proc`, so neither
 //! many scrapes nor a stuck process change what zmtop costs. `run/serve.rs` starts all of it.
 //!
-//! To export a column, give its entry a metric name. The suffix of the name is the unit ([`MetricUnit`]).
+//! To export a column, add a metric name to its entry. The suffix of the name is the unit ([`MetricUnit`]).
 
 pub(crate) mod access;
 pub mod connections;
@@ -48,7 +48,7 @@ use crate::engine::State;
 use crate::group::{GroupBy, GroupKey, groups as group_processes};
 use crate::model::{ProcessSample, Snapshot};
 
-/// Makes metric families of the engine's state.
+/// Builds metric families of the engine's state.
 pub struct Exporter {
     by: GroupBy,
     /// Maximum number of groups with series of their own. The others are summed.
@@ -107,7 +107,7 @@ impl Exporter {
         *(if is_taken { taken } else { failed }) += 1;
     }
 
-    /// Makes the families of the last snapshot; none before the first. `now` is the monotonic clock.
+    /// Builds the families of the last snapshot; none before the first. `now` is the monotonic clock.
     pub fn families(&mut self, state: &State, now: Duration) -> Vec<Family> {
         let Some(snapshot) = &state.snapshot else {
             return Vec::new();

@@ -53,7 +53,7 @@ const START: Duration = Duration::from_secs(1 << 24);
 /// The snapshots of a file, in the file's order, numbered from 1.
 ///
 /// Their monotonic clock is the recorded one, or else advances with the wall clock and never runs back. A file may hold
-/// several boots and hosts: [`History`](crate::history::History) begins anew if the boot id or the host changes or the
+/// several boots and hosts: [`History`](crate::history::History) begins again if the boot id or the host changes or the
 /// clock runs back.
 pub struct Source {
     objects: Objects<Recorded>,

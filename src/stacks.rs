@@ -1,4 +1,4 @@
-//! The code that takes the memory of a process: samples of its page faults, unwound to call paths at once, and whether the
+//! The code that allocates the memory of a process: samples of its page faults, unwound to call paths at once, and whether the
 //! sampled pages are kept.
 //!
 //! Every page that a process keeps was touched for the first time once, by a fault. Memory that an allocator recycles causes no
@@ -55,7 +55,7 @@ const MAX_APART: u64 = 32;
 #[derive(Clone, Copy, Debug)]
 struct Page {
     path: u32,
-    /// The bytes that it stands for.
+    /// The bytes that it represents.
     weight: u64,
     state: State,
 }
@@ -389,7 +389,7 @@ impl Samples {
         }
     }
 
-    /// Takes a page of a file out of the sums: it can be read again, and is no memory of the program.
+    /// Removes a page of a file from the sums: it can be read again, and is not memory of the program.
     fn drop_page(&mut self, key: (u32, u64)) {
         if let Some(page) = self.pages.remove(&key) {
             let weight = &mut self.taken[page.path as usize];
@@ -399,7 +399,7 @@ impl Samples {
         }
     }
 
-    /// Returns the pages that are kept, with the path and the bytes that each stands for.
+    /// Returns the pages that are kept, with the path and the bytes that each represents.
     fn kept(&self) -> Vec<((u32, u64), u32, u64)> {
         let kept = || self.pages.iter().filter(|(_, page)| page.state == State::Kept);
         let mut sums: HashMap<u32, u64> = HashMap::new();
@@ -420,8 +420,8 @@ impl Samples {
         kept().map(scaled).collect()
     }
 
-    /// Finds what was not touched since the referenced bits were cleared. The kernel counts the bytes touched in each area, not
-    /// which: in the worst case, they are all of the same path.
+    /// Finds the memory that was not touched since the referenced bits were cleared. The kernel counts the bytes touched in each
+    /// area, not which: in the worst case, they are all of the same path.
     fn find_cold(&mut self) {
         let mut kept = self.kept();
         kept.sort_unstable();

@@ -1,8 +1,8 @@
 //! Leak detection: verdicts on series of footprints.
 //!
-//! [`judge`] maps the points of one series to a [`Judgement`]. It is pure and allocates nothing: the same points give the
-//! same verdict, live or from a recording. [`history`](crate::history) calls it for each row and decides when; anyone may read
-//! the judgement. This module knows no processes.
+//! [`judge`] maps the points of one series to a [`Judgement`]. It is pure and allocates nothing: the same points lead to the same
+//! verdict, live or from a recording. [`history`](crate::history) calls it for each row and decides when; anyone may read the
+//! judgement. This module knows no processes.
 //!
 //! # Verdicts
 //! *Growth* is a fact, reported within a minute or two, with its pace. A *leak* is a judgement: growth that outlasted what a
@@ -302,7 +302,7 @@ fn judge_steady(points: &[Point], params: &Params) -> Option<Judgement> {
 
 /// Finds the gaps in growth since then. Returns the end of the last one in which the growth may have begun, and those after it.
 ///
-/// A long gap that the growth went over by the pace of before is no beginning: the series continues its line.
+/// If the growth continued over a long gap at the same rate, the gap is not its beginning: the series continues its line.
 fn gaps(points: &[Point], since: Duration, finding: &Finding) -> (Option<Duration>, Option<Unwatched>) {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return (None, None);
@@ -331,7 +331,7 @@ fn gaps(points: &[Point], since: Duration, finding: &Finding) -> (Option<Duratio
     (cut, unwatched)
 }
 
-/// Returns true if the growth before a gap has the pace of the finding, and goes on to the value after the gap.
+/// Returns true if the growth before a gap has the rate of the finding, and continues to the value after the gap.
 fn continues((before, after): (&[Point], &[Point]), finding: &Finding) -> bool {
     let (Some(first), Some(last), Some(next)) = (before.first(), before.last(), after.first()) else {
         return false;

@@ -62,11 +62,11 @@ const CALM: Duration = Duration::from_secs(30);
 pub const SHORT: f64 = 0.05;
 /// Maximum distance of an event from the chosen time to count as near it.
 const NEAR: Duration = Duration::from_secs(600);
-/// The lowest peak of a process that is listed as one that came and went, in bytes: a fiftieth of the RAM, within these bounds.
+/// The lowest peak of a process that is listed as one that started and ended, in bytes: a fiftieth of the RAM, within these bounds.
 const LEAST_BRIEF: [u64; 2] = [64 << 20, 128 << 20];
 /// Maximum number of such processes.
 const MAX_BRIEF: usize = 20;
-/// Maximum number of looks at what took the memory.
+/// Maximum number of readings of growing processes.
 const MAX_TAKERS: usize = 16;
 /// Maximum number of events that are listed.
 const MAX_EVENTS: usize = 100;
@@ -97,7 +97,7 @@ struct Episode {
     stall: Option<(Duration, Stall)>,
     /// See [`Event::is_sudden`].
     is_sudden: Option<bool>,
-    /// A kill seconds before is what happened.
+    /// A kill seconds before is the event to explain.
     is_aftermath: bool,
 }
 
@@ -167,11 +167,11 @@ pub struct Why {
     /// The explanation of the chosen moment.
     chosen: Option<Explanation>,
     worst: Worst,
-    /// Of the processes that came and went between snapshots, those with the highest peaks.
+    /// Of the processes that started and ended between snapshots, those with the highest peaks.
     brief: Vec<Exit>,
     /// The reason why such processes could not be seen.
     unseen: Option<Missing>,
-    /// The looks at processes that took the memory in this boot, oldest first.
+    /// The readings of processes that used up the memory in this boot, oldest first.
     takers: VecDeque<Taker>,
     /// The last snapshots of what was written without an end; `None` if that is not known.
     cuts: Option<Vec<SystemTime>>,
@@ -205,12 +205,12 @@ impl Why {
         }
     }
 
-    /// Says where what wrote the recording stopped without an end: the times of the last snapshots before.
+    /// Sets where the recorder stopped without an end: the times of the last snapshots before.
     pub fn set_cuts(&mut self, cuts: Vec<SystemTime>) {
         self.cuts = Some(cuts);
     }
 
-    /// Says which host and boot this machine is now, so that a boot which ended since the last snapshot is an event, too.
+    /// Sets the current host and boot of this machine, so that a boot which ended since the last snapshot is an event, too.
     pub fn set_here(&mut self, host: Arc<[u8]>, boot_id: Arc<str>) {
         self.here = Some((host, boot_id));
     }
@@ -286,7 +286,7 @@ impl Why {
         }
     }
 
-    /// Returns the newest look at each process below the limit, if it was soon before the event.
+    /// Returns the newest reading of each process below the limit, if it was shortly before the event.
     fn takers_of(&self, event: SystemTime, victims: &[Victim], moment: &Moment<'_>) -> Vec<Taker> {
         let is_below = |taker: &Taker| {
             let is_victim = victims.iter().any(|victim| victim_of(&victim.kill) == Some(taker.id));

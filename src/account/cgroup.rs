@@ -8,7 +8,7 @@ use crate::account::{Account, Bound, Part, PartKind, ProcessTotals, REST, less, 
 use crate::model::reading::{Missing, Reading};
 use crate::model::system::{Scope, SystemSample};
 
-/// Makes a part. Its id must be in the registry: else this does not compile.
+/// Creates a part. Its id must be in the registry, or this does not compile.
 macro_rules! part {
     ($id:literal, $bytes:expr) => {{
         const KIND: &PartKind = PartKind::named($id);
@@ -65,7 +65,7 @@ pub fn explained(s: &SystemSample, processes: &ProcessTotals) -> Option<Account>
 
 /// Returns the memory of user space, by whether a process of the cgroup maps it.
 ///
-/// The kernel counts how much of the charged memory is mapped, but not by whom. What the processes map beyond that is
+/// The kernel counts how much of the charged memory is mapped, but not by which processes. What the processes map beyond that is
 /// charged to other cgroups; what they do not map of it, others do.
 fn of_processes(s: &SystemSample, processes: &ProcessTotals) -> Vec<Part> {
     let (anon, shmem, mapped) = (s.anon_pages, s.shmem, s.mapped);

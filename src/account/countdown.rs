@@ -158,7 +158,7 @@ impl Countdown {
         (self.last, self.relieved_at) = (None, Some(now));
     }
 
-    /// Returns the pace of a fall that goes on more slowly, if less than [`URGENT`] is `left` at this pace.
+    /// Returns the rate of a fall that continues more slowly, if less than [`URGENT`] is `left` at this pace.
     fn slowed(&self, now: Duration, value: u64, left: u64) -> Option<f64> {
         let step = DANGER_REST[1] / 2;
         let (middle, second) = self.before(now, step)?;

@@ -32,9 +32,9 @@ pub const MIN_STORED: u64 = 64 << 20;
 /// The kernel's default of zswap's `max_pool_percent`, used if it was not read.
 const ZSWAP_PERCENT: u64 = 20;
 
-/// Returns how many bytes more a process in that cgroup, or in none, may take: the minimum of
-/// [what the machine has left](machine_headroom) and what the limits of the cgroup and its ancestors leave. Cached
-/// files do not count, as they can be reclaimed.
+/// Returns how many more bytes a process in that cgroup, or in none, may allocate: the minimum of [what the machine has
+/// left](machine_headroom) and what the limits of the cgroup and its ancestors leave. Cached files do not count, as they can be
+/// reclaimed.
 ///
 /// Returns `None` if nothing is known. Limits are known only while cgroups are [requested](Snapshot::cgroups).
 pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
@@ -49,15 +49,14 @@ pub fn headroom(snapshot: &Snapshot, cgroup: Option<&[u8]>) -> Option<u64> {
     machine_headroom(snapshot).into_iter().chain(limits).min()
 }
 
-/// Returns how many bytes more the address space of a process may take. Returns `None` if it has no limit or does not
-/// grow.
+/// Returns by how many more bytes the address space of a process may grow. Returns `None` if it has no limit or does not grow.
 pub fn address_space_left(snapshot: &Snapshot, id: Identity) -> Option<u64> {
     let limit = snapshot.address_limits.get(&id)?;
     Some(limit.saturating_sub(snapshot.row(id)?.stat.vsize))
 }
 
-/// Returns how many bytes more a process may take under all limits. These include its address-space limit and, if the
-/// verdict is on the live set of a Java virtual machine, the heap's limit.
+/// Returns how many more bytes a process may allocate under all limits. These include its address-space limit and, if the verdict
+/// is on the live set of a Java virtual machine, the heap's limit.
 pub fn process_headroom(snapshot: &Snapshot, id: Identity, is_live_set: bool, cgroup: Option<&[u8]>) -> Option<u64> {
     let heap = heap_left(snapshot, id).filter(|_| is_live_set);
     let limits = [headroom(snapshot, cgroup), address_space_left(snapshot, id), heap];

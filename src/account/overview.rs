@@ -77,11 +77,11 @@ pub struct CompressedPool {
     pub name: Box<str>,
     /// The uncompressed size of its pages.
     pub stored: Reading<u64>,
-    /// The RAM it takes.
+    /// The RAM that it uses.
     pub in_ram: Reading<u64>,
-    /// Pages filled with one repeated word, which take no RAM.
+    /// Pages filled with one repeated word, which use no RAM.
     pub same_filled: Reading<u64>,
-    /// The maximum RAM that it may take; `None` for no limit.
+    /// The maximum RAM that it may use; `None` for no limit.
     pub limit: Reading<Option<u64>>,
     /// Pages written back to a disk. For zswap, all pages swapped out to a disk.
     pub on_disk: Reading<u64>,

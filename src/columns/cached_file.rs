@@ -50,7 +50,7 @@ impl<'a> CachedRow<'a> {
         Value::bytes(self.figures.as_ref().map_err(|why| *why).and_then(get))
     }
 
-    /// Returns a figure that `mincore` does not tell.
+    /// Returns a figure that `mincore` does not report.
     fn counted(&self, get: fn(&CacheFigures) -> Reading<u64>) -> Value<'a> {
         match self.figure(get) {
             Value::Bytes(known) if self.is_partial => Value::AtLeast(known),
@@ -179,7 +179,7 @@ pub fn unread(why: Missing) -> String {
     }
 }
 
-/// Returns how much of the machine's page cache is in these files, and what the figures lack: one sentence each.
+/// Returns how much of the machine's page cache is in these files, and which data the figures lack: one sentence each.
 pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
     let bytes = |n| bytes(n, units);
     let cached = bytes(found.total(FileKind::Cache).cached);

@@ -1,4 +1,4 @@
-//! The columns of what cgroups needed, and of the limits to set.
+//! The columns of the memory that cgroups needed, and of the limits to set.
 
 use std::borrow::Cow;
 

@@ -36,7 +36,7 @@ pub struct PartRow<'a> {
     pub span: Duration,
     /// The raw name of the slab cache that grows in it.
     pub cache: Option<&'a [u8]>,
-    /// The memory that growth may still take.
+    /// The memory into which it may still grow.
     pub room: Option<u64>,
     /// The mount point, if it is one file system of shared memory.
     pub mount: Option<&'a Arc<[u8]>>,

@@ -1,4 +1,4 @@
-//! The value that a column takes from a row, its order, and its form in JSON and CSV.
+//! The value that a column reads from a row, its order, and its form in JSON and CSV.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -37,7 +37,7 @@ pub enum Value<'a> {
     Never,
     /// Foreign bytes; made safe when written.
     Text(Cow<'a, [u8]>),
-    /// Values over time, and their slope in bytes a second.
+    /// Values over time, and their slope in bytes per second.
     Chart(SeriesView<'a>, Option<f64>),
     /// A verdict on a footprint with its slope, and the footprint's last change; of a steady one only a large change. See
     /// [`trend`](Self::trend).
@@ -65,8 +65,8 @@ impl<'a> Value<'a> {
         reading.map_or_else(Self::Missing, |b| Self::Text(Cow::Borrowed(b)))
     }
 
-    /// Returns a trend with the last change of what it is about. `size` is its size now, if known: what is steady by its lowest
-    /// values may still move by an eighth of that and more.
+    /// Returns a trend with the last change of its value. `size` is its size now, if known: what is steady by its lowest values
+    /// may still move by an eighth of that and more.
     pub fn trend(judged: &Judgement, change: Option<i64>, size: Option<u64>) -> Self {
         let is_large = |by: &i64| size.is_some_and(|size| by.unsigned_abs() >= size / 8);
         Self::Trend(
@@ -216,7 +216,7 @@ pub fn order(keys: &[OrderKey], descending: bool) -> Vec<usize> {
     order.into_iter().map(|(_, at)| at as usize).collect()
 }
 
-/// A value in JSON and CSV, without a unit: bytes, seconds, bytes a second, or fractions of 1.
+/// A value in JSON and CSV, without a unit: bytes, seconds, bytes per second, or fractions of 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataValue<'a> {
     /// Unknown, or not applicable.

@@ -9,9 +9,9 @@ named! {
         Quit = "quit",
         /// Opens or closes the help.
         Help = "help",
-        /// Closes what is open. On the table, ends the search or goes back.
+        /// Closes the open panel or popup. On the table, ends the search or goes back.
         Cancel = "cancel",
-        /// Accepts what is open.
+        /// Accepts the input, or the selected entry.
         Accept = "accept",
         /// Moves one row up.
         Up = "up",
@@ -110,7 +110,7 @@ named! {
         CursorRightFast = "cursor-right-fast",
         /// Shows the processes.
         ProcessesPage = "processes",
-        /// Shows where the memory of the machine, or of the selected cgroup, unit or container, went.
+        /// Shows what uses the memory of the machine, or of the selected cgroup, unit or container.
         MemoryPage = "memory",
         /// Shows the kernel's own memory.
         KernelPage = "kernel",
@@ -146,7 +146,7 @@ named! {
         Environment = "environment",
         /// Lists the open files of the selected process.
         OpenFiles = "open-files",
-        /// Shows what the allocator of the selected process holds.
+        /// Shows the memory that the allocator of the selected process holds.
         Heap = "heap",
         CallPaths = "call-paths",
         /// Removes all tags.

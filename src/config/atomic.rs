@@ -113,7 +113,7 @@ fn is_at(dir: BorrowedFd<'_>, name: &OsStr, file: &File) -> bool {
     named.is_ok() && named == ids(rustix::fs::fstat(file))
 }
 
-/// Waits until nobody writes the file of that name, then removes it if it still exists.
+/// Waits until no process writes the file of that name, then removes it if it still exists.
 fn remove_left(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let remove = || match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
@@ -148,7 +148,7 @@ fn remove_left(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     if is_at(dir, name, &file) { remove() } else { Ok(()) }
 }
 
-/// Gives the new file the owner and mode of the old one. A file in a user's home thus stays the user's if root saves
+/// Sets the owner and mode of the new file to those of the old one. A file in a user's home thus stays the user's if root saves
 /// it.
 fn keep_owner(file: &File, old: &Stat) -> io::Result<()> {
     let new = rustix::fs::fstat(file)?;

@@ -107,7 +107,7 @@ pub(super) struct Item<'d> {
 }
 
 impl<'d> Item<'d> {
-    /// Returns the line that it stands in, from 1.
+    /// Returns its line, counted from 1.
     pub(super) fn line(&self) -> usize {
         self.faults.place(self.value.span().start).line
     }

@@ -72,7 +72,7 @@ impl Env {
         !self.utf8 || self.term.as_deref() == Some(OsStr::new("linux"))
     }
 
-    /// Returns true if `COLORFGBG` names a light background, such as `0;default;15`. `None` if it does not say.
+    /// Returns true if `COLORFGBG` names a light background, such as `0;default;15`. `None` if it is unknown.
     pub fn has_light_background(&self) -> Option<bool> {
         let text = self.colorfgbg.as_deref()?.to_str()?;
         let number: u8 = text.rsplit(';').next()?.parse().ok()?;

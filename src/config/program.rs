@@ -20,7 +20,7 @@ pub enum Unfit {
     /// The program does not exist or cannot be reached.
     #[error(transparent)]
     Absent(#[from] io::Error),
-    /// Others can change it. The text says what and how, safe to print.
+    /// Others can change it. The text describes what and how, safe to print.
     #[error("{0}")]
     Distrusted(String),
 }

@@ -32,7 +32,7 @@ const SAVED: [&str; 13] = [
 /// An error that prevented saving. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The file is not valid TOML, so it is unknown what must be kept.
+    /// The file is not valid TOML, so it is unknown which parts must be kept.
     #[error("{0}")]
     Unfit(#[from] ConfigError),
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! Decides whether anyone but this user and root controls what a path leads to.
+//! Decides whether anyone except this user and root can change the file at a path.
 //!
 //! A path is followed component by component. Each component is opened in the directory before it, so that the checked
 //! file is the one used even if names change meanwhile. The rule is the same as `StrictModes` in sshd: a file is

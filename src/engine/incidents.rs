@@ -37,7 +37,7 @@ pub struct Incidents {
 }
 
 impl Incidents {
-    /// Returns what began with the snapshot that was pushed last. `alerts` are those that it fired or resolved.
+    /// Returns the incidents that began with the snapshot that was pushed last. `alerts` are those that it fired or resolved.
     pub fn of(&mut self, state: &State, alerts: &[AlertEvent]) -> Vec<Incident> {
         let Some(snapshot) = &state.snapshot else {
             return Vec::new();

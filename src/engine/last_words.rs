@@ -100,7 +100,7 @@ impl LastWords {
     }
 }
 
-/// Tells how much memory a row has, and how fast it grows.
+/// Describes the memory of a row and the rate of its growth.
 fn growing(key: &RowKey, pace: f64, state: &State, snapshot: &Snapshot) -> String {
     let row = state.history.row(key);
     let held = row.and_then(|row| row.footprint().last());
@@ -110,7 +110,7 @@ fn growing(key: &RowKey, pace: f64, state: &State, snapshot: &Snapshot) -> Strin
     format!("{}{held} +{}", name(key, snapshot), units::pace(pace))
 }
 
-/// Tells what is left of the machine.
+/// Describes the memory left on the machine.
 fn machine(snapshot: &Snapshot) -> String {
     let system = &snapshot.system;
     let mut text = Vec::new();

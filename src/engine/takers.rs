@@ -1,7 +1,7 @@
-//! Chooses the processes to look at closely while a limit is near.
+//! Chooses the processes whose heaps are read while a limit is near.
 //!
-//! When a limit is less than two minutes ahead, the heap of the process that takes the memory is read, and once more whenever that
-//! process has doubled, so that a recording can tell what it was. Pure: the caller reads the heap.
+//! When a limit is less than two minutes ahead, the heap of the process that grows is read, and once more whenever that process
+//! has doubled, so that a recording can tell what it was. Pure: the caller reads the heap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const LULL: Duration = Duration::from_secs(60);
 const MOST: usize = 4;
 const PERIOD: Duration = Duration::from_secs(600);
 
-/// A process to look at.
+/// A process to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspicion {
     pub id: Identity,
@@ -56,7 +56,7 @@ pub struct Takers {
 }
 
 impl Takers {
-    /// Returns the processes to look at because of the snapshot that was pushed last. Never the process `own`.
+    /// Returns the processes to read because of the snapshot that was pushed last. Never the process `own`.
     pub fn of(&mut self, state: &State, own: u32) -> Vec<Suspicion> {
         let Some(snapshot) = &state.snapshot else {
             return Vec::new();
@@ -97,8 +97,8 @@ impl Takers {
     }
 }
 
-/// Returns the process that takes the memory: of a program, which only takes the machine's, the one that has
-/// most.
+/// Returns the process that uses up the memory. For a program, which can only use up the machine's memory, this is the one that
+/// has most.
 fn process(danger: &Danger, state: &State, snapshot: &Snapshot) -> Option<Identity> {
     let (key, _) = danger.taker.as_ref()?;
     match key {

@@ -675,7 +675,7 @@ fn unknown<'n>(typed: &str, known: impl IntoIterator<Item = &'n str>) -> String 
     }
 }
 
-/// Returns what a filter that matches nothing may have meant, safe to print.
+/// Returns the intended meaning of a filter that matches nothing, as far as it can be guessed; safe to print.
 pub fn meant(filter: &str) -> Option<String> {
     let of_word = |word: &str| {
         let age = word
@@ -696,7 +696,7 @@ pub fn meant(filter: &str) -> Option<String> {
     filter.split_whitespace().find_map(of_word)
 }
 
-/// Returns what a bound in that unit looks like, for error texts.
+/// Returns an example of a bound in that unit, for error texts.
 const fn example_of(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes | Unit::Delta => "a size such as 100M or 1.5G",

@@ -110,7 +110,7 @@ impl<'a> GroupNames<'a> {
     }
 }
 
-/// Maximum length of a title in brackets that is a name, in bytes: a longer one says what the process does.
+/// Maximum length of a title in brackets that is a name, in bytes: a longer one describes what the process does.
 const MAX_TITLE: usize = 255;
 
 /// Returns the name of a program:

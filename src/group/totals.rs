@@ -19,11 +19,11 @@ pub struct Change {
     pub pss: Option<i64>,
     /// The same for swap.
     pub swap: Option<i64>,
-    /// Slope of the footprint over five minutes, bytes a second.
+    /// Slope of the footprint over five minutes, bytes per second.
     pub growth: Option<f64>,
-    /// Minor faults a second.
+    /// Minor faults per second.
     pub minflt: Option<f64>,
-    /// Major faults a second.
+    /// Major faults per second.
     pub majflt: Option<f64>,
     /// CPU time; 1.0 is one core.
     pub cpu: Option<f64>,

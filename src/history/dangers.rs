@@ -35,11 +35,11 @@ const TAKER_SPAN: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(2
 const RECENT: Duration = Duration::from_secs(3);
 /// The time over which the growth of file systems in memory is measured. They are read every 10 s, or every 2 s during a danger.
 const MOUNT_SPAN: Duration = Duration::from_secs(15);
-/// Minimum rate at which a machine swaps in, in bytes a second, to count as swapping evenly.
+/// Minimum rate at which a machine swaps in, in bytes per second, to count as swapping evenly.
 const MIN_SWAP_IN: f64 = (1 << 20) as f64;
 /// Inverse of the share of the memory left. If cgroups free that much at once, earlier falls no longer count.
 const RELIEF_SHARE: u64 = 32;
-/// A part of the kernel's memory is reported instead of a process if it takes this many times as much memory.
+/// A part of the kernel's memory is reported instead of a process if it grows this many times as much.
 const PART_FACTOR: f64 = 1.5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,10 +64,10 @@ impl Limit {
 pub struct Danger {
     pub limit: Limit,
     pub forecast: Forecast,
-    /// The process, the program or the part of the kernel's memory that takes most, and its growth in bytes a second; `None`
-    /// if none takes a quarter.
+    /// The process, the program or the part of the kernel's memory that grows most, and its growth in bytes per second; `None` if
+    /// none takes a quarter.
     pub taker: Option<(RowKey, f64)>,
-    /// The raw name of the file system or the slab cache that grows most in the part that takes most.
+    /// The raw name of the file system or the slab cache that grows most in the part that grows most.
     pub place: Option<Arc<[u8]>>,
 }
 

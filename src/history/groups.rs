@@ -100,7 +100,7 @@ struct GroupHistory {
 }
 
 impl GroupHistory {
-    /// Returns true for the kinds whose number of processes says something: users and units have many programs.
+    /// Returns true for the kinds whose number of processes is meaningful: users and units have many programs.
     const fn counts_number(&self) -> bool {
         matches!(self.by, GroupBy::Command | GroupBy::Family)
     }
@@ -185,7 +185,7 @@ impl GroupHistories {
             .is_none_or(|began| now.saturating_sub(began) < MAX_STARTING)
     }
 
-    /// Starts a snapshot; returns true if it is the first. If it `is_whole`, all processes are added anew. Else only processes
+    /// Starts a snapshot; returns true if it is the first. If it `is_whole`, all processes are added again. Else only processes
     /// that changed are added, after their previous contribution is [subtracted](Self::subtract).
     pub(super) fn start_snapshot(&mut self, now: Duration, is_whole: bool) -> bool {
         if is_whole {

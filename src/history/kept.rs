@@ -1,4 +1,5 @@
-//! Saves the history to a file and resumes it, so that the monitor and one-shot commands know what happened before they started.
+//! Saves the history to a file and resumes it, so that the monitor and one-shot commands have the history from before their
+//! start.
 //!
 //! [`History::keep`] serializes the rows of the last snapshot. [`Kept::read`] parses them, and [`History::resume`] continues them.
 //! The time between saving and resuming is a gap. Charts leave it empty, and verdicts treat it as any other gap. The load during

@@ -309,7 +309,7 @@ impl PartHistories {
         parts.map(|part| (part.key.clone(), &part.row))
     }
 
-    /// Returns the parts that the kernel takes for itself or for files in memory, which reclaim does not free.
+    /// Returns the parts that the kernel uses for itself or for files in memory, which reclaim does not free.
     pub(crate) fn taking(&self) -> impl Iterator<Item = (PartKey, &RowHistory)> {
         let parts = self.parts.iter().filter(|part| TAKING.contains(&part.key.id));
         parts.map(|part| (part.key.clone(), &part.row))

@@ -28,9 +28,9 @@ const MIN_SPAN: Duration = Duration::from_secs(3);
 /// Shares of the time at which a stall begins, and below which it ends: of all tasks at once, and of some task.
 const FULL: [f64; 2] = [0.10, 0.05];
 const SOME: [f64; 2] = [0.30, 0.15];
-/// Minimum number of major faults a second in a thrash.
+/// Minimum number of major faults per second in a thrash.
 const MIN_FAULTS: f64 = 50.0;
-/// Minimum growth of a process that takes memory, in bytes a second.
+/// Minimum growth of a process that is reported as growing, in bytes per second.
 const MIN_GROWTH: f64 = (1 << 20) as f64;
 /// Minimum share of a soft limit that cannot be reclaimed, if tasks are throttled.
 const STUCK: f64 = 0.9;
@@ -40,7 +40,7 @@ const MAX_BEGUN: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallKind {
-    /// Tasks read back what was reclaimed from them.
+    /// Tasks read back pages that were reclaimed from them.
     Thrash,
     /// The tasks of a cgroup are throttled at its soft limit.
     Throttled,
@@ -55,9 +55,9 @@ pub struct Stall {
     pub share: f64,
     /// When it was first seen, on the monotonic clock.
     pub since: Duration,
-    /// The process that waits most, and how many bytes a second it reads back.
+    /// The process that waits most, and how many bytes per second it reads back.
     pub waiter: Option<(Identity, f64)>,
-    /// The process that takes most memory meanwhile, and its growth in bytes a second.
+    /// The process that grows most meanwhile, and its growth in bytes per second.
     pub taker: Option<(Identity, f64)>,
 }
 
@@ -133,7 +133,7 @@ struct Watched {
     since: Option<Duration>,
 }
 
-/// The shares of the time in which some task, and all tasks, waited; and major faults a second.
+/// The shares of the time in which some task, and all tasks, waited; and major faults per second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     some: f64,

@@ -170,7 +170,7 @@ impl Suspect {
         !self.is_held() && !self.is_population()
     }
 
-    /// Returns how fast its memory grows, in bytes a second. New processes are taken to be as large as the others.
+    /// Returns how fast its memory grows, in bytes per second. New processes are assumed to be as large as the others.
     fn pace(&self) -> f64 {
         let slope = self.judgement.slope;
         if self.is_population() {

@@ -27,7 +27,7 @@ pub struct SystemHistory {
     pub swap_in: Option<f64>,
     /// Bytes a second.
     pub swap_out: Option<f64>,
-    /// Major faults a second.
+    /// Major faults per second.
     pub majfault: Option<f64>,
     /// Bytes a second that kswapd scanned.
     pub scan_kswapd: Option<f64>,

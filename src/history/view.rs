@@ -216,7 +216,7 @@ impl<'a> SeriesView<'a> {
             .unwrap_or(finest)
     }
 
-    /// Returns the least-squares slope over the last five minutes in bytes a second; 0 once it is flat. `None` if the
+    /// Returns the least-squares slope over the last five minutes in bytes per second; 0 once it is flat. `None` if the
     /// known values span less than five seconds.
     pub fn slope(&self) -> Option<f64> {
         let since = self.now.saturating_sub(Self::SLOPE_SPAN);

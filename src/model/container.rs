@@ -29,7 +29,7 @@ pub struct ContainerNames {
 }
 
 impl Container {
-    /// Number of digits of an id that people know it by.
+    /// Number of digits in the usual short form of an id.
     const SHORT: usize = 12;
 
     /// Creates a container with a name alone, which is its id too.

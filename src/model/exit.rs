@@ -40,7 +40,7 @@ impl Exits {
         self.list.truncate(Exit::MOST);
     }
 
-    /// Returns true if nothing was asked for.
+    /// Returns true if nothing was requested.
     pub fn is_unread(&self) -> bool {
         *self == Self::default()
     }
@@ -89,10 +89,10 @@ impl Exit {
     pub const LEAST: u64 = 16 << 20;
     /// Maximum number of processes in the list of one snapshot.
     pub const MOST: usize = 64;
-    /// The longest life of a process that came and went: it was in no snapshot, or in too few for a series.
+    /// The longest life of a process that started and ended: it was in no snapshot, or in too few for a series.
     pub const BRIEF: Duration = Duration::from_secs(60);
 
-    /// Returns true for a process that came and went with memory of its own.
+    /// Returns true for a process that started and ended with memory of its own.
     pub fn is_brief(&self) -> bool {
         self.lifetime <= Self::BRIEF && self.own() > 0
     }

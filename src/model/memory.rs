@@ -35,7 +35,7 @@ macro_rules! memory_figures {
             shared_hugetlb: Reading<u64> = b"Shared_Hugetlb",
             /// Anonymous memory in transparent huge pages, not divided by sharers.
             anon_huge: Reading<u64> = b"AnonHugePages",
-            /// Anonymous pages that the process freed by `MADV_FREE` and the kernel has not taken back yet, not divided by
+            /// Anonymous pages that the process freed by `MADV_FREE` and the kernel has not reclaimed yet, not divided by
             /// sharers. They are in RSS and PSS, and cost nothing if memory is short (Linux 4.12).
             lazy_free: Reading<u64> = b"LazyFree",
             /// Swapped out, not divided by sharers; includes shmem.
@@ -163,7 +163,7 @@ impl Memory {
         Ok(self.private_hugetlb?.saturating_add(self.shared_hugetlb?))
     }
 
-    /// Returns the anonymous part of PSS that the kernel cannot take back without swap: without [lazily
+    /// Returns the anonymous part of PSS that the kernel cannot reclaim without swap: without [lazily
     /// freed](Self::lazy_free) pages, as far as they are known.
     pub fn used_anon(&self) -> Reading<u64> {
         Ok(self.pss_anon?.saturating_sub(self.lazy_free.unwrap_or(0)))

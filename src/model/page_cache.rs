@@ -8,8 +8,8 @@ use crate::units::{self, Units};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheFigures {
     pub cached: u64,
-    /// Changed, and not written to the disk yet. `mincore(2)`, which kernels before 6.5 have instead, tells the cached
-    /// pages alone.
+    /// Changed, and not written to the disk yet. `mincore(2)`, which kernels before 6.5 have instead, reports the cached pages
+    /// alone.
     pub dirty: Reading<u64>,
     pub writeback: Reading<u64>,
     /// Was cached once and was reclaimed since, as far as the kernel remembers.
@@ -60,7 +60,7 @@ named! {
     }
 }
 
-/// A file, and what of it is in memory.
+/// A file, and its cached part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedFile {
     /// Raw, as its process sees it.
@@ -70,8 +70,7 @@ pub struct CachedFile {
     pub kind: FileKind,
     pub size: Reading<u64>,
     pub figures: Reading<CacheFigures>,
-    /// The number of the processes looked at that have it open or mapped. Unknown if there is none, and some could not be
-    /// looked at.
+    /// The number of examined processes that have it open or mapped. Unknown if there is none, and some could not be looked at.
     pub processes: Reading<u32>,
     /// The process among them with the lowest pid, and its raw short name.
     pub first: Option<(u32, Box<[u8]>)>,
@@ -109,10 +108,10 @@ impl CachedFile {
     }
 }
 
-/// The files that processes have open or mapped, or that were named, and what of them is in memory.
+/// The files that processes have open or mapped, or that were named, and their cached parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageCache {
-    /// True if it covers all processes, and not what was named.
+    /// True if it covers all processes, rather than the named files, processes or cgroups.
     pub is_of_all: bool,
     /// The files that were read, in no particular order.
     pub files: Vec<CachedFile>,

@@ -234,7 +234,7 @@ impl Walk {
 #[derive(Clone, Debug)]
 pub struct ProcessSample {
     pub id: Identity,
-    /// The number of observed execs. Each starts another program, whose history begins anew.
+    /// The number of observed execs. Each starts another program, whose history begins again.
     pub exec: u32,
     pub stat: Stat,
     pub facts: Arc<Facts>,

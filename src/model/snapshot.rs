@@ -88,7 +88,7 @@ pub struct Snapshot {
     pub changes: Option<RowChanges>,
     /// The cgroups of these processes and their ancestors, by path; empty until requested.
     pub cgroups: Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>,
-    /// The cgroup that the user looks at. Not recorded.
+    /// The cgroup that the user views. Not recorded.
     pub inspected: Option<Arc<InspectedCgroup>>,
     /// The heaps of Java virtual machines.
     pub jvms: Arc<BTreeMap<Identity, Reading<JvmHeap>>>,
@@ -96,9 +96,9 @@ pub struct Snapshot {
     pub heaps: Arc<BTreeMap<Identity, MallocHeap>>,
     /// The limits on growing address spaces (`RLIMIT_AS`), in bytes.
     pub address_limits: Arc<BTreeMap<Identity, u64>>,
-    /// The processes that take the memory in a danger, as they were read. Only in recordings.
+    /// The processes that use up the memory in a danger, as they were read. Only in recordings.
     pub takers: Arc<[Taker]>,
-    /// The files and shared memory that processes map, as far as they were asked for. Not recorded.
+    /// The files and shared memory that processes map, as far as they were requested. Not recorded.
     pub mapped: Arc<BTreeMap<Identity, Reading<Arc<[MappedObject]>>>>,
     /// The pids, sorted, of zmtop and of its ancestors whose command lines repeat its arguments. Words of a filter do not
     /// match them. Not recorded.
@@ -141,7 +141,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns this snapshot as the first one after those that nobody has seen: with what ended before them, too.
+    /// Returns this snapshot as the first one after skipped ones: it also has the processes that ended before those.
     pub fn after_unseen(self: Arc<Self>, earlier: &Exits) -> Arc<Self> {
         if earlier.list.is_empty() && earlier.ended.is_err() {
             return self;
@@ -298,7 +298,7 @@ pub struct Asked {
     pub bytes: u64,
     /// The time until the rows were known.
     pub took: Duration,
-    /// The query that took longest, and how long.
+    /// The slowest query, and its duration.
     pub slowest: Option<(String, Duration)>,
 }
 

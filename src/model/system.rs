@@ -490,7 +490,7 @@ pub struct AccountingInputs {
     pub zswap_on: Reading<bool>,
     /// `/sys/module/zswap/parameters/max_pool_percent`: the maximum share of the RAM.
     pub zswap_percent: Reading<u64>,
-    /// Pages of one repeated word in zswap, in bytes. They take no RAM. Debugfs, up to Linux 6.11.
+    /// Pages of one repeated word in zswap, in bytes. They use no RAM. Debugfs, up to Linux 6.11.
     pub zswap_same_filled: Reading<u64>,
     /// `/proc/pressure/memory`.
     pub pressure: Reading<Pressure>,
@@ -526,7 +526,7 @@ impl AccountingInputs {
 pub struct Zones {
     /// `present`: the RAM known to the kernel.
     pub present: u64,
-    /// `managed`: the part given to the page allocator, which is `MemTotal`.
+    /// `managed`: the part that the page allocator manages, which is `MemTotal`.
     pub managed: u64,
     /// `count` of each processor's lists: free, and not in `MemFree`.
     pub free_lists: u64,
@@ -541,7 +541,7 @@ pub struct ZramDevice {
     /// `orig_data_size`, field 1 of `mm_stat`: the uncompressed size of the stored data, without pages written back to a
     /// disk.
     pub stored: u64,
-    /// `same_pages`, field 6: pages of one repeated word, which take no RAM. Unknown before Linux 4.11.
+    /// `same_pages`, field 6: pages of one repeated word, which use no RAM. Unknown before Linux 4.11.
     pub same_filled: Reading<u64>,
     /// `mem_limit`, field 4: the maximum RAM; 0 for no limit.
     pub limit: Reading<u64>,

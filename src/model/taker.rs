@@ -1,10 +1,10 @@
-//! The processes that take the memory below a limit that will be reached soon.
+//! The processes that use up the memory below a limit that will be reached soon.
 
 use std::time::{Duration, SystemTime};
 
 use super::{Identity, Reading};
 
-/// A process as it was read during a danger, because it took most of the memory.
+/// A process as it was read during a danger, because it used up most of the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taker {
     pub id: Identity,
@@ -54,12 +54,12 @@ pub struct HeapUse {
 pub struct KeptPath {
     /// The function and its callers, innermost first. Foreign text.
     pub functions: Vec<Box<str>>,
-    /// The runtime that most of it goes through, if its functions have no names.
+    /// The runtime that allocated most of it, if its functions have no names.
     pub runtime: Option<Box<str>>,
     /// The bytes that this path keeps, and all paths together.
     pub bytes: u64,
     pub total: u64,
-    /// The time in which they were taken.
+    /// The duration of the measurement.
     pub span: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! The names of containers, from the files of their engines: Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl.
 //!
-//! No engine is asked. The files may be missing, unreadable, damaged or huge, and anyone may have chosen the names in
-//! them. A file that cannot be used leaves the container without names, never the reader without an answer.
+//! No engine is queried. The files may be missing, unreadable, damaged or huge, and anyone may have chosen the names in them. A
+//! file that cannot be used leaves the container without names, never the reader without an answer.
 
 pub mod records;
 mod tree;

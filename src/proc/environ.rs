@@ -63,7 +63,7 @@ fn is_secret(name: &[u8]) -> bool {
     !is_path && (SECRET_NAMES.iter().any(|part| name.contains(part)) || name.ends_with("KEY"))
 }
 
-/// Hides what stands between `://` and `@` in an address.
+/// Hides the text between `://` and `@` in an address.
 fn without_password(value: &[u8]) -> Box<[u8]> {
     let find = |from: usize, text: &[u8]| {
         value[from..]

@@ -1,4 +1,4 @@
-//! Opens and reads files and directories, and says why one could not be read.
+//! Opens and reads files and directories, and returns the reason if one could not be read.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -49,7 +49,7 @@ const GROUP_GAP: Duration = Duration::from_secs(1);
 /// A limit from here on, in KiB, is none: `PAGE_COUNTER_MAX`.
 const NO_LIMIT: u64 = 1 << 52;
 
-/// A kill as the log has it.
+/// A kill, as logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedKill {
     /// The number of its record, which is unique in a boot.
@@ -190,7 +190,7 @@ impl LogParser {
     }
 }
 
-/// Adds what the report says to the victim.
+/// Adds the data of the report to the victim.
 fn add_reason(victim: &mut OomVictim, reason: Reason, usages: [Option<(u64, u64)>; 2]) {
     victim.constraint = Some(reason.constraint);
     victim.cgroup = reason.cgroup;

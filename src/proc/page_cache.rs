@@ -18,7 +18,7 @@ const CACHESTAT: Option<libc::c_long> = Some(451);
 #[cfg(any(target_arch = "mips", target_arch = "mips64"))]
 const CACHESTAT: Option<libc::c_long> = None;
 
-/// Bytes of a file that one call covers: the kernel looks at each page, so that a call takes below a second.
+/// Bytes of a file that one call covers: the kernel examines each page, so that a call takes less than a second.
 const PIECE: u64 = 16 << 30;
 /// The same for `mincore`, which also writes a byte for each page.
 const MINCORE_PIECE: u64 = 1 << 30;
@@ -103,7 +103,7 @@ pub fn file_systems(mountinfo: &[u8]) -> impl Iterator<Item = ((u32, u32), Optio
     })
 }
 
-/// Returns what of a regular file is in memory. Reads no page of it. Calls `progress` between calls that take long.
+/// Returns the cached part of a regular file. Reads no page of it. Calls `progress` between slow system calls.
 ///
 /// # Errors
 /// [`Missing::Denied`] if the kernel does not tell this user: `cachestat` (since 6.15) and `mincore` (since 5.2) tell
@@ -177,7 +177,7 @@ fn pieces(size: u64, piece: u64) -> impl Iterator<Item = u64> {
     (0..size.div_ceil(piece)).map(move |at| at * piece)
 }
 
-/// Returns true if `mincore` tells this user which pages of the file are cached (`can_do_mincore` of `mm/mincore.c`).
+/// Returns true if `mincore` reports to this user which pages of the file are cached (`can_do_mincore` of `mm/mincore.c`).
 fn mincore_is_true(file: BorrowedFd<'_>, stat: &Statx) -> bool {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     stat.stx_uid == rustix::process::geteuid().as_raw()

@@ -48,7 +48,7 @@ const IP: usize = SP + 1;
 pub struct Options {
     /// Bytes of the stack to copy with each sample, a multiple of 8 up to [`MAX_STACK`].
     pub stack: u32,
-    /// The bytes of all rings together, if the user may have so many.
+    /// The bytes of all rings together, if the user may have as many.
     pub rings: usize,
     /// The most samples in [`Self::window`]: with more, the next longer period is used.
     pub most: u64,
@@ -56,7 +56,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// For a measurement that somebody waits for: up to 4,000 samples a second.
+    /// For a measurement that somebody waits for: up to 4,000 samples per second.
     pub const fn watched(stack: u32) -> Self {
         Self {
             stack,
@@ -79,7 +79,7 @@ impl Options {
         }
     }
 
-    /// For a measurement of hours: up to 100 samples a second.
+    /// For a measurement of hours: up to 100 samples per second.
     pub const fn armed(stack: u32) -> Self {
         Self {
             stack,
@@ -107,9 +107,9 @@ pub struct Fault<'a> {
     pub address: u64,
     /// The size of the page; `None` before Linux 5.11.
     pub page_size: Option<u64>,
-    /// The number of faults that this sample stands for. [`Format::parse`] leaves it at 1: no record says it.
+    /// The number of faults that this sample stands for. [`Format::parse`] leaves it at 1: no record contains it.
     pub period: u64,
-    /// True for a fault taken in the kernel, as by `read(2)` into a fresh buffer.
+    /// True for a fault in the kernel, such as by `read(2)` into a new buffer.
     pub in_kernel: bool,
     /// The addresses of the calling functions, innermost first, with marks of the mode: 8 bytes each.
     pub chain: &'a [u8],
@@ -142,7 +142,7 @@ pub enum Event<'a> {
         parent: u32,
         pid: u32,
     },
-    /// The kernel had no room for so many records.
+    /// The number of records that were lost because the kernel's buffer was full.
     Lost(u64),
 }
 

@@ -181,7 +181,7 @@ impl Ring {
         self.len - rustix::param::page_size()
     }
 
-    /// Calls `each` with the records since the last call, and frees their room at the end. Returns how many bytes they took.
+    /// Calls `each` with the records since the last call, and frees their space at the end. Returns their size in bytes.
     pub fn drain(&self, each: impl FnMut(Record<'_>)) -> usize {
         let (page, size) = (rustix::param::page_size(), self.size());
         #[expect(unsafe_code, reason = "the kernel writes to the mapping")]

@@ -151,7 +151,7 @@ impl SignalRing {
         Ok(Self { format, ring })
     }
 
-    /// Takes the signals since the last call. Those for which there was no room are lost.
+    /// Returns the signals since the last call. Signals that did not fit into the buffer are lost.
     pub fn drain(&mut self) -> Vec<SentSignal> {
         let mut signals = Vec::new();
         self.ring.drain(|record| signals.extend(self.format.signal(record)));

@@ -298,7 +298,7 @@ impl PageLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
     None,
-    /// Some, but the kernel does not say how many.
+    /// Some, but the kernel does not report how many.
     Some,
     Count(u64),
 }

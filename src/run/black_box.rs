@@ -30,7 +30,7 @@ pub(super) struct Outlets {
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) own: OwnRecording,
     pub(super) kernel_log: Option<KernelLog>,
-    /// Reads details of the processes that take the memory in a danger; `None` to skip this.
+    /// Reads details of the processes that use up the memory in a danger; `None` to skip this.
     pub(super) looks: Option<Looks>,
 }
 

@@ -17,7 +17,7 @@ use crate::text;
 /// Maximum size of a file with a secret.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// Returns the configuration of the monitor, and what starts the queries.
+/// Returns the configuration of the monitor, and a function that starts the queries.
 pub(super) fn configure(args: &FleetArgs, env: &Env) -> Result<(Config, StartFleet), UsageError> {
     let mut config = args.configure(env)?;
     let server = Server::parse(&args.prometheus, args.ca_file.as_deref(), authorization(args)?)
@@ -46,8 +46,8 @@ pub(super) fn configure(args: &FleetArgs, env: &Env) -> Result<(Config, StartFle
     Ok((config, start))
 }
 
-/// Makes the `Authorization` header; `None` without a user or token. Secrets come from files or variables, since every user
-/// can see the command line.
+/// Builds the `Authorization` header; `None` without a user or token. Secrets come from files or variables, since every user can
+/// see the command line.
 fn authorization(args: &FleetArgs) -> Result<Option<HeaderValue>, UsageError> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (option, text) = if let Some(user) = &args.user {

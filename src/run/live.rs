@@ -231,7 +231,7 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
     }
 }
 
-/// Starts what the snapshots of this machine go to. With `is_told`, a warning says already why nothing can be written.
+/// Starts the consumers of this machine's snapshots. With `is_told`, a warning has already reported why nothing can be written.
 fn start_outlets(config: &mut Config, is_told: bool, env: &Env) -> Outlets {
     let mut outlets = Outlets {
         looks: config.settings.sampler.heaps.then(Looks::default),

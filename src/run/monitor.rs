@@ -302,7 +302,7 @@ struct Screen {
     /// The needs of the black box.
     recorded: Needs,
     own: OwnRecording,
-    /// The recording that is shown. The engine of this machine goes on behind it.
+    /// The recording that is shown. The engine of this machine continues in the background.
     replay: Option<Replay>,
 }
 

@@ -51,13 +51,13 @@ impl Past {
         self
     }
 
-    /// Returns the time between its end and a snapshot, in which nobody watched.
+    /// Returns the time between its end and a snapshot, in which zmtop did not watch.
     pub fn gap(&self, first: &Snapshot) -> Duration {
         self.0.age(first).unwrap_or_default()
     }
 
     /// Continues the past in a history that has no snapshot yet and that gets this one first. Returns the words for the past,
-    /// with its end: `the past that the monitor kept until …`.
+    /// with its end: `the history that the monitor saved until …`.
     ///
     /// # Errors
     /// The past is of another boot or ended too long ago, as a text.
@@ -108,8 +108,8 @@ pub(super) fn refuse_of_monitor(option: &'static str, column: ColumnId) -> Resul
     Err(UsageError::option(option, format!("only the monitor has {id}: {way}")))
 }
 
-/// Returns the namespaces that give pids and clocks their meaning. A kernel without time namespaces has an empty name
-/// for it.
+/// Returns the namespaces that determine the meaning of pids and clocks. A kernel without time namespaces has an empty name for
+/// it.
 ///
 /// # Errors
 /// The pid namespace is unknown.

@@ -1,4 +1,4 @@
-//! The rights of zmtop's own process: what it keeps of those that it was started with.
+//! The rights of zmtop's own process: which of its initial rights it keeps.
 //!
 //! Started as root or with capabilities, each command keeps the capabilities that it may need later and gives up the others, in the
 //! effective, the permitted and the inheritable set. The reason for each is in `manual/serve.md`, *Privileges*.
@@ -29,7 +29,7 @@ use crate::proc::{files, tracefs};
 use crate::sampler::Options;
 use crate::text;
 
-/// The capabilities that a look at other processes may need.
+/// The capabilities that reading other processes may need.
 pub(super) const LOOK: CapabilitySet = CapabilitySet::SYS_PTRACE
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::CHECKPOINT_RESTORE)

@@ -133,7 +133,7 @@ const OWN_PAGES: libc::c_int = 128 << 10;
 /// The heaps that all threads share.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Heaps {
-    /// By default glibc gives each thread its own, and memory freed in one cannot be reused by another. With 10 000 processes
+    /// By default, each thread of glibc has its own, and memory freed in one cannot be reused by another. With 10 000 processes
     /// this wasted a fifth of all memory.
     One = 1,
     /// For the screen of a fleet, the engine and the threads that parse responses. While they do, a single heap would be
@@ -165,7 +165,7 @@ pub struct GiveBack {
     due: Option<Duration>,
 }
 
-/// Minimum peak number of processes for returning memory. Each takes a few kilobytes.
+/// Minimum peak number of processes for returning memory. Each needs a few kilobytes.
 const MANY: usize = 1000;
 /// Delay before returning memory. It lets snapshots in use be freed and further processes end first.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -72,7 +72,7 @@ pub(super) fn resolve(option: &'static str, processes: &[ProcessArg], options: &
     find(processes, options, |name, found| Ok(vec![one(option, name, found)?]))
 }
 
-/// Returns the pids of these processes, each once. A name stands for all that match it.
+/// Returns the pids of these processes, each once. A name selects all processes that match it.
 #[cfg(feature = "code")]
 pub(super) fn resolve_all(processes: &[ProcessArg], options: &Options) -> Result<Vec<u32>, Failure> {
     let mut pids = find(processes, options, |_, found| {
@@ -152,7 +152,8 @@ fn check_target(typed: &str) -> Result<Filter, UsageError> {
     }
 }
 
-/// Returns the error for a name or a filter that selects no process. What may have been meant as a filter has its fault.
+/// Returns the error for a name or a filter that selects no process. If it may be intended as a filter, the error has the
+/// filter's fault.
 fn nothing_matches(typed: &str, is_filter: bool) -> String {
     let shown = text::safe(typed.as_bytes());
     if is_filter {

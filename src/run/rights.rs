@@ -1,4 +1,4 @@
-//! The rights that each command keeps, and what a program with file capabilities does for its user.
+//! The rights that each command keeps, and the rules for a program with file capabilities.
 
 use std::io;
 
@@ -64,7 +64,7 @@ pub(super) fn restrict(cli: &Cli, env: Env) -> io::Result<Env> {
     })
 }
 
-/// Returns true if the command may look at the processes of this machine.
+/// Returns true if the command may read the processes of this machine.
 fn looks_at_processes(cli: &Cli) -> bool {
     match &cli.command {
         None => true,

@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// Says once how long it will take, where no line can be rewritten.
+    /// Prints the expected duration once, where no line can be rewritten.
     #[cfg(feature = "code")]
     pub(super) fn announce(&self, line: impl FnOnce() -> String) {
         if !self.is_interactive {

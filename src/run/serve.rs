@@ -149,7 +149,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Opens what snapshots are written to. Reports what cannot be opened.
+/// Opens the targets of snapshots. Reports those that cannot be opened.
 fn outlets(settings: &Settings, env: &Env, kernel_log: Option<KernelLog>) -> Outlets {
     let looks = settings.sampler.heaps.then(Looks::default);
     let settings = &settings.record;
@@ -209,7 +209,7 @@ fn start(
     Ok((engine, page))
 }
 
-/// Listens at the address, if the access allows it. Reports where, and what others may read.
+/// Listens at the address, if the access allows it. Reports the address, and what others may read.
 fn open_port(address: std::net::SocketAddr, access: &Access) -> Result<std::net::TcpListener, UsageError> {
     let wrong = |what| UsageError::option("--listen", what);
     access.check(address).map_err(wrong)?;
@@ -288,7 +288,7 @@ impl TextFile {
         }
     }
 
-    /// Waits a moment for a write under way, and reports if it does not end.
+    /// Waits briefly for a write in progress, and reports if it does not end.
     async fn end(&self) {
         if tokio::time::timeout(STOP_TIMEOUT, self.writing.lock()).await.is_err() {
             complain(&format!(

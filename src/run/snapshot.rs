@@ -85,7 +85,7 @@ pub(super) fn read(
     last.map(|last| (last, history)).ok_or_else(|| nothing(&name, first))
 }
 
-/// Returns the failure that a recording holds nothing at the time asked for; `first` is the time of its first snapshot.
+/// Returns the failure that a recording has no snapshot at the requested time; `first` is the time of its first snapshot.
 pub(super) fn nothing(name: &str, first: Option<SystemTime>) -> Failure {
     Failure::Unread(match first {
         Some(first) => format!("{name} begins later, at {}", local_time(first)),
@@ -93,7 +93,7 @@ pub(super) fn nothing(name: &str, first: Option<SystemTime>) -> Failure {
     })
 }
 
-/// Returns the moment of a file that `--at` means.
+/// Returns the time in a file to which `--at` refers.
 ///
 /// # Errors
 /// The end of the file must be known for it, and is not.

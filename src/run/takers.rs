@@ -1,4 +1,4 @@
-//! Reads heaps and mappings of the processes that take the memory while a limit is near, for the recording.
+//! Reads heaps and mappings of the processes that use up the memory while a limit is near, for the recording.
 //!
 //! Each read of a process runs on its own thread, at the lowest priority, for a bounded time.
 
@@ -34,7 +34,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Starts to read the processes that the last snapshot makes suspect.
+    /// Starts to read the processes that are suspects since the last snapshot.
     pub(super) fn follow(&mut self, state: &State) {
         for suspicion in self.takers.of(state, std::process::id()) {
             self.begin(suspicion);
@@ -71,7 +71,7 @@ impl Looks {
         }
     }
 
-    /// Returns what was found within the last minute, for the next snapshot.
+    /// Returns the results of the last minute, for the next snapshot.
     pub(super) fn found(&self) -> Arc<[Taker]> {
         let mut found = self.found.lock();
         found.retain(|(at, _)| at.elapsed() < KEPT);

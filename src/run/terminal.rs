@@ -109,8 +109,8 @@ const FAULTS: [libc::c_int; 7] = [
 
 static ACTIONS: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
 
-/// Makes fault signals restore the terminal before their previous action, which ends the program, with a core dump if
-/// the system keeps one.
+/// Installs handlers of fault signals that restore the terminal before the previous action, which ends the program, with a core
+/// dump if the system keeps one.
 pub fn leave_on_faults() -> io::Result<()> {
     let mut before = Vec::with_capacity(FAULTS.len());
     for signal in FAULTS {

@@ -37,7 +37,7 @@ use crate::proc::tracefs::{self, Decoder, Event, FormatError, Missed};
 use crate::text::safe;
 
 /// Time between two reads of the buffers. The kernel's default of 1.4 MB per CPU holds some 25,000 events, which 1
-/// million events a second on one CPU do not fill in that time.
+/// million events per second on one CPU do not fill in that time.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Time between two interim reports.

@@ -76,7 +76,7 @@ pub struct Anchor {
     pub anonymous: Option<u64>,
     /// The counters just after it.
     pub counters: Counters,
-    /// Bytes that came or went during the walk.
+    /// Bytes that were added or removed during the walk.
     pub blur: u64,
     /// The faults during the walk.
     pub early: Faults,
@@ -89,13 +89,13 @@ pub struct Anchor {
     pub may_merge: bool,
 }
 
-/// A number of faults, and the bytes that came at the same time.
+/// A number of faults, and the bytes that were added at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     pub count: u64,
-    /// Anonymous memory that came.
+    /// New anonymous memory.
     pub anon: u64,
-    /// Memory of files and shmem that came.
+    /// New memory of files and shmem.
     pub shared: u64,
 }
 
@@ -205,7 +205,7 @@ impl Anchor {
         }
     }
 
-    /// Bounds the error if only `stat` is readable or exact: counts each fault, and each page that came or went.
+    /// Bounds the error if only `stat` is readable or exact: counts each fault, and each page that was added or removed.
     fn by_stat(&self, now: &Counters) -> Estimate {
         let then = &self.counters;
         let faults = now.faults.wrapping_sub(then.faults);
@@ -523,7 +523,7 @@ impl Margin {
         self.of_drift.of(bytes)
     }
 
-    /// Returns the bytes that so many faults without a new page may have changed.
+    /// Returns the bytes that this number of faults without a new page may have changed.
     fn of_faults(&self, faults: u64) -> u64 {
         let rest = beyond_twice(faults, self.faults);
         let known = faults - rest;
@@ -531,7 +531,7 @@ impl Margin {
         (known as f64 * f64::from(self.per_fault) + rest) as u64
     }
 
-    /// Returns the bytes that so many ticks of CPU time may have changed.
+    /// Returns the bytes that this number of ticks of CPU time may have changed.
     fn of_ticks(&self, ticks: u64) -> u64 {
         (ticks as f64 * f64::from(self.per_tick)) as u64
     }

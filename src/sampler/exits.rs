@@ -215,7 +215,7 @@ pub(crate) struct ExitWatch {
 struct State {
     /// The socket from which records come.
     socket: Reading<EndSocket>,
-    /// When the first record came that was not read yet, if the thread knows.
+    /// The arrival time of the first record that was not read yet, if the thread knows it.
     since: Option<Duration>,
     /// Records lost since the start.
     lost: u32,
@@ -223,7 +223,7 @@ struct State {
 }
 
 impl State {
-    /// Adds the records that have come to the tally. Does not block.
+    /// Adds the received records to the tally. Does not block.
     fn drain(&mut self) {
         let Ok(socket) = &mut self.socket else { return };
         let at = self.since.take().unwrap_or_else(clock::monotonic);

@@ -78,8 +78,8 @@ pub(super) fn read_allocinfo(roots: &Roots) -> Reading<AllocSites> {
     Ok(found)
 }
 
-/// Starts a read on a thread of its own, so that it blocks no other one. The returned function waits for the result, at
-/// most for the deadline.
+/// Starts a read on its own thread, so that it does not block other reads. The returned function waits for the result, at most
+/// for the deadline.
 fn start<T: Send + 'static>(
     options: &Options,
     read: impl Fn(&Roots, &mut [u8]) -> T + Send + Sync + 'static,

@@ -42,7 +42,7 @@ const POLL: Duration = Duration::from_millis(10);
 const STALL: Duration = Duration::from_millis(100);
 /// Maximum time that a tick waits for walks, whatever the interval, so that figures are shown by then.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// Descriptors kept for other uses, in addition to those that stuck readers may take.
+/// Descriptors kept for other uses, in addition to those that stuck readers may hold.
 const RESERVE: usize = 64;
 
 /// Takes snapshots. Must be driven on a tokio runtime with its timer enabled.
@@ -81,7 +81,7 @@ pub struct Scanner {
 
 #[derive(Clone, Copy)]
 struct WaitLimits {
-    /// Time after which a silent read is not waited for, if nothing else comes either.
+    /// Time after which the scanner stops waiting for a silent read, if no other result arrives either.
     stall: Duration,
     /// The end of the wait, on the monotonic clock.
     until: Option<Duration>,
@@ -168,7 +168,7 @@ impl Scanner {
         self.table.focus = ids.into_iter().collect();
     }
 
-    /// Chooses a cgroup to read beside the machine, by its path.
+    /// Chooses a cgroup to read in addition to the machine, by its path.
     pub fn set_inspected(&mut self, path: Option<Arc<[u8]>>) {
         self.inspector.set(path);
     }
@@ -315,7 +315,7 @@ impl Scanner {
         }
     }
 
-    /// Applies the updates that have come; returns true if they require more reads.
+    /// Applies the updates that have arrived; returns true if they require more reads.
     fn apply_updates(&mut self) -> bool {
         self.now = clock::monotonic();
         let mut updates = std::mem::take(&mut self.updates);
@@ -479,7 +479,7 @@ fn repeats(rows: &[ProcessSample], own_pid: u32) -> Vec<u32> {
     pids
 }
 
-/// Returns a command line without quotes and backslashes, which a shell takes away, and with single spaces.
+/// Returns a command line without quotes and backslashes, which a shell removes, and with single spaces.
 fn unquoted(line: &[u8]) -> Vec<u8> {
     let kept: Vec<u8> = line
         .iter()

@@ -173,7 +173,7 @@ impl RateLimit {
         }
     }
 
-    /// Takes a token. Returns false if there is none.
+    /// Consumes a token. Returns false if there is none.
     fn take(&mut self, now: Instant) -> bool {
         let gained = now.duration_since(self.since).div_duration_f64(self.interval);
         self.since = now;

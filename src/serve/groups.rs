@@ -95,7 +95,7 @@ const JUDGED: [JudgedFigure; 2] = [
     ),
 ];
 
-/// Makes the families of the chosen groups, and of the sum of the others.
+/// Builds the families of the chosen groups, and of the sum of the others.
 pub(super) fn families(
     groups: &[Group],
     chosen: &Chosen,
@@ -155,7 +155,7 @@ pub(super) fn families(
     families
 }
 
-/// Makes the families of the numbers of groups and of series.
+/// Builds the families of the numbers of groups and of series.
 pub(super) fn counts(groups: usize, shown: usize, series: usize) -> [Family; 3] {
     let counts = [
         ("zmtop_groups", "Number of groups of processes.", groups),

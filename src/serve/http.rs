@@ -125,7 +125,7 @@ async fn converse(stream: TcpStream, client: Client, server: Arc<Server>, watche
     }
 }
 
-/// Makes the TLS handshake; `None` if it fails.
+/// Performs the TLS handshake; `None` if it fails.
 async fn handshake(stream: TcpStream, acceptor: &TlsAcceptor) -> Option<TlsStream<TcpStream>> {
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? > 0 && first[0] != HANDSHAKE {

@@ -60,7 +60,7 @@ const COUNTERS: [Counter; 8] = [
     ),
 ];
 
-/// Makes the families of the machine. Its counters count since the boot.
+/// Builds the families of the machine. Its counters count since the boot.
 pub(super) fn families(
     snapshot: &Snapshot,
     history: &History,
@@ -88,7 +88,7 @@ pub(super) fn families(
     families
 }
 
-/// Makes the family of the OOM kills by cause, which counts since zmtop started.
+/// Builds the family of the OOM kills by cause, which counts since zmtop started.
 fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
     let mut family = Family::counter(
         "zmtop_oom_kills",
@@ -105,7 +105,7 @@ fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
     family
 }
 
-/// Makes the family of the parts of the RAM, whose series sum to `MemTotal`.
+/// Builds the family of the parts of the RAM, whose series sum to `MemTotal`.
 fn parts(history: &History) -> Family {
     let mut family = Family::gauge(
         "zmtop_account_bytes",
@@ -123,7 +123,7 @@ fn parts(history: &History) -> Family {
     family
 }
 
-/// Makes the families of the verdicts on the parts of the RAM that may leak, mostly the kernel's own memory.
+/// Builds the families of the verdicts on the parts of the RAM that may leak, mostly the kernel's own memory.
 fn judged_parts(history: &History) -> [Family; 2] {
     let mut leaking = Family::gauge(
         "zmtop_account_leaking",
@@ -144,7 +144,7 @@ fn judged_parts(history: &History) -> [Family; 2] {
     [leaking, slope]
 }
 
-/// Makes the families of compressed memory.
+/// Builds the families of compressed memory.
 fn pools(snapshot: &Snapshot) -> [Family; 2] {
     let mut stored = Family::gauge(
         "zmtop_compressed_stored_bytes",
@@ -159,7 +159,7 @@ fn pools(snapshot: &Snapshot) -> [Family; 2] {
     [stored, in_ram]
 }
 
-/// Makes the families about zmtop itself. `now` is the monotonic clock.
+/// Builds the families about zmtop itself. `now` is the monotonic clock.
 pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Vec<Family> {
     let coverage = Coverage::of(snapshot);
     let own = snapshot.own.ok();
@@ -201,7 +201,7 @@ pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Ve
     ]
 }
 
-/// Makes the family of pushes to a collector.
+/// Builds the family of pushes to a collector.
 pub(super) fn pushes([taken, failed]: [u64; 2], started: SystemTime) -> Family {
     let help = "Pushes to a collector of OpenTelemetry since zmtop started, each with its retries.";
     let mut family = Family::counter("zmtop_pushes", help);
@@ -211,7 +211,7 @@ pub(super) fn pushes([taken, failed]: [u64; 2], started: SystemTime) -> Family {
     family
 }
 
-/// Makes a family with the value 1 and this label; without a series if the label is empty.
+/// Builds a family with the value 1 and this label; without a series if the label is empty.
 fn info(metric: &'static str, help: &str, name: &'static str, value: &str) -> Family {
     let mut family = Family::gauge(metric, help);
     family.push(&label(name, value), (!value.is_empty()).then_some(1.0));

@@ -105,7 +105,7 @@ fn name(family: &Family) -> String {
     conventional(family).map_or_else(own, |[name, ..]| name.into())
 }
 
-/// Makes a Metric of families with the same name.
+/// Builds a Metric of families with the same name.
 fn metric(families: &[&Family], time: u64) -> Message {
     let first = families[0];
     let known = conventional(first);
@@ -124,7 +124,7 @@ fn metric(families: &[&Family], time: u64) -> Message {
     metric.bytes(7, data.number(2, CUMULATIVE).number(3, is_monotonic.into()))
 }
 
-/// Makes the `NumberDataPoint`s of a family.
+/// Builds the `NumberDataPoint`s of a family.
 fn points(family: &Family, time: u64) -> impl Iterator<Item = Message> {
     let fault = conventional(family)
         .map(|[.., fault]| fault)
@@ -168,7 +168,7 @@ fn attributes(labels: &Labels) -> impl Iterator<Item = Message> {
     })
 }
 
-/// Makes a `KeyValue` with a string.
+/// Builds a `KeyValue` with a string.
 fn attribute(key: &str, value: &str) -> Message {
     Message::default()
         .bytes(1, key)

@@ -107,7 +107,7 @@ impl Page {
         Some((host, families, time))
     }
 
-    /// Makes the texts of a new snapshot whose requests are expected, so that no client waits for them.
+    /// Builds the texts of a new snapshot whose requests are expected, so that no client waits for them.
     pub(crate) fn renew(&self) {
         let now = clock::monotonic();
         let expected: Vec<Encoding> = {
@@ -128,7 +128,7 @@ impl Page {
         }
     }
 
-    /// Returns a text; `None` before the first snapshot. Takes some milliseconds if the text was not made before.
+    /// Returns a text; `None` before the first snapshot. Takes some milliseconds if the text was not built before.
     pub(crate) fn text(&self, format: TextFormat, is_gzip: bool) -> Option<Bytes> {
         let encoding = (format, is_gzip);
         // Locked meanwhile: concurrent requests wait for the one text.
@@ -154,7 +154,7 @@ impl Page {
         Some(bytes)
     }
 
-    /// Makes a text of the last snapshot; `None` before the first.
+    /// Builds a text of the last snapshot; `None` before the first.
     fn make(&self, (format, is_gzip): Encoding) -> Option<Made> {
         let (of, at, families) = {
             let state = self.state.lock();

@@ -101,7 +101,7 @@ fn decode(header: &[u8]) -> Option<(String, Vec<u8>)> {
     Some((String::from_utf8(user).ok()?, password))
 }
 
-/// Gives out turns, one at a time: to the waiting addresses in order, and to a random waiter of the address.
+/// Assigns turns, one at a time: to the waiting addresses in order, and to a random waiter of the address.
 ///
 /// A waiter that is alone at its address therefore waits for one turn of each other address, however many wait there. At an
 /// address with several waiters, a late one is as likely to be next as the others.

@@ -70,7 +70,7 @@ impl Pem {
 }
 
 impl TlsSettings {
-    /// Takes the settings from a section; `None` if faults make them unusable. `at` is the section's offset.
+    /// Reads the settings from a section; `None` if faults make them unusable. `at` is the section's offset.
     pub(super) fn take(reader: &mut Reader<'_>, section: &mut Section<'_>, at: usize, dir: &Path) -> Option<Self> {
         let mut pem = |text: &'static str, file: &'static str| {
             let inline = reader.parsed(section.take(text), |text| Ok(Pem::Text(text.to_owned())));

@@ -24,7 +24,7 @@ const HEADERS: [(&str, &[&str]); 5] = [
     ("Strict-Transport-Security", &[]),
 ];
 
-/// A setting that keeps strangers from reading: its name, and whether a web config has it.
+/// A setting that protects from unauthorized reads: its name, and whether a web config has it.
 type Guard = (&'static str, fn(&WebConfig) -> bool);
 
 /// The guards of a web config. A guard can only be removed by a restart.

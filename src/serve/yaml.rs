@@ -1,4 +1,4 @@
-//! Reads a YAML file: parses it into a tree, and takes values by name. Every value that is left over is a fault. Rejects
+//! Reads a YAML file: parses it into a tree, and removes values by name. Every value that is left over is a fault. Rejects
 //! anchors, aliases and tags, because a short text could expand to a huge tree.
 
 use saphyr_parser::{Event, Parser, ScanError, Span, StrInput};
@@ -19,7 +19,7 @@ pub(super) struct Section<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// Takes the value with that name; `None` if it is absent or null.
+    /// Removes and returns the value with that name; `None` if it is absent or null.
     pub(super) fn take(&mut self, name: &'static str) -> Option<&'n Node> {
         self.known.push(name);
         let place = self.left.iter().position(|(key, ..)| key == name)?;
@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses the text of a value. The error of `parse` says what was expected.
+    /// Parses the text of a value. The error of `parse` states what was expected.
     pub(super) fn parsed<T>(&mut self, node: Option<&Node>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
         let node = node?;
         let parsed = match &node.value {

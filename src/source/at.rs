@@ -1,4 +1,4 @@
-//! Parses the moment of a file that the user typed, and resolves it.
+//! Parses and resolves a time in a file that the user typed.
 
 use std::time::{Duration, SystemTime};
 

@@ -98,7 +98,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Reads what was written since. Returns true if that is anything.
+    /// Reads what was written since. Returns true if anything was.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -154,7 +154,8 @@ impl Recording {
         Ok(changed)
     }
 
-    /// Sorts the files by time. Those of one boot by its clock, since the other one may have been set back.
+    /// Sorts the files by time. The files of one boot are sorted by its monotonic clock, because the wall clock may have been set
+    /// back.
     fn sort_files(&mut self) {
         let mut boots: HashMap<u32, SystemTime> = HashMap::new();
         for group in self.files.iter().filter_map(Indexed::first) {
@@ -276,7 +277,7 @@ impl Indexed {
         })
     }
 
-    /// Indexes what was written since the last look; returns true if that is anything.
+    /// Indexes what was written since the last call; returns true if anything was.
     fn read_on(&mut self) -> Result<bool, Fault> {
         let unreadable = |error: io::Error| Fault::unreadable(&error);
         let length = self.file.metadata().map_err(unreadable)?.len();

@@ -257,7 +257,7 @@ impl Files {
 pub(super) struct CodeArea<'a> {
     pub range: Range<u64>,
     pub offset: u64,
-    /// `None` if the kernel did not say it.
+    /// `None` if the kernel did not report it.
     pub inode: Option<u64>,
     pub path: &'a [u8],
 }
@@ -347,8 +347,9 @@ impl Space {
         }
     }
 
-    /// Finds the return address of a function that does not say how to unwind it, as those of musl and the trampolines of Python:
-    /// the first word on the stack that is the address after a call in a file. Returns it with the stack pointer of the caller.
+    /// Finds the return address of a function without unwind information, such as the functions of musl and the trampolines of
+    /// Python: the first word on the stack that is the address after a call in a file. Returns it with the stack pointer of the
+    /// caller.
     fn find_return(
         &self,
         files: &Files,

@@ -1,4 +1,5 @@
-//! Decides what of an ELF file may be read for names. Others made the file: it may expand to gigabytes, or lead to further files.
+//! Decides which parts of an ELF file may be read for names. The file is untrusted: it may expand to gigabytes, or lead to
+//! further files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -15,7 +16,7 @@ pub(super) const MAX_UNPACKED: u64 = 256 << 20;
 const MAX_SECTIONS: u16 = 4096;
 const MAX_NAMES: u64 = 64 << 10;
 
-/// The section that names the separate file with the symbols. blazesym opens what it names, whatever that is.
+/// The section that names the separate file with the symbols. blazesym opens any file that it names.
 const LINK: &[u8] = b".gnu_debuglink\0";
 
 /// The parts of a file that may be read.
@@ -30,7 +31,7 @@ pub(super) enum Readable {
     All,
 }
 
-/// Decides what may be read of a file. Takes the memory that its debug information needs from `room`.
+/// Decides which parts of a file may be read. Deducts the memory that its debug information needs from `room`.
 ///
 /// Its compressed sections are unpacked once to count their bytes, as their headers may be wrong.
 pub(super) fn readable(file: &File, room: &mut u64, deadline: Instant) -> Readable {

@@ -90,7 +90,7 @@ impl Names {
         self.too_large.len()
     }
 
-    /// Frees what was read of the files. The functions found stay.
+    /// Frees the data that was read from the files. The resolved functions stay.
     pub(super) fn free_files(&mut self) {
         self.symbols = Symbols::default();
     }

@@ -24,7 +24,7 @@ use crate::trend::{Params, Point};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
-    /// In bytes a second.
+    /// In bytes per second.
     pub(super) slope: f64,
     pub(super) confidence: f64,
     /// The observed time, in seconds.
@@ -56,7 +56,7 @@ pub(super) fn min_growth(floor: f64, params: &Params) -> f64 {
     (params.least_share * floor).max(params.least_bytes as f64)
 }
 
-/// Maps evidence to a confidence: 1 just suffices and gives 0.9; each further 1 divides the doubt by ten.
+/// Maps evidence to a confidence: 1 just suffices and corresponds to 0.9; each further 1 divides the doubt by ten.
 pub(super) fn confidence(evidence: f64) -> f64 {
     1.0 - 10f64.powf(-evidence.clamp(0.0, 3.0))
 }
@@ -132,9 +132,9 @@ impl Standing {
     }
 }
 
-/// Returns the called leak, if it still stands: its floor rose within half of the time since it began, at least within
-/// the last quarter of an hour. Its pace is the slope of a line through the floors of this time, as a step near either end
-/// would distort the difference of two floors. Without data a leak is not over.
+/// Returns the reported leak, if it still holds: its floor rose within half of the time since it began, at least within the last
+/// quarter of an hour. Its pace is the slope of a line through the floors of this time, as a step near either end would distort
+/// the difference of two floors. Without data a leak is not over.
 pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     let end = points.last()?.to;
     if previous.verdict != Verdict::Leaking {
@@ -163,8 +163,8 @@ pub(super) fn held(points: &[Point], previous: &Judgement) -> Option<Finding> {
     })
 }
 
-/// Returns the growth reported before, if it goes on: over half of the time since it began, the floor rose by a share of what its
-/// pace adds. Growth by large steps is in no window even, but has not ended.
+/// Returns the growth reported before, if it continues: over half of the time since it began, the floor rose by a share of what
+/// its pace adds. Growth by large steps is in no window even, but has not ended.
 pub(super) fn held_growth(points: &[Point], previous: &Judgement, params: &Params) -> Option<Finding> {
     if !matches!(previous.verdict, Verdict::Growing | Verdict::Warming) {
         return None;
@@ -197,7 +197,7 @@ fn outer_floors(points: &[Point], look: Duration) -> Option<(f64, f64)> {
     floor(begin, begin + look / 4).zip(floor(end.saturating_sub(look / 4), end))
 }
 
-/// Returns the slope of a line through the floors of [`SPANS`] equal spans, in bytes a second; `None` if too few are
+/// Returns the slope of a line through the floors of [`SPANS`] equal spans, in bytes per second; `None` if too few are
 /// known.
 fn pace(points: &[Point], begin: Duration, length: Duration) -> Option<f64> {
     let span = length.as_secs_f64() / SPANS as f64;

@@ -26,7 +26,7 @@ macro_rules! parameters {
         settings { $($(#[doc = $about:literal])+ $field:ident: $kind:ty = $default:expr, $unit:literal, $guard:literal, $test:literal;)+ }
         fixed { $($(#[doc = $fact:literal])+ $name:ident: $type:ty = $value:expr, $of:literal, $against:literal, $shown:literal;)+ }
     ) => {
-        /// The parameters that users may set: what growth must show to be called a leak.
+        /// The parameters that users may set: the conditions under which growth is reported as a leak.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Params {
             $($(#[doc = $about])+ pub $field: $kind,)+
@@ -111,7 +111,7 @@ parameters! {
         /// Seconds for which growing must level off to become warming, and for which warming must no longer do so to become growing.
         LEVEL_OFF_SECONDS: [f64; 2] = [60.0, 120.0], "s",
             "a verdict that changes to and fro at an even pace", "cases::the_verdict_on_even_growth_hardly_changes_before_the_call";
-        /// Longer horizons whose older halves give the earlier peak: seven times the length together.
+        /// Longer horizons whose older halves provide the earlier peak: seven times the length together.
         PEAK_HORIZONS: usize = 3, "horizons",
             "hourly patterns: with 1 0.37 % of looks at real machines are wrong instead of 0.07 %", "corpus: churn teeth";
         /// Number of floors of the windows in each horizon: 16 min, 21 min, 32 min and so on.
@@ -211,7 +211,7 @@ parameters! {
         /// The same for a leak that only the last day shows.
         LONE_DAY_STANDING_SHARE: f64 = 0.75, "days",
             "one busy day: with 0.5 0.40 % of looks at real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
-        /// Time that a program may take to warm up, which is excluded when judging leaks.
+        /// Time that a program may need to warm up, which is excluded when judging leaks.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
             "even growth that seems to level off after a faster start", "services::services_that_leak_are_told_from_those_that_fill";
         /// Maximum share of a program's age that is excluded as its warm-up.

@@ -20,7 +20,7 @@ pub struct Plateau {
     slack: f64,
 }
 
-/// Returns the flat end of a series with a slope of `slope` bytes a second; `None` if it moves, or if that cannot be
+/// Returns the flat end of a series with a slope of `slope` bytes per second; `None` if it moves, or if that cannot be
 /// decided. Points are newest first; at most the last `longest` is examined.
 pub fn plateau(points: impl Iterator<Item = Point> + Clone, slope: f64, longest: Duration) -> Option<Plateau> {
     let now = points.clone().next()?.end_ms();

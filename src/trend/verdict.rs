@@ -21,7 +21,7 @@ pub enum Verdict {
     Hoarding,
     /// It grows. Whether it will continue is not established.
     Growing,
-    /// Growth that outlasted what a fill, a warm-up or a load can explain.
+    /// Growth that lasted longer than a fill, a warm-up or a load can explain.
     Leaking,
 }
 
@@ -106,7 +106,7 @@ pub enum Metric {
     Rss,
     /// Memory held through descriptors, which is in no PSS.
     Descriptors,
-    /// The lazily freed memory in the footprint (`MADV_FREE`). The kernel may take it back at any time, so its growth is
+    /// The lazily freed memory in the footprint (`MADV_FREE`). The kernel may reclaim it at any time, so its growth is
     /// never a leak.
     Lazy,
     /// The number of the processes of a program or a family. The slope is in processes a second.
@@ -128,7 +128,7 @@ impl Metric {
         Self::Processes,
     ];
 
-    /// Returns true if the kernel can take it back at any time.
+    /// Returns true if the kernel can reclaim it at any time.
     pub const fn is_reclaimable(self) -> bool {
         matches!(self, Self::File | Self::Lazy)
     }
@@ -278,7 +278,7 @@ impl Reasons {
     }
 }
 
-/// Times within growth in which nobody watched, on the monotonic clock.
+/// Times within growth in which zmtop did not watch, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Unwatched {
     /// The bounds of the last one.
@@ -293,7 +293,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The figure that was judged.
     pub metric: Metric,
-    /// Slope of the floor in bytes a second; 0 if it is steady, unknown, or flat by now.
+    /// Slope of the floor in bytes per second; 0 if it is steady, unknown, or flat by now.
     pub slope: f64,
     /// The time since when a leak is flat, on the monotonic clock, as a leak in stairs is between them; else `None`.
     pub flat_since: Option<Duration>,
@@ -302,7 +302,7 @@ pub struct Judgement {
     /// with at least 0.9, nine in ten are leaks.
     pub confidence: f64,
     /// Start of the growth on the monotonic clock; `None` if it does not grow. The time of the first point if it began
-    /// earlier. While growth lasts, it only becomes earlier; the call of a leak sets it anew, for good.
+    /// earlier. While growth lasts, it only becomes earlier; the call of a leak sets it again, for good.
     pub since: Option<Duration>,
     /// The end of the last long gap before which it did not grow, or not by the same pace: nobody saw when it began.
     pub gap_until: Option<Duration>,

@@ -42,7 +42,7 @@ impl Movement<'_> {
         span_seconds(self.horizon) * self.window.len() as f64
     }
 
-    /// In bytes a second. The floors of the outer quarters are three quarters of the window apart.
+    /// In bytes per second. The floors of the outer quarters are three quarters of the window apart.
     fn pace(&self) -> f64 {
         self.by / (0.75 * self.length())
     }
@@ -128,8 +128,8 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Returns the growth in the shortest window of at least a day that does not level off. What a shorter window takes
-    /// for a warm-up is then the load of an hour on top of it.
+    /// Returns the growth in the shortest window of at least a day that does not level off. What a shorter window regards for a
+    /// warm-up is then the load of an hour on top of it.
     fn grows_for_days(&self) -> Option<Finding> {
         self.windows()
             .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= DAY)

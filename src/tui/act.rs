@@ -71,7 +71,7 @@ fn select(app: &mut App, most: usize, below: bool) -> Result<Selection, String> 
     Selection::tree(app, root, most)
 }
 
-/// Opens a dialog about processes, or says why there are none to act on.
+/// Opens a dialog about processes, or shows why there are none to act on.
 fn open(
     app: &mut App,
     title: &'static str,

@@ -131,7 +131,7 @@ pub struct App {
     pub replay: Option<ReplayStatus>,
     /// The recording that the user has started; `None` if there is none.
     pub recording: Option<RecordingStatus>,
-    /// While a recording is shown: what is kept of the present; otherwise empty.
+    /// While a recording is shown: the kept state of the present; otherwise empty.
     aside: Aside,
     /// The popup, dialog or prompt that receives the keys in place of the table.
     pub modal: Option<Box<dyn Modal>>,
@@ -236,7 +236,7 @@ impl App {
         self.replay = replay;
     }
 
-    /// Returns what a key does where no modal is open.
+    /// Returns the action of a key while no modal is open.
     pub fn action_of(&self, key: KeyEvent) -> Option<Action> {
         let keymap = &self.config.keymap;
         let of_replay = self.replay.as_ref().and_then(|_| keymap.action(Context::Replay, key));
@@ -490,7 +490,7 @@ pub struct Data {
     pub call_paths: CallPathData,
 }
 
-/// A question about a process, and the answer once it came.
+/// A question about a process, and the answer once it has arrived.
 #[derive(Debug)]
 pub struct Asked {
     pub inquiry: Inquiry,
@@ -500,7 +500,7 @@ pub struct Asked {
     pub found: Option<Reading<Found>>,
 }
 
-/// The code that takes the memory of a process, measured while its popup is open.
+/// The code that allocates the memory of a process, measured while its popup is open.
 #[derive(Debug, Default)]
 pub struct CallPathData {
     /// The number of the last measurement; reports of earlier ones are dropped.
@@ -547,7 +547,7 @@ impl CallPathData {
     /// The most processes of [`Self::armed`].
     const MAX_ARMED: usize = 16;
 
-    /// Shows what was sampled of a process since it grows. Returns false if it was not.
+    /// Shows the samples of a process since it began to grow. Returns false if it was not sampled.
     pub fn show_armed(&mut self, id: Identity, name: String) -> bool {
         let Some((_, found)) = self.armed.iter().find(|(of, _)| *of == id) else {
             return false;
@@ -571,7 +571,7 @@ impl CallPathData {
         }
     }
 
-    /// Starts a measurement of another process, or goes on with the result of the last one.
+    /// Starts a measurement of another process, or continues with the result of the last one.
     pub fn start(&mut self, id: Identity, name: String) -> Effect {
         self.number += 1;
         self.runs = true;
@@ -961,7 +961,7 @@ pub struct Screen {
     pub panel_scroll: Option<(RowKey, usize)>,
     /// Enter on a process chooses it, which ends the monitor.
     pub picking: bool,
-    /// A digit with an action of its own, which waits: with more digits it is a pid.
+    /// A digit with its own action, which waits: with more digits, it begins a pid.
     pub held_digit: Option<char>,
     /// The name of the saved view that is shown; `None` for the view of the config.
     pub view: Option<String>,
@@ -1081,8 +1081,8 @@ impl Tables {
         }
     }
 
-    /// Gives mappings an order of their own: they begin with that of the processes, if they have that column, and it returns
-    /// after them.
+    /// Sets the order of mappings: they begin with the order of the processes, if they have that column, and it returns after
+    /// them.
     pub(in crate::tui) fn keep_order(&mut self, are_mappings: bool) {
         let tables = || iter::once(&self.single).chain(&self.pair);
         if !are_mappings {

@@ -36,7 +36,7 @@ pub enum Event {
     Resize(u16, u16),
     /// The engine has a new snapshot.
     Snapshot,
-    /// The scan of that number has read the mappings of so many processes.
+    /// The scan of that number has read the mappings of this number of processes.
     ScanProgress(u64, usize),
     ScanDone(u64, Arc<Mappings>),
     ScanFailed(u64, String),
@@ -128,8 +128,8 @@ pub enum Effect {
     Replay(ReplayCommand),
     /// Shows the black box at that time, while the live monitor goes on behind it.
     Visit(SystemTime),
-    /// Reads once what is asked about a process.
+    /// Reads the requested data of a process once.
     Ask(Inquiry, Identity),
-    /// Measures which code takes the memory of this process, and reports under that number; `None` stops that.
+    /// Measures which code allocates the memory of this process, and reports under that number; `None` stops this.
     Measure(Option<(u64, Identity)>),
 }

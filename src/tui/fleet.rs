@@ -14,7 +14,7 @@ impl FleetStatus {
         })
     }
 
-    /// Returns the remark for the first line of the screen: the first one, or what is unknown of the past.
+    /// Returns the remark for the first line of the screen: the first remark, or the missing part of the past.
     pub fn remark(&self) -> Option<&str> {
         let lacks = self.past.as_ref().and_then(|past| past.as_deref());
         self.remarks.first().map(String::as_str).or(lacks)

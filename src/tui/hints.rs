@@ -1,4 +1,4 @@
-//! The footer: keys and what they do, each also a button for the mouse.
+//! The footer: keys with their actions, each also a button for the mouse.
 //!
 //! ```text
 //!  / filter  Tab group  s sort  M PSS  …  ? help  q quit

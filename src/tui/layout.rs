@@ -39,7 +39,7 @@ pub struct Layout {
     pub growth: Rect,
     /// The table, or two side by side with a column between them, each with its heading as the first line.
     pub tables: Vec<Rect>,
-    /// The line about what cannot be read.
+    /// The line about unreadable data.
     pub unread: Rect,
     /// The sums of the shown and of the tagged rows, one a table.
     pub totals: Rect,
@@ -169,7 +169,7 @@ impl Layout {
         layout
     }
 
-    /// Gives the panel the lower part of the table and the line of detail; on a low screen everything but the title and the
+    /// Assigns the lower part of the table and the line of detail to the panel; on a low screen everything but the title and the
     /// footer.
     fn open_panel(&mut self) {
         let (width, bottom) = (

@@ -280,7 +280,7 @@ pub(super) fn cancel(app: &mut App) -> Option<Effect> {
     None
 }
 
-/// Removes the filter, and the choice of a user except from mappings, and says which.
+/// Removes the filter, and the choice of a user except from mappings, and reports which.
 pub(super) fn clear_filter(app: &mut App) {
     let user = app.query.user.take_if(|_| app.query.outer_filter.is_none());
     let filter = std::mem::take(&mut app.query.filter).good;

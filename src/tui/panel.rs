@@ -89,7 +89,7 @@ fn tracked_grower(app: &App) -> Option<Identity> {
         .min_by_key(|id| app.data.growth.read_at(*id))
 }
 
-/// The list at the end of a panel: what it maps, or the processes of a group.
+/// The list at the end of a panel: the mappings of a process, or the processes of a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PanelList {
     /// The number of rows that are scrolled away, that there is room for, and of all.
@@ -236,7 +236,7 @@ pub(super) fn below(area: Rect, lines: u16) -> Rect {
     }
 }
 
-/// Places the columns of a small table, the last of which takes the remaining width, and draws their titles on the second line of
+/// Places the columns of a small table, the last of which fills the remaining width, and draws their titles on the second line of
 /// an area.
 fn draw_titles<T: TableKind>(app: &App, columns: &[&Column<T>], area: Rect, buf: &mut Buffer) -> TableGrid {
     let layout = columns.iter().enumerate().map(|(at, column)| ColumnLayout {

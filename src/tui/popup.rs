@@ -166,7 +166,7 @@ pub trait Text: Any {
     /// The actions of the tables that close it and are then performed.
     const LEADS_TO: &'static [Action] = &[];
 
-    /// Returns the title, if it depends on what the text is about.
+    /// Returns the title, if it depends on the subject of the text.
     fn title(_app: &App) -> Cow<'static, str> {
         Self::TITLE.into()
     }
@@ -329,7 +329,7 @@ impl<P: Popup> Opened<P> {
         }
     }
 
-    /// Returns the title in the frame. If a text is longer than the frame, it says which lines are on screen.
+    /// Returns the title in the frame. If a text is longer than the frame, the title shows which lines are on screen.
     fn title(&self, app: &App, all: usize, height: usize) -> Cow<'static, str> {
         let title = self.popup.title(app);
         if !P::IS_TEXT || height >= all {
@@ -396,7 +396,7 @@ impl<P: Popup> Opened<P> {
         Some(Response::stay())
     }
 
-    /// Returns what the keys do while the search is typed: with a match, and always.
+    /// Returns the actions of the keys while the search is typed: with a match, and always.
     fn search_hints(app: &App) -> [String; 2] {
         let key = |context, action| {
             let key = app.config.keymap.shown_key(context, action);
@@ -517,7 +517,7 @@ impl<P: Popup> Modal for Opened<P> {
         self.move_to(app, |at, _| if down { at + by } else { at.saturating_sub(by) });
     }
 
-    /// Goes to the entry, and accepts it, or switches it if it was selected already; a click beside the popup closes it.
+    /// Goes to the entry, and accepts it, or switches it if it was selected already; a click outside of the popup closes it.
     fn on_click(&mut self, app: &mut App, at: Position) -> Response {
         let parts = self.parts(app, Rect::MAX);
         if !parts.area.contains(at) {

@@ -8,7 +8,7 @@ use crate::tui::event::Effect;
 /// The settings that are applied at once. Others are named: they apply from the next start.
 const APPLIED: [&str; 4] = ["ui.columns", "ui.group_columns", "ui.theme", "ui.charset"];
 
-/// Applies what can change while zmtop runs, and says what did. A faulty config changes nothing.
+/// Applies the settings that can change while zmtop runs, and reports the changes. A faulty config changes nothing.
 pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec<Effect> {
     let new = match read {
         Ok(new) => *new,

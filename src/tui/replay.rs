@@ -24,7 +24,7 @@ pub struct ReplayStatus {
     pub is_at_end: bool,
     /// It is read from a pipe, which has no way back.
     pub is_stream: bool,
-    /// The live monitor goes on behind it, and Esc returns to it.
+    /// The live monitor continues in the background, and Esc returns to it.
     pub is_visit: bool,
     /// The recorded time since which verdicts are known; `None` if that is the beginning of the recording.
     pub known_since: Option<SystemTime>,
@@ -32,7 +32,7 @@ pub struct ReplayStatus {
 }
 
 impl ReplayStatus {
-    /// Returns when it begins, in words, if that is after the time that was asked for.
+    /// Returns the beginning of the recording, in words, if it is after the requested time.
     pub(super) fn begins_after(&self, asked: SystemTime, zone: &TimeZone) -> Option<String> {
         let (first, last) = self.timeline.span().filter(|(first, _)| asked < *first)?;
         let local = |time| Some(Timestamp::try_from(time).ok()?.to_zoned(zone.clone()));

@@ -2,7 +2,7 @@
 //!
 //! In a plain list of all processes, a snapshot updates only what changed; the plain list of a fleet, in which everything
 //! changes, comes ready from the engine's thread. If rows are filtered, grouped, tagged, in a tree or in a frozen order, all of
-//! them are derived anew.
+//! them are derived again.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ pub(super) fn change_order(app: &mut App, change: impl FnOnce(&mut Table)) {
     rebuild(app);
 }
 
-/// Reorders a plain list in which only the order can have changed; returns false if all rows must be derived anew.
+/// Reorders a plain list in which only the order can have changed; returns false if all rows must be derived again.
 fn reorder(app: &mut App, snapshot: &Snapshot) -> bool {
     let (Some(mut kept), Some(plan)) = (app.rows.kept.take(), plan(app)) else {
         return false;
@@ -275,7 +275,7 @@ pub(super) fn refresh(app: &mut App) {
     }
 }
 
-/// Updates a plain list after a new snapshot; returns false if all rows must be derived anew.
+/// Updates a plain list after a new snapshot; returns false if all rows must be derived again.
 fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
     let (kept, ready) = (app.rows.kept.take(), app.engine.ready.take());
     let unfolded = take(&mut app.rows.unfolded);
@@ -325,7 +325,7 @@ fn refresh_kept(app: &mut App, snapshot: &Snapshot) -> bool {
 }
 
 /// Adds and removes rows, re-reads those that were pushed to the history, and corrects the sums; `None` if the list must be
-/// built anew.
+/// built again.
 fn update(mut kept: Kept, app: &mut App, snapshot: &Snapshot) -> Option<Kept> {
     let (rows, changes) = (snapshot.rows(), snapshot.changes.as_ref()?);
     let pushed = app.engine.history.pushed()?.to_vec();

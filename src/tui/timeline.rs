@@ -5,7 +5,7 @@
 //!                         !    ✖       ▲ 03:12:05
 //! ```
 //!
-//! The height is the share of the RAM that is not available, at its highest in the time of a column. What was played is brighter.
+//! The height is the share of the RAM that is not available, at its highest in the time of a column. The played part is brighter.
 
 use std::time::{Duration, SystemTime};
 

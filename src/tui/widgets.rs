@@ -73,7 +73,7 @@ const fn is_plain(c: char) -> bool {
 pub struct ColumnLayout {
     /// The width; the minimum if it grows.
     pub width: u16,
-    /// It takes the width that is left over.
+    /// It fills the remaining width.
     pub grows: bool,
     /// Columns of lowest priority are left out first, the rightmost of equal ones; columns of [`ALWAYS`](Self::ALWAYS) never.
     pub priority: u8,
@@ -93,7 +93,7 @@ impl ColumnLayout {
         }
     }
 
-    /// Returns a left-aligned column that takes the width left over.
+    /// Returns a left-aligned column that fills the remaining width.
     pub const fn rest() -> Self {
         let grows = true;
         Self {
@@ -510,7 +510,7 @@ impl TextInput {
         }
     }
 
-    /// Returns an input whose text is replaced by what is typed first, unless it is edited before.
+    /// Returns an input whose text is replaced by the first typed character, unless it is edited first.
     pub fn prefilled(text: &str) -> Self {
         Self {
             is_prefilled: !text.is_empty(),

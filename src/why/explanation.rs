@@ -42,7 +42,7 @@ pub struct Event {
     pub time: SystemTime,
     /// Memory was short: always, except at a reboot for another reason.
     pub is_short: bool,
-    /// Of a reboot: what recorded was not asked to end before. `None` if that is not known, and of other events.
+    /// For a reboot: true if the recorder was not asked to end before. `None` if that is unknown, and for other events.
     pub is_sudden: Option<bool>,
     /// The victim's name, or the path of the cgroup, raw. Empty for the machine.
     pub who: Box<[u8]>,
@@ -54,7 +54,7 @@ pub struct Rise {
     /// In bytes.
     pub from: u64,
     pub to: u64,
-    /// The time that it took. It is at least that if `is_cut`.
+    /// The duration; a lower bound if `is_cut`.
     pub over: Duration,
     /// The time since, in which it hardly grew.
     pub rest: Duration,
@@ -69,7 +69,7 @@ impl Rise {
         self.to.saturating_sub(self.from)
     }
 
-    /// Returns the pace in bytes a second.
+    /// Returns the pace in bytes per second.
     pub fn pace(&self) -> Option<f64> {
         (!self.over.is_zero()).then(|| self.bytes() as f64 / self.over.as_secs_f64())
     }
@@ -182,7 +182,7 @@ pub struct Waiting {
     pub is_throttled: bool,
     pub share: f64,
     pub lasted: Duration,
-    /// The process that read back most, its raw name, and its bytes a second.
+    /// The process that read back most, its raw name, and its bytes per second.
     pub waiter: Option<(Identity, Box<[u8]>, f64)>,
 }
 
@@ -215,14 +215,14 @@ pub struct Explanation {
     pub waiting: Option<Waiting>,
     /// The limit of the cgroup that matters: its path; `None` for the machine.
     pub cgroup: Option<Arc<[u8]>>,
-    /// The machine at the moment, and a minute, ten minutes and an hour before. If not so much was recorded, the last is the
-    /// first of this boot.
+    /// The machine at the moment, and a minute, ten minutes and an hour before. If less was recorded, the last is the first of
+    /// this boot.
     pub machine: Vec<Point>,
     /// The first snapshot of this boot.
     pub booted: SystemTime,
     /// The largest processes at the moment, and a killed one in any case.
     pub holders: Vec<Holder>,
-    /// The processes that took the memory below the limit, as read in the ten minutes before: the newest look at each.
+    /// The processes that used up the memory below the limit, as read in the ten minutes before: the newest reading of each.
     pub takers: Vec<Taker>,
     /// Processes with a high peak that came and went between snapshots, in the minutes before, or at any time if nothing
     /// happened. The highest peak first.

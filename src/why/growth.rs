@@ -1,7 +1,7 @@
 //! Growth before a moment, of each process, program and part of the kernel's memory: its size and its start.
 //!
-//! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that took 2 GB in
-//! the last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
+//! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that grew by 2 GB in the
+//! last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -173,7 +173,7 @@ impl Membership {
     ///   one. This also finds orphans from before the start of zmtop. A supervisor, such as `containerd-shim`,
     ///   leaves its parent on purpose.
     ///
-    /// A child of an init leads a session of its own, so it is none. Must be called before [`Self::update`].
+    /// A child of an init leads its own session, so it is not one. Must be called before [`Self::update`].
     pub(in crate::history) fn follow_parent(
         &mut self,
         sample: &ProcessSample,

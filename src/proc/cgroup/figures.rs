@@ -54,7 +54,7 @@ fn resolved(mounts: Mounts) -> Mounts {
 pub struct Extent {
     /// The limits.
     pub limits: bool,
-    /// Memory and swap; for a cgroup with a limit of its own also the figures that tell how near it is.
+    /// Memory and swap; for a cgroup with its own limit, also the figures that show how close the limit is.
     pub usage: bool,
     /// With `usage`, those figures of any cgroup, its peak, and its removed descendants.
     pub details: bool,

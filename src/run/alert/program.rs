@@ -83,7 +83,7 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
     }
 }
 
-/// Gives the program the open-file limit that zmtop was started with.
+/// Restores, for the program, the open-file limit that zmtop was started with.
 fn restore_limit(command: &mut Command) {
     let Some(limit) = sampler::initial_open_files_limit() else {
         return;

@@ -5,7 +5,7 @@
 //! types the rest of the sequence, and types the payload of every answer. So this module decodes the bytes itself, and
 //! uses their arrival times.
 //!
-//! | what | until |
+//! | state | until |
 //! | --- | --- |
 //! | a lone ESC is the key Esc | nothing follows for [`ESC_WAIT`] |
 //! | the rest of its sequence is discarded, never typed | it arrives within [`LATE`]: 2 or more bytes at once, or its first byte and more within [`HOLD`] |

@@ -1,6 +1,6 @@
 //! The writes that must finish before zmtop ends: settings saved with `W`, and the history.
 //!
-//! The history is kept beside the black box, so that the next start shows the past at once.
+//! The history is kept in the folder of the black box, so that the next start shows the past at once.
 //!
 //! A separate thread writes it every minute, within seconds of a new verdict of growth, and at the end. So a command that runs
 //! once, such as `zmtop leaks`, finds the leaks that the screen shows. The thread holds the state only while serializing it, so a

@@ -1,6 +1,6 @@
 //! Samples the code that allocates the memory of a process, while the screen shows it.
 //!
-//! Runs `zmtop callers` as a separate process: it reads programs that others chose, and all memory that this takes is freed when
+//! Runs `zmtop callers` as a separate process: it reads programs that others chose, and all memory that this needs is freed when
 //! it ends. If zmtop is killed, the process ends at its next write, because the pipe is closed.
 
 use std::io::{BufRead, BufReader, Read};
@@ -13,7 +13,7 @@ use crate::call_tree::Measured;
 use crate::model::Identity;
 use crate::tui::Event;
 
-/// Maximum time of one measurement, as `callers --for` takes it.
+/// Maximum time of one measurement, as an argument of `callers --for`.
 const LONGEST: &str = "1h";
 /// The longest object that is read.
 const MAX_LINE: u64 = 64 << 20;

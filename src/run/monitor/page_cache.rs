@@ -20,7 +20,7 @@ use crate::tui::{CacheScope, Event};
 
 /// Minimum time between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum number of files looked at: a fraction of a second.
+/// Maximum number of examined files: a fraction of a second.
 const MAX_FILES: usize = 20_000;
 
 /// Starts a read, and sends its progress and its result, with the most cached files first.

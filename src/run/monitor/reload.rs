@@ -16,7 +16,8 @@ use crate::tui::Event;
 /// Reads the config with the options of the command line.
 pub(in crate::run) type Reload = Box<dyn Fn() -> Result<Config, UsageError> + Send>;
 
-/// Time between looks at the files. A change is read once it has not changed for as long, as an editor writes in pieces.
+/// Time between checks of the files. A changed file is read once it has not changed for this time, because an editor writes in
+/// pieces.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The identity of a file and when it changed; `None` if it does not exist.

@@ -45,7 +45,7 @@ const LEAST: usize = 3;
 /// The number of snapshots from which the second state is built: two weeks, one a minute, or a working day, one every five
 /// seconds.
 const DEEP: usize = 20_000;
-/// Time between looks at the end of a recording for more.
+/// Time between checks for new snapshots at the end of a recording.
 const REFRESH: Duration = Duration::from_millis(500);
 /// The snapshots that may wait between the reader of a stream and the player.
 const AHEAD: usize = 4;
@@ -66,7 +66,7 @@ pub(in crate::run) struct Opened {
     pub(in crate::run) at: Option<SystemTime>,
     pub(in crate::run) speed: u32,
     pub(in crate::run) is_playing: bool,
-    /// The live monitor goes on behind it.
+    /// The live monitor continues in the background.
     pub(in crate::run) is_visit: bool,
 }
 
@@ -231,7 +231,7 @@ struct Runner {
     recent: Recent,
     /// It plays as fast as it can up to the next event.
     is_searching: bool,
-    /// The time whose events are known, since it was played: that of the shown snapshot and before.
+    /// The end of the time whose events are known: the time of the shown snapshot, because everything before it was played.
     known: Option<[SystemTime; 2]>,
     deep: Option<Deep>,
     /// Finds the events of the snapshots that are shown.
@@ -395,7 +395,7 @@ impl Runner {
         }
     }
 
-    /// Pauses at the next event, or at the previous one, and says what it is.
+    /// Pauses at the next event, or at the previous one, and describes it.
     fn go_to_event(&mut self, forward: bool) {
         let now = self.now();
         self.player.set_playing(false, now);
@@ -577,7 +577,7 @@ impl Runner {
         }
     }
 
-    /// Learns what a snapshot costs.
+    /// Learns the cost of a snapshot.
     fn learn(&mut self, begun: Instant, snapshots: u32) {
         let cost = begun.elapsed() / snapshots.max(1);
         self.cost = (self.cost * 3 + cost) / 4;
@@ -691,7 +691,7 @@ impl Runner {
         }
     }
 
-    /// Passes on how the player stands, and wakes the screen.
+    /// Publishes the state of the player, and wakes the screen.
     fn report(&self) {
         let mut status = self.status.lock();
         status.position = self.shown.as_ref().map(|shown| shown.time);

@@ -100,7 +100,7 @@ impl<T> Merge<T> {
 }
 
 /// Maximum number of live allocations tracked: a table of 6 MiB, and half of that in addition while it grows. At the
-/// 100,000 events a second of a busy machine, nearly all are freed within a second.
+/// 100,000 events per second of a busy machine, nearly all are freed within a second.
 pub const MAX_LIVE: usize = 7 << 15;
 /// Maximum number of call sites counted separately. A kernel has some thousands.
 pub const MAX_SITES: usize = 16_384;

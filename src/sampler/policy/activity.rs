@@ -1,10 +1,10 @@
 //! Decides when to glance at a process, so that the cost depends on how many processes are active, not on how many
 //! exist.
 //!
-//! Pure: clocks and counters go in, turns come out. A process that did not run cannot have changed itself. Its CPU
-//! clock counts the nanoseconds of all its threads, so the clock is read first, and a glance follows only if it
-//! advanced. Other changes show in counters of the whole machine, or are found in rotation. At an interval of 1 s,
-//! events are seen within the times below. At longer intervals, they are seen in the next tick if that is later:
+//! Pure: the input is clocks and counters, the output is the processes that are due. A process that did not run cannot have
+//! changed itself. Its CPU clock counts the nanoseconds of all its threads, so the clock is read first, and a glance follows only
+//! if it advanced. Other changes show in counters of the whole machine, or are found in rotation. At an interval of 1 s, events
+//! are seen within the times below. At longer intervals, they are seen in the next tick if that is later:
 //!
 //! | | in focus, or changed or new within 10 s | others |
 //! | --- | --- | --- |
@@ -31,7 +31,7 @@
 //! # Cost
 //! Measured with 10 000 idle processes on a virtual machine, in µs of CPU time, cache misses included: a CPU clock
 //! takes 1.0, a glance 6 if the file is held open, and 12 by path. So up to 10 000 processes cost at most 1250 clock
-//! reads a second, and 21 glances at idle processes.
+//! reads per second, and 21 glances at idle processes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub const FOCUS_GLANCE: Duration = Duration::from_millis(2500);
 /// The shortest and the longest round in which all clocks are read. The facts of a process that ran must be read
 /// within 10 s.
 const ROUND: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
-/// Clocks read per second between these two limits. They take a thousandth of a core.
+/// Clocks read per second between these two limits. They use a thousandth of a core.
 const ASKED_PER_SECOND: usize = 1250;
 /// The shortest periods in which all processes are glanced at, normally and while the machine reclaims pages. A
 /// period doubles, up to the longest, while it makes more glances per second than the second figure. Each period is a

@@ -1,6 +1,6 @@
 //! The policy: chooses the processes to walk in a tick.
 //!
-//! Pure: the state of each process goes in, the walks to make come out, and their actual cost is charged afterwards.
+//! Pure: the input is the state of each process, the output is the list of walks, and their actual cost is charged afterwards.
 //! The rest of the sampler uses only [`Planner`].
 //!
 //! # Turns
@@ -44,7 +44,7 @@ use super::rotation::part;
 /// The CPU budget for walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// The share of one core that walks may take; 1.0 is a whole core. `None` walks every process in every tick.
+    /// The share of one core that walks may use; 1.0 is a whole core. `None` walks every process in every tick.
     pub budget: Option<f64>,
     /// Maximum age of the figures of an idle process.
     pub max_age: Duration,
@@ -86,7 +86,7 @@ pub struct Candidate {
     /// Upper bound on the error of its shown PSS + `SwapPss`, in bytes: its own changes and those by others since the
     /// last walk. 0 right after a walk.
     pub bound: u64,
-    /// It ran since the last walk, and no counter shows what that changed.
+    /// It ran since the last walk, and no counter shows the changes.
     pub ran: bool,
     /// Its faults since the last walk may have changed more than the tolerance: pages of one file that replace those
     /// of another leave no other trace.
@@ -224,8 +224,8 @@ impl Planner {
         }
     }
 
-    /// Chooses the walks to make now, in order. Calls must come in order of time. Processes whose turn has not come
-    /// may be omitted from `candidates`.
+    /// Chooses the next walks, in order. Calls must come in order of time. Processes whose turn has not come may be omitted from
+    /// `candidates`.
     pub fn choose(&mut self, now: Duration, candidates: &[Candidate]) -> Vec<Choice> {
         let since = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
@@ -362,7 +362,7 @@ fn bucket(purpose: Purpose, cost: Duration) -> Option<usize> {
 
 #[derive(Clone, Debug)]
 struct Buckets {
-    /// The share of one core that walks may take.
+    /// The share of one core that walks may use.
     budget: f64,
     /// Seconds of CPU time. A negative level is debt.
     levels: [f64; BUCKETS],

@@ -1,7 +1,7 @@
 //! Chooses when to reread the facts of a process: user, command line, cgroup.
 //!
-//! The kernel gives no sign if a process called `setuid`, overwrote its arguments or was moved to another cgroup. So
-//! all facts are reread within a fixed time, evenly spread:
+//! The kernel does not report that a process called `setuid`, overwrote its arguments or was moved to another cgroup. So all
+//! facts are reread within a fixed time, evenly spread:
 //!
 //! | rows | read | shown, at an interval of 1 s |
 //! | --- | --- | --- |

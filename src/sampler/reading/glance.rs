@@ -35,7 +35,7 @@ pub(crate) struct KnownPeak {
 }
 
 impl KnownPeak {
-    /// Returns true if it is still the peak: RSS grows by page faults alone, and an exec begins anew.
+    /// Returns true if it is still the peak: RSS grows by page faults alone, and an exec begins again.
     fn holds(&self, starttime: u64, now: &Stat) -> bool {
         let figures = |stat: &Stat| (stat.minflt, stat.majflt, stat.rss, stat.image);
         self.starttime == starttime && figures(&self.stat) == figures(now)
@@ -70,7 +70,7 @@ pub(crate) struct Glance {
     pub(crate) counters: Counters,
 }
 
-/// Reads `stat` through the files held open, if they still belong to the process. Otherwise opens it anew.
+/// Reads `stat` through the files held open, if they still belong to the process. Otherwise opens it again.
 pub(crate) fn glance(request: &GlanceRequest, extras: Extras, context: &Context, buf: &mut [u8]) -> GlanceResult {
     let (proc, open_files) = (context.roots.proc.as_path(), &context.open_files);
     // If descriptors were scarce before, open the files now that there is room.

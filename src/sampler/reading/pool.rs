@@ -33,14 +33,14 @@ const BLOCKED: Duration = Duration::from_millis(25);
 const LONG: Duration = Duration::from_millis(200);
 /// Time between checks of [`Pool::collect`] for blocked threads: a little below [`BLOCKED`].
 const POLL: Duration = Duration::from_millis(20);
-/// Number of deadlines that a running read may take in [`Pool::collect`]. The kernel walks a huge area in one
-/// go, at some 10 GB/s.
+/// Number of deadlines for which [`Pool::collect`] waits for a running read. The kernel walks a huge area in one go, at some 10
+/// GB/s.
 const DEADLINES_WHILE_RUNNING: u32 = 60;
 /// Capacity that an empty queue keeps, in jobs. The first tick queues several per process.
 const IDLE_CAPACITY: usize = 1024;
 
 pub(crate) struct Job<K, W> {
-    /// Identifies what is read. The caller never submits two reads with the same key at the same time.
+    /// Identifies the read. The caller never submits two reads with the same key at the same time.
     pub(crate) key: K,
     pub(crate) priority: Priority,
     /// Determines how many threads to wake.
@@ -410,7 +410,7 @@ struct State<K, W, O> {
     cap: usize,
     /// Maximum number of reads in progress that may never return.
     max_untried: usize,
-    /// The number of non-urgent jobs taken so far.
+    /// The number of non-urgent jobs started so far.
     turns: usize,
     closed: bool,
 }

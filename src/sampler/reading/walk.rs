@@ -92,9 +92,9 @@ impl Walked {
 
 /// Walks the process behind `target`, which started at `starttime`.
 ///
-/// Opening the file of a kernel thread or a zombie also gives ESRCH, so `stat` decides what it was. An empty read may
-/// mean that an exec is in progress, so it is repeated once. If the file is missing while the process exists, the
-/// kernel or the tree does not have it. If the thread that was read has ended, another one is read.
+/// Opening the file of a kernel thread or a zombie also fails with ESRCH, so `stat` decides what it was. An empty read may mean
+/// that an exec is in progress, so it is repeated once. If the file is missing while the process exists, the kernel or the tree
+/// does not have it. If the thread that was read has ended, another one is read.
 fn walk(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8]) -> Reading<Walked> {
     for _ in 0..2 {
         let result = rollup(target, proc, buf).or_else(|e| match e {

@@ -33,7 +33,8 @@ pub(super) struct Killers {
 struct Daemon {
     name: &'static str,
     exec: u32,
-    /// Its effective user, if it may end processes of other users. Whoever may not is no such daemon: anybody can take its name.
+    /// Its effective user, if it may end processes of other users. A process without this right is not such a daemon: any process
+    /// can use the name of one.
     uid: Reading<u32>,
     /// The number of its threads when they were listed.
     threads: u64,

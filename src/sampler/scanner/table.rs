@@ -489,7 +489,7 @@ impl Process {
         if asks { now.shared.abs_diff(then.shared) } else { 0 }
     }
 
-    /// Returns true if it may run another program, and only a walk can tell.
+    /// Returns true if it may run another program, and only a walk can show this.
     fn is_program_doubtful(&self) -> bool {
         let anchor = self.estimates.anchor.as_ref();
         self.is_space_hidden() && anchor.is_some_and(|a| a.counters.vsize != self.stat.vsize)

@@ -1,14 +1,14 @@
-//! Measuring which pages processes touch: the dialog that starts it, and the start for leaks that the config may ask for.
+//! Measuring which pages processes touch: the dialog that starts it, and the start for leaks if the config enables it.
 //!
 //! ```text
 //! ┌ Hot and cold ──────────────────────────────────────────────────────┐
 //! │ 27213 alice  python3 train.py --epochs 40                          │
 //! │ started 3m ago                                                     │
 //! │────────────────────────────────────────────────────────────────────│
-//! │ Clears the kernel's marks on the pages it touched, and looks       │
-//! │ every 1m which are marked again: those are hot, the rest cold.     │
-//! │ For about 13 ms its page faults wait. The kernel takes pages       │
-//! │ for idle until they are touched again. Nothing else changes.       │
+//! │ Clears the referenced bits of its pages, and reads them again      │
+//! │ every 1m: touched pages are hot, the others are cold. Delays       │
+//! │ its page faults by about 13 ms in total. The kernel treats         │
+//! │ the pages as idle until they are touched. Nothing else changes.    │
 //! │ Enter starts it, Esc cancels                                       │
 //! └────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -88,8 +88,8 @@ fn explanation(app: &App, selection: &Selection) -> [String; 4] {
     ]
 }
 
-/// Starts to measure which pages a leaking process touches, if the config asks for it: clears the referenced bits of one
-/// that is not measured yet. Each process is measured once; those that the user chose are never displaced.
+/// Starts to measure which pages a leaking process touches, if the config enables it: clears the referenced bits of one that is
+/// not measured yet. Each process is measured once; those that the user chose are never displaced.
 pub(in crate::tui) fn prove(app: &mut App) -> Vec<Effect> {
     let settings = &app.config.settings;
     let looked_at = app.data.coldness.looks().count();

@@ -41,7 +41,7 @@ pub trait Question: Any {
     /// Moves the cursor in the lines to choose from to the index that `to` returns.
     fn move_cursor(&mut self, _app: &App, _selection: &Selection, _to: &dyn Fn(ListState) -> usize) {}
 
-    /// Draws what is below the processes; returns where the terminal's cursor belongs.
+    /// Draws the part below the processes; returns the position of the terminal's cursor.
     fn draw(&self, app: &App, selection: &Selection, layout: &DialogLayout, buf: &mut Buffer) -> Option<Position>;
 }
 
@@ -105,7 +105,7 @@ impl Modal for ProcessDialog {
         self.question.move_cursor(app, &self.selection, &to);
     }
 
-    /// Moves the cursor to the line; a click beside the dialog closes it.
+    /// Moves the cursor to the line; a click outside of the dialog closes it.
     fn on_click(&mut self, app: &mut App, at: Position) -> Response {
         let DialogLayout { area, body, .. } = self.layout(app, Rect::MAX);
         if !area.contains(at) {

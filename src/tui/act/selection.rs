@@ -126,7 +126,7 @@ impl Selection {
         Effect::Act(Command::Perform(self.request, action))
     }
 
-    /// Performs an action on them and closes the dialog. If all have ended, says so after `failure`.
+    /// Performs an action on them and closes the dialog. If all have ended, reports this after `failure`.
     pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
         app.screen.message = None;
         if self.all_exited() {

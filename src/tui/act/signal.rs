@@ -49,7 +49,7 @@ fn names() -> Vec<String> {
 }
 
 impl SignalQuestion {
-    /// Changes what is searched, and goes to the first match.
+    /// Changes the searched text, and goes to the first match.
     fn search(&mut self, app: &App, selection: &Selection, edit: impl FnOnce(&mut TextInput)) {
         edit(&mut self.find.input);
         self.find.first(&names(), false);

@@ -1,4 +1,4 @@
-//! The columns of the tables: which are shown, where they are placed, and what must be read for them.
+//! The columns of the tables: which are shown, where they are placed, and which data must be read for them.
 
 use std::borrow::Cow;
 
@@ -42,8 +42,8 @@ impl App {
         self.apply_columns();
     }
 
-    /// Gives the tables the chosen columns, without those that would be empty, and with those that the order, the tree and the
-    /// mark need.
+    /// Assigns the chosen columns to the tables, without those that would be empty, and with those that the order, the tree and
+    /// the mark need.
     pub fn apply_columns(&mut self) {
         let chosen = self.chosen_columns();
         let sort = self.tables.single.sort;

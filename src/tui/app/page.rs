@@ -1,5 +1,5 @@
-//! Pages: what the screen shows between its header and its last line. The first page is the tables of processes. Each other
-//! one is a [`Page`]: one table with its columns and keys, and what is drawn beside it.
+//! Pages: the part of the screen between its header and its last line. The first page is the tables of processes. Each other one
+//! is a [`Page`]: one table with its columns and keys, and what is drawn beside it.
 //!
 //! A page keeps its state while another one is open.
 
@@ -305,7 +305,7 @@ pub struct PageTable {
     pub scroll: usize,
     /// The sorted column, and whether in descending order; `None` keeps the page's own order.
     pub sort: Option<(usize, bool)>,
-    /// The first column stands for the page's own order.
+    /// The first column represents the page's own order.
     pub has_own_order: bool,
     pub filter: FilterState,
 }

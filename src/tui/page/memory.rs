@@ -11,7 +11,7 @@
 //!  SWAP  120M of 1.0G                      WAITING FOR MEMORY, %           swap, pressure and more: below, or at the right
 //!  …                                       …                               of a wide screen
 //!
-//! For the selected cgroup, unit or container, it shows where the charged memory went:
+//! For the selected cgroup, unit or container, it shows what the charged memory consists of:
 //!
 //!  kubepods/pod1/app  charged 88.0M of 120M                                2 shows the machine
 //!  limit 120M of kubepods/pod1  ·  events: max 12, oom_kill 1  ·  10 s: some 7.5 %, full 3.0 %
@@ -155,7 +155,7 @@ impl MemoryPage {
         Layout::vertical([Length(lines), Fill(1)]).areas(app.layout().page)
     }
 
-    /// Returns the areas of the page. If there is more than it has room for, a line says so.
+    /// Returns the areas of the page. If not everything fits, a line shows this.
     fn arrange(&self, app: &App, rows: usize) -> Areas {
         let areas = self.arrange_with(app, rows, 0);
         if self.excess(app, &areas) == 0 {

@@ -1,4 +1,4 @@
-//! The mappings of a process: how much each grew, what it takes, and which processes share it.
+//! The mappings of a process: the growth and the memory of each, and the processes that share it.
 //!
 //! ```text
 //!  GROWTH    PSS    RSS   SWAP AREAS KIND    MAPPING

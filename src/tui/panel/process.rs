@@ -125,7 +125,7 @@ fn host_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusLi
     StatusLine::of(format!(" {}", parts.join("  ·  ")), app.config.theme.text)
 }
 
-/// Returns the line about hot and cold memory, if the user asked for it.
+/// Returns the line about hot and cold memory, if the user requested it.
 fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     let theme = &app.config.theme;
     let bytes = |n| units::bytes(n, app.screen.units);

@@ -198,7 +198,7 @@ impl Popup for CallPathTree {
         }
     }
 
-    /// Measures anew.
+    /// Measures again.
     fn accept(&mut self, app: &mut App, _at: usize) -> Response {
         let data = &mut app.data.call_paths;
         let effect = data

@@ -109,7 +109,7 @@ fn sections(app: &App) -> Vec<HelpSection> {
     sections
 }
 
-/// The actions that a person needs on the first day, and what the help says about them.
+/// The actions that a user needs on the first day, with their descriptions.
 const FIRST: [(&[Action], &str); 10] = [
     (
         &[Action::Up, Action::Down],

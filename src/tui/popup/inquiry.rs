@@ -60,7 +60,7 @@ fn title(app: &App, title: &'static str) -> Cow<'static, str> {
     title_of(title, app.data.asked.as_ref().map(|asked| &*asked.name))
 }
 
-/// Returns the selected process and its name; if another row is selected, says so.
+/// Returns the selected process and its name; if another kind of row is selected, shows a message.
 pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
     let snapshot = app.engine.snapshot.as_ref();
     let sample = snapshot.and_then(|snapshot| app.selected_sample(snapshot));
@@ -77,7 +77,7 @@ pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
     named
 }
 
-/// Opens the popup about the selected process, and requests what it shows.
+/// Opens the popup about the selected process, and requests its data.
 pub(in crate::tui) fn open(app: &mut App, inquiry: Inquiry) -> Vec<Effect> {
     let Some((id, name)) = selected_process(app) else {
         return Vec::new();

@@ -273,7 +273,7 @@ const fn min_width(priority: Priority) -> usize {
 /// Share of a suspect's pace, as a divisor, that the pace of its fastest mapping must have to be where it grows.
 const MIN_MAPPING_SHARE: f64 = 4.0;
 
-/// Returns the mapping of a suspect that grew most, and how long that took, if it is known and explains the growth.
+/// Returns the mapping of a suspect that grew most, and the duration of the growth, if it is known and explains the growth.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     let fastest = app.data.growth.fastest(id, &app.engine.history);
@@ -301,7 +301,7 @@ pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspec
     ))
 }
 
-/// Writes a mapping, its growth and how long that took: `[heap] +136M in 12m`. A long name loses its beginning.
+/// Writes a mapping, its growth and the duration: `[heap] +136M in 12m`. A long name loses its beginning.
 pub(in crate::tui) fn mapping_growth(app: &App, (growth, took): (&MappingGrowth, Duration), width: usize) -> String {
     let name = text::safe(&growth.name);
     let name = text::truncate_start(&name, width);

@@ -27,7 +27,7 @@ use crate::units::bytes;
 // │ Explains the column in at most three lines      │
 // └─────────────────────────────────────────────────┘
 
-/// The open chooser. What is chosen takes effect at once.
+/// The open chooser. A choice takes effect at once.
 pub struct ColumnChooser {
     /// Every column, the chosen ones first and in their order.
     order: Vec<ColumnId>,
@@ -245,7 +245,7 @@ impl Popup for UserPicker {
         std::iter::once("everyone".into()).chain(names).collect()
     }
 
-    /// Counts anew; the cursor stays at its user.
+    /// Counts again; the cursor stays at its user.
     fn on_snapshot(&mut self, app: &App, at: usize) -> usize {
         let before = std::mem::replace(self, Self::new(app));
         let Some((selected, ..)) = at.checked_sub(1).and_then(|at| before.0.get(at)) else {

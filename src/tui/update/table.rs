@@ -23,7 +23,7 @@ use crate::{text, units};
 /// scrolls by eight.
 const MAX_SCROLL: usize = 1000;
 
-/// Scrolls by a column, or the commands by eight cells once all columns are shown. At their ends it says so.
+/// Scrolls by a column, or the commands by eight cells once all columns are shown. At the ends, it shows a message.
 fn scroll_right(app: &mut App) {
     let table = app.tables.current();
     let Some(area) = app.layout().tables.first().copied() else {
@@ -303,7 +303,7 @@ fn sort_by(app: &mut App, columns: &[ColumnId]) {
     change_order(app, |table| (table.sort, table.descending) = (column, true));
 }
 
-/// Copies what `what` returns for the selected process, or for each process of a folded row: a text, and whether it is
+/// Copies the result of `what` for the selected process, or for each process of a folded row: a text, and whether it is
 /// incomplete.
 fn copy(app: &mut App, what: impl Fn(&ProcessSample) -> (String, bool)) -> Vec<Effect> {
     let snapshot = app.engine.snapshot.clone();
@@ -432,8 +432,7 @@ fn tag_all(app: &mut App) {
     rebuild(app);
 }
 
-/// Says which key has to be pressed before.
-/// Another action is what other monitors do by this key.
+/// Shows which key must be pressed first. Another action is what other monitors do by this key.
 fn say_first(app: &mut App, action: Action, does: &str, other: Option<(Action, &str)>) {
     let key = |action: Action| {
         app.key_of(action)

@@ -1,4 +1,4 @@
-//! The lines above the table: title, gauges, graph, kills, dangers, growth; and the line about what cannot be read.
+//! The lines above the table: title, gauges, graph, kills, dangers, growth; and the line about unreadable data.
 //!
 //! The numbers beside the texts of a line are their priorities: on a narrow screen those with the lowest are left out.
 
@@ -191,7 +191,7 @@ fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
     }
 }
 
-/// Adds what differs from the usual state, at the right edge; most of it is a button.
+/// Adds the deviations from the usual state, at the right edge; most of them are buttons.
 fn add_badges(app: &App, line: &mut StatusLine) {
     let theme = &app.config.theme;
     for (on, label, action) in [
@@ -409,7 +409,8 @@ fn memory(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line
 }
 
-/// Returns the used memory beside anonymous and shared memory: of the kernel, of drivers, and what is never given back.
+/// Returns the used memory except anonymous and shared memory: memory of the kernel and of drivers, and reserves that are never
+/// available.
 fn other(s: &SystemSample) -> Reading<u64> {
     Ok(s.used()?.saturating_sub(s.anon_pages?).saturating_sub(s.shmem?))
 }
@@ -455,7 +456,7 @@ fn swap(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line
 }
 
-/// Returns zram (all its swap devices together) and zswap: the bytes stored, and the RAM that they take.
+/// Returns zram (all its swap devices together) and zswap: the bytes stored, and the RAM that they use.
 fn compressed(s: &SystemSample) -> impl Iterator<Item = (&'static str, u64, u64)> {
     let devices = s.zram.iter().filter(|z| z.is_swap);
     let zram = devices.fold(("zram", 0_u64, 0_u64), |(name, stored, held), z| {
@@ -510,7 +511,7 @@ fn pressure(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
 const MOSTLY_EMPTY: u64 = 4;
 /// A narrower screen has room for one of the two graphs.
 const BOTH: u16 = 100;
-/// Maximum share of the time shown that the growth takes, so that some time before it is shown, too.
+/// Maximum share of the growth in the shown time, so that some time before it is shown, too.
 const SINCE: f64 = 0.95;
 
 fn draw_graph(app: &App, snapshot: &Snapshot, area: Rect, buf: &mut Buffer) {
@@ -688,10 +689,10 @@ fn stall(app: &App, snapshot: &Snapshot, width: u16) -> StatusLine {
     line
 }
 
-/// Minimum width of the command of the process that takes memory, in columns.
+/// Minimum width of the command of the growing process, in columns.
 const MIN_TAKER: usize = 6;
 
-/// Returns the line of the danger at that position. The last line that has room says how many more there are.
+/// Returns the line of the danger at that position. The last line shows how many more there are.
 fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     let theme = &app.config.theme;
     let mut line = StatusLine::default();

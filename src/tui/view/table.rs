@@ -245,7 +245,7 @@ fn draw_cell(
     cell.style
 }
 
-/// Returns a command scrolled by `skip` columns. What is before it, and the name of its program, stay.
+/// Returns a command scrolled by `skip` columns. The part before it, and the name of its program, stay.
 fn scrolled_command(prefix: &str, command: &str, skip: usize) -> String {
     let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
     let name = program.rsplit('/').next().unwrap_or(program);

@@ -7,7 +7,7 @@ use crate::model::Snapshot;
 /// The factors by which recorded time passes faster.
 pub const SPEEDS: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/// A longer recorded time without a snapshot is cut to [`SHORT_GAP`]: nobody wants to wait for a night without zmtop.
+/// A longer recorded time without a snapshot is cut to [`SHORT_GAP`]: no user wants to wait for a night without zmtop.
 const LONG_GAP: Duration = Duration::from_secs(120);
 /// The time that the player waits in place of a long gap.
 const SHORT_GAP: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ impl Player {
         self.shown = Some(if now.saturating_sub(due) > LATE { now } else { due });
     }
 
-    /// Plays or pauses. The time until the next snapshot begins anew.
+    /// Plays or pauses. The time until the next snapshot begins again.
     pub fn toggle(&mut self, now: Duration) {
         self.set_playing(!self.is_playing, now);
     }

@@ -19,7 +19,7 @@ pub struct Recent {
     next: usize,
 }
 
-/// Returns about how much memory a snapshot takes. Its rows share most of their facts with those of the next one.
+/// Returns about how much memory a snapshot uses. Its rows share most of their facts with those of the next one.
 fn size(snapshot: &Snapshot) -> usize {
     let rows = size_of_val(snapshot.rows());
     rows + snapshot.cgroups.len() * 2 * size_of::<CgroupFigures>() + FIXED
@@ -30,7 +30,7 @@ fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
 }
 
 impl Recent {
-    /// Adds the snapshot that was read next. Forgets the oldest ones if all take too much memory.
+    /// Adds the snapshot that was read next. Drops the oldest ones if all together use too much memory.
     pub fn add(&mut self, snapshot: &Arc<Snapshot>) {
         self.bytes += size(snapshot);
         self.all.push_back(Arc::clone(snapshot));

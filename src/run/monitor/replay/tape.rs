@@ -18,7 +18,7 @@ pub(in crate::run) struct Tape {
     recordings: Vec<Recording>,
     /// The recording of each group of the time line, and the group's place in it.
     owners: Vec<(usize, usize)>,
-    /// The events that nobody recorded, which the player has found.
+    /// The events that were not recorded and that the player has found.
     found: Vec<Incident>,
     pub(super) timeline: Arc<Timeline>,
 }
@@ -81,7 +81,7 @@ impl Tape {
         has_new
     }
 
-    /// Reads what was written since. Returns true if that is something.
+    /// Reads what was written since. Returns true if anything was.
     pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
         let mut has_more = false;
         for recording in &mut self.recordings {
@@ -143,7 +143,7 @@ impl Tape {
     }
 }
 
-/// Reads the snapshots of a tape, from some moment on.
+/// Reads the snapshots of a tape, from a given time on.
 pub(super) struct Reader {
     source: Option<Source>,
     /// The recording that is read next.

@@ -318,8 +318,8 @@ impl Table {
         jobs
     }
 
-    /// Returns the turns that have come. If the clocks are known, only processes that changed, are new, ran or are in
-    /// focus are checked. All are checked when the lists are read.
+    /// Returns the reads that are due. If the clocks are known, only processes that changed, are new, ran or are in focus are
+    /// checked. All are checked when the lists are read.
     fn turns(&mut self, now: Duration, can_list: bool) -> Turns {
         self.rotation.advance(now);
         let lists = self.rotation.is_due(0, list_period(self.entries.len()));

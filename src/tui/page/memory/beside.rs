@@ -253,7 +253,7 @@ fn shared<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
     section
 }
 
-/// Returns what the kernel does against a lack of memory.
+/// Returns the lines about reclaim: the kernel's reaction to a lack of memory.
 fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
     let mut section = Section::new(app, "RECLAIM");
     let history = app.engine.history.system();

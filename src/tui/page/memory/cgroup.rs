@@ -40,7 +40,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Returns the cgroup of the selected group. Tells the user if its processes are in several.
+    /// Returns the cgroup of the selected group. Shows a message if its processes are in several.
     pub(super) fn selected(app: &mut App) -> Option<Self> {
         if let Some((key, path)) = app.selected_cgroup() {
             return Some(Self {
@@ -84,7 +84,7 @@ impl Shown {
         self.system(snapshot)?.scope.as_deref().ok_or(Missing::OutOfView)
     }
 
-    /// Returns the memory that it may still take.
+    /// Returns the memory that it may still use.
     pub(super) fn room(&self, snapshot: &Snapshot) -> Option<u64> {
         self.scope(snapshot).ok()?.left.ok()
     }
@@ -100,7 +100,7 @@ pub(super) const fn unread(why: Missing) -> &'static str {
     }
 }
 
-/// Draws whose memory it is, how much is charged, which limit is the lowest and whose, and what happened.
+/// Draws the name of the cgroup, its charged memory, the lowest limit and the cgroup that has it, and the events.
 pub(super) fn draw_heading(app: &App, snapshot: &Snapshot, shown: &Shown, area: Rect, buf: &mut Buffer) {
     let theme = &app.config.theme;
     let mut heading = StatusLine::default();
