@@ -24,7 +24,7 @@ const TROUBLE: [&str; 6] = [
     "Leaks",
     "What grows",
     "Alerts",
-    "Footprint of what grows",
+    "Footprint of growing groups",
     "Over all hosts",
     "Parts of the RAM that leak",
 ];
