@@ -109,13 +109,13 @@ impl Tunable {
                 name: "oom_score_adj",
                 range: -1000..=1000,
                 title: " Set oom_score_adj ",
-                hint: "-1000 (never ended when memory runs out) to 1000 (first)",
+                hint: "-1000 (never killed) to 1000 (killed first)",
             },
             Self::Nice => TunableSpec {
                 name: "nice",
                 range: -20..=19,
                 title: " Set the niceness ",
-                hint: "-20 (before all others) to 19 (after them)",
+                hint: "-20 (highest priority) to 19 (lowest priority)",
             },
         }
     }
@@ -148,20 +148,20 @@ impl TunableValues {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActError {
     /// The snapshot's `/proc` belongs to another machine or pid namespace.
-    #[error("these processes are not this machine's: there is nothing to act on")]
+    #[error("these processes are not on this machine: they cannot be changed")]
     ForeignProc,
     /// Process 1. If it ends, so does the machine or the container.
-    #[error("process 1 is not to be touched")]
+    #[error("process 1 must not be changed")]
     Init,
     #[error("this is zmtop itself")]
     OwnProcess,
-    #[error("it is a thread of the kernel")]
+    #[error("it is a kernel thread")]
     KernelThread,
     #[error("the process has ended")]
     Gone,
     #[error("the process has ended and waits to be reaped by its parent")]
     Zombie,
-    #[error("the process has ended, and another has its pid now")]
+    #[error("the process has ended, and another process has its pid now")]
     PidReused,
     /// The row has no start time, because its `stat` was not read yet.
     #[error("it is not read yet: try again")]

@@ -463,13 +463,18 @@ impl Runtime {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Java => {
-                "most of it was taken by the Java runtime. jcmd PID Compiler.perfmap writes the names of its methods; the collector moves objects, so that its faults name the collector: zmtop heap PID counts the objects by class"
+                "most of it was allocated by the Java runtime. jcmd PID Compiler.perfmap writes the names of its \
+                 methods. The garbage collector moves objects, so many faults name the collector: zmtop heap PID \
+                 counts the objects by class"
             }
             Self::Node => {
-                "most of it was taken by JavaScript. Start node with --perf-basic-prof for the names of its functions; the collector moves objects, so that its faults name the collector: node --heapsnapshot-signal writes the objects"
+                "most of it was allocated by JavaScript. Start node with --perf-basic-prof for the names of its \
+                 functions. The garbage collector moves objects, so many faults name the collector: node \
+                 --heapsnapshot-signal writes the objects"
             }
             Self::Python => {
-                "most of it was taken by the Python interpreter. Start Python 3.12 or later with -X perf for the names of its functions; zmtop heap PID counts its objects by class"
+                "most of it was allocated by the Python interpreter. Start Python 3.12 or later with -X perf for the \
+                 names of its functions; zmtop heap PID counts its objects by class"
             }
         }
     }
@@ -630,7 +635,8 @@ impl Measured {
             let unseen = growth.saturating_sub_unsigned(kept);
             if unseen > 1 << 20 && unseen.unsigned_abs() * 5 > growth.unsigned_abs() {
                 notes.push(format!(
-                    "{} of the growth is not explained: pages that were mapped without a sampled fault, such as by khugepaged, or shared less than before",
+                    "{} of the growth is not explained: pages that were mapped without a sampled fault, such as by \
+                     khugepaged, or that fewer processes share than before",
                     units::bytes(unseen.unsigned_abs(), units),
                 ));
             }
@@ -643,7 +649,8 @@ impl Measured {
         }
         if !counts.sees_kernel {
             notes.push(
-                "without faults in the kernel, as by read(2) into a fresh buffer: that needs CAP_PERFMON, or kernel.perf_event_paranoid of at most 1"
+                "without faults in the kernel, such as those of read(2) into a new buffer: these need CAP_PERFMON, or \
+                 kernel.perf_event_paranoid of at most 1"
                     .to_owned(),
             );
         }
@@ -655,7 +662,7 @@ impl Measured {
         }
         if counts.without_stack > 0 {
             notes.push(format!(
-                "{} without a stack, as of a 32-bit program",
+                "{} without a stack, such as those of a 32-bit program",
                 counted(counts.without_stack, "sample")
             ));
         }
@@ -673,7 +680,8 @@ impl Measured {
         }
         if counts.too_large > 0 {
             notes.push(format!(
-                "without the lines and inlined functions of {}: unpacked, the debug information needs too much memory",
+                "without the lines and inlined functions of {}: the debug information needs too much memory when \
+                 unpacked",
                 counted(counts.too_large as u64, "file")
             ));
         }
@@ -682,18 +690,18 @@ impl Measured {
         }
         if counts.pages_of_each > 1 {
             notes.push(format!(
-                "kept by one of {} sampled pages: there are too many to remember",
+                "only one of {} sampled pages was checked, because there are too many",
                 counts.pages_of_each
             ));
         }
         if counts.forgotten > 0 {
             notes.push(format!(
-                "{} beyond the most that are remembered",
+                "{} beyond the maximum number of call paths",
                 counted(counts.forgotten, "sample")
             ));
         }
         if counts.samples == 0 {
-            notes.push("no page was touched for the first time in that time".to_owned());
+            notes.push("no page was touched for the first time in this time".to_owned());
         }
         notes
     }

@@ -1,6 +1,6 @@
-//! The command line: the monitor's options, the subcommands, and what several of them share.
+//! The command line: the monitor's options, the subcommands, and the code that several of them share.
 //!
-//! A subcommand's own options stand in `run`, beside the function that runs it.
+//! A subcommand's own options are in `run`, next to the function that runs it.
 
 pub mod fleet;
 pub mod serve;
@@ -44,9 +44,10 @@ use crate::text;
     version,
     about = "Live monitor of the true memory use of each process: PSS, USS, RSS and swap",
     override_usage = "zmtop [OPTIONS] [FILTER]...\n       zmtop [OPTIONS] <COMMAND>",
-    after_help = "Words that are no command are a filter: zmtop user:alice 'pss>100M'.\n\nExit codes: 0: success. 1: --check found something, or nothing was picked. 2: an error in the command line or the \
-                  config. 3: the data could not be read. 4: the output could not be written. 5: not yet judged: --check or a filter found nothing, \
-                  but too little of the past is known to say so. 128 + N: ended by signal N."
+    after_help = "Words that are not a command form a filter: zmtop user:alice 'pss>100M'.\n\nExit codes: 0: success. \
+                  1: --check found something, or nothing was picked. 2: an error in the command line or the config. 3: \
+                  the data could not be read. 4: the output could not be written. 5: not yet judged: --check or a \
+                  filter found nothing, but the known history is too short to be sure. 128 + N: ended by signal N."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -63,7 +64,8 @@ pub enum Command {
     /// Print a table of processes, once or repeatedly
     Ps(Box<PsArgs>),
     /// Print a breakdown of the system's memory: RAM, swap and compressed memory
-    #[command(mut_arg("from", |from| from.help("Break down a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
+    #[command(mut_arg("from", |from| from.help("Break down a snapshot of a recording: a file or folder of zmtop \
+                                                record, or a file of ps --format ndjson; - is standard input")))]
     Mem(MachineArgs),
     /// Print the mappings of processes, summed by name
     Maps(MapsArgs),
@@ -76,13 +78,13 @@ pub enum Command {
     /// Find the code that allocates and keeps the memory of a process, by call path
     #[cfg(feature = "code")]
     Callers(CallersArgs),
-    /// Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back
+    /// Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return
     Heap(HeapArgs),
     /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
     Record(Box<RecordArgs>),
-    /// Show the past in the monitor: play a recording, pause, step, go to any time
+    /// Show the past in the monitor: play a recording, pause, step, and go to any time
     Replay(Box<ReplayArgs>),
-    /// Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit
+    /// Propose memory limits: what each unit, container, pod and cgroup needed in a recording, compared with its limit
     Limits(Box<LimitsArgs>),
     /// Explain what happened to memory in a recording: what ran out, what had grown, what was killed
     Why(WhyArgs),
@@ -151,7 +153,8 @@ fn matched(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error>
             .map(|option| format!("{option} before"))
             .or(before.map(|word| format!("{word} before")))
         {
-            let what = format!("{before} `{name}` is of the monitor; options and filters of `{name}` go after it");
+            let what =
+                format!("{before} `{name}` applies to the monitor; put options and filters of `{name}` after it");
             return Err(command.error(ErrorKind::ArgumentConflict, what));
         }
     }
@@ -182,7 +185,8 @@ fn named_file(command: &clap::Command, matches: &ArgMatches) -> Option<String> {
     })
 }
 
-/// Takes the words of a filter for the monitor out of a command line: those that are neither options nor a command.
+/// Removes the words of a filter for the monitor from a command line, and returns them: those that are neither options nor a
+/// command.
 fn take_words(args: &mut Vec<OsString>) -> Result<Vec<String>, clap::Error> {
     let mut words = Vec::new();
     loop {
@@ -219,7 +223,7 @@ const WAYS: [(&str, &str); 15] = [
     ),
     (
         "--json",
-        "zmtop ps --format json prints JSON, --format rows a line a process",
+        "zmtop ps --format json prints JSON, --format rows one line per process",
     ),
     (
         "-n",
@@ -229,7 +233,7 @@ const WAYS: [(&str, &str); 15] = [
     ("-b", "zmtop ps --every TIME prints tables without a screen"),
     (
         "-d",
-        "--interval TIME sets the time between snapshots; of zmtop ps, --every TIME",
+        "--interval TIME sets the time between snapshots; for zmtop ps, --every TIME",
     ),
     (
         "--interval",
@@ -240,7 +244,7 @@ const WAYS: [(&str, &str); 15] = [
     ("-s", "--sort KEY sorts"),
     (
         "--view",
-        "views are of the monitor: zmtop --view NAME; zmtop ps takes a filter, --columns, --sort and --by",
+        "only the monitor has views: zmtop --view NAME; zmtop ps has filters, --columns, --sort and --by",
     ),
     ("-o", "zmtop ps --columns pid,pss,command chooses columns"),
     ("-t", "--tree starts in tree view"),

@@ -317,16 +317,13 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         ("firefox", "firefox in the command line, the name or the user"),
         (
             "'http server'",
-            "words with a space, quoted as in a shell; also where one holds : = ( or |",
+            "words with a space, or with : = ( or |, quoted as in a shell",
         ),
         (
             "/post(gres|master)/",
             "a regular expression on the command line or the name",
         ),
-        (
-            "user:alice",
-            "the user, by whole name or uid; user:alice,bob for either",
-        ),
+        ("user:alice", "the user, by full name or uid; user:alice,bob for either"),
         ("cmd:train", "a word in the command line"),
         ("name:python", "a word in the kernel's short name"),
         ("pid:1,1234", "these processes"),
@@ -340,27 +337,30 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         ),
         (
             "family:postgres",
-            "a daemon and its descendants, by the name and pid of the first",
+            "a daemon and its descendants, by the name and pid of the daemon",
         ),
         (
             "replaced:deleted",
-            "the program's file is gone, or updated; exe: a word in its path",
+            "the program's file was deleted, or updated; exe: a word in its path",
         ),
         (
             "maps:libssl",
-            "a word in the name of a file or of shared memory that it maps",
+            "a word in the name of a file or of shared memory that the process maps",
         ),
         ("host:web", "a word in the host's name, in zmtop fleet"),
         ("cmd:/^python3? /", "a regular expression in any of these"),
         ("state:D", "the state, by letter; state:RD for either"),
         ("pss>100M", "a column and a size: > >= < <= = !="),
         ("growth>1M/min", "a size per time"),
-        ("verdict:leaking", "what it does; verdict>=growing for that or worse"),
+        ("verdict:leaking", "a verdict; verdict>=growing for growing or worse"),
         ("dpss<-1M", "shrank by more than 1M"),
         ("cpu>50%", "a percentage; plain numbers and times (5m, 2h) likewise"),
-        ("!user:root", "not; a figure that is unknown passes neither way"),
+        (
+            "!user:root",
+            "not; an unknown figure matches neither swap>0 nor !swap>0",
+        ),
         ("user:alice swap>0", "a space is \"and\""),
-        ("firefox | chrome", "\"or\", after every \"and\""),
+        ("firefox | chrome", "\"or\"; \"and\" binds more tightly"),
         ("!(user:root | user:daemon) uss>1G", "parentheses group"),
     ]
 }

@@ -628,16 +628,16 @@ impl Finding {
             growth => format!(" + growth {}", bytes(growth)),
         };
         let (peak, margin, time) = (bytes(self.peak), self.margin(), units::span(self.observed));
-        format!("peak {peak}{growth} + {margin}% for a record of {time}")
+        format!("peak {peak}{growth} + {margin}% for a recording of {time}")
     }
 
     /// Returns why the line is uncertain; `None` if it is not.
     pub fn doubt(&self) -> Option<Cow<'static, str>> {
         Some(match self.certainty {
             Certainty::Sure => return None,
-            Certainty::Short => "less than a day is recorded: not yet certain".into(),
-            Certainty::Held => "it was held back by its limit, and may need more".into(),
-            Certainty::Killed => "it was killed for lack of memory, and may need more".into(),
+            Certainty::Short => "less than a day was recorded: not yet certain".into(),
+            Certainty::Held => "its limit held it back, so it may need more".into(),
+            Certainty::Killed => "one of its processes was killed for lack of memory, so it may need more".into(),
             Certainty::Partial => "some of its processes could not be read: no limit can be proposed".into(),
             Certainty::Grows => {
                 let left = self
@@ -645,7 +645,7 @@ impl Finding {
                     .map_or(0, |proposal| proposal.max.saturating_sub(self.peak));
                 let time = Duration::try_from_secs_f64(left as f64 / self.judgement.slope).unwrap_or(Duration::MAX);
                 let pace = units::pace(self.judgement.slope);
-                format!("it grows by {pace} and would be at this limit in {}", units::span(time)).into()
+                format!("it grows by {pace} and would reach this limit in {}", units::span(time)).into()
             }
         })
     }

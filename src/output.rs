@@ -1,4 +1,4 @@
-//! Reports: what the one-shot commands write to standard output.
+//! Reports: the output of the one-shot commands.
 //!
 //! A [`Report`] provides text for people, a document of named values, and a table of values. A [`Format`] turns one of
 //! these into bytes. Every report can therefore be written in every format, and neither knows the other.
@@ -45,9 +45,9 @@ pub enum Format {
     Table,
     /// One object.
     Json,
-    /// One object on a line for each row, such as a process: jq .pid.
+    /// One object per row, such as a process, each on one line: jq .pid.
     Rows,
-    /// One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads.
+    /// One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree.
     Ndjson,
     /// RFC 4180, safe for spreadsheets.
     Csv,

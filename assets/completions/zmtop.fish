@@ -166,10 +166,10 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the map
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, go to any time'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, and go to any time'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, compared with its limit'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "why" -d 'Explain what happened to memory in a recording: what ran out, what had grown, what was killed'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
@@ -292,8 +292,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s n -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
@@ -301,7 +301,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: u
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot of a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with the sum over itself and its descendants'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-color -d 'Use no colours'
@@ -320,14 +320,14 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot of a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
@@ -363,8 +363,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -388,8 +388,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -397,7 +397,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Re
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l filter -d 'List and sum only files that match: words of the path, \'cached>10M\', \'share<50\', /re/, ! (not), | (or)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l max-files -d 'Look at no more than N files, the largest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l max-files -d 'Examine at most N files, the largest ones' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "cached\t''
 dirty\t''
 writeback\t''
@@ -421,15 +421,15 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given and it covers 2 minutes. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the history that the monitor keeps counts. If it covers 2 minutes and no time is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, pod, cgroup or family instead' -r -f -a "command\t''
@@ -447,23 +447,23 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge the snapshots in FILE, as --format ndjson writes it, plain or zstd; - is standard input' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all rows with enough data, not only growing ones'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if that cannot be known yet'
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if it is too early to know'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Look a second time after TIME, and show what changed: in use, free, and by type: 30s, 10m' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME which code allocates objects that stay: 30s. A Java machine loads its Flight Recorder for that, and takes up to 3 s and some 10 MB; JDK 17 and later. Node.js needs --inspector. Ctrl-C ends the recording' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Read the heap again after TIME, such as 30s or 10m, and show the changes: in use, free, and by type' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'Maximum pause of a JVM: it counts its objects only if the expected pause is shorter' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME, such as 30s, which code allocates objects that stay. A JVM (JDK 17 and later) loads its Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, and what they mean'
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, with an explanation'
 json\t'One object'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
@@ -471,27 +471,27 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l collect -d 'Let a Java machine collect garbage before it counts its objects, so that only those in use are counted'
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l collect -d 'Let a JVM collect garbage first, so that it counts only objects in use'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l inspector -d 'Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user can connect to it and control the program'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l every -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h; default: sampler.interval)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l keep -d 'In a folder: delete files older than TIME, such as 30d (default: record.keep)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l size -d 'In a folder: delete the oldest files when all are larger than SIZE, such as 2G (default: record.size)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l on-rotate -d 'In a folder: start PROGRAM with the path of each finished file, which it may upload and delete' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l size -d 'In a folder: delete the oldest files when all files together exceed SIZE, such as 2G (default: record.size)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l on-rotate -d 'In a folder: run PROGRAM with the path of each finished file; it may upload and delete this file' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cmdline -d 'Record full command lines, the name of the program without arguments, or none (default: record.cmdline)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l user -d 'As root: become this user, who keeps the capabilities to read all processes; the recording must be in a folder of this user' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l user -d 'As root: switch to this user, and keep the capabilities to read all processes; the recording must be in a folder of this user' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l dry-run -d 'Write nothing: take six snapshots and report how much a day of them needs'
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l dry-run -d 'Write nothing: take six snapshots and estimate the disk space for a day'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l from -d 'The first moment: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l until -l to -d 'The last moment' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l from -d 'The time of the first snapshot: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l until -l to -d 'The time of the last snapshot' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l anonymize -d 'Replace the names of hosts, users, programs, files, cgroups and containers, and command lines; the same name always by the same one'
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l anonymize -d 'Replace command lines and the names of hosts, users, programs, files, cgroups and containers. The same name always gets the same replacement'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from help" -f -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -632,12 +632,12 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l tree -d 'Start in
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l pick -d 'Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l since -d 'Use only this last part of the record, such as 7d' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l since -d 'Use only the last part of the recording, such as 7d' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l by -d 'List only units, containers, pods, or other cgroups' -r -f -a "unit\t''
 container\t''
 pod\t''
 cgroup\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l filter -d 'List only what matches: words of the name, \'peak>1G\', \'near>80\', unit:NAME, container:NAME, /re/, ! (not), | (or)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l filter -d 'List only rows that match: words of the name, \'peak>1G\', \'near>80\', unit:NAME, container:NAME, /re/, ! (not), | (or)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "median\t''
 p99\t''
 peak\t''
@@ -672,8 +672,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -681,11 +681,11 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l paste -d 'Print o
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l at -d 'Explain the event nearest to this time, or the memory at it: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l at -d 'Explain the event nearest to this time, or the memory at this time: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
 k\t''
@@ -697,8 +697,8 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l no-color -d 'Use no 
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l web-config -d 'Require TLS, users and passwords as set in FILE, in the web.config.file format of Prometheus\'s exporters; it is reloaded when it changes' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s for node_exporter\'s textfile collector, instead of listening; with --listen do both' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l textfile -d 'Write the metrics to FILE every 15 s for node_exporter\'s textfile collector, instead of listening; with --listen, it does both' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l otlp -d 'Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; with --listen, it does both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l by -d 'Export groups by command, user, unit, container, pod, cgroup or family (default command)' -r -f -a "command\t''
 user\t''
 unit\t''
@@ -708,7 +708,7 @@ cgroup\t''
 family\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually, growing ones first, then the largest; combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l user -d 'As root: once the port is open, become this user, who keeps the capabilities to read all processes' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l user -d 'As root: once the port is open, switch to this user, and keep the capabilities to read all processes' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -716,7 +716,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Prin
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l match -d 'Use only series with these labels, as in PromQL: cluster="eu",job="zmtop"' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l host-label -d 'Identify and name hosts by this label (default: instance, but the host\'s own name is shown)' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Send the token in FILE, or without this option the one in the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Read the token from FILE; without this option, from the variable ZMTOP_PROMETHEUS_TOKEN' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Read the password of --user from FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'For https, trust the certificates in FILE instead of the system\'s' -r -F
@@ -854,7 +854,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "sites" -d 'Print the memory that each line of the kernel\'s source has allocated, by the kernel\'s own account'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "size\t''
 used\t''
@@ -876,8 +876,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -994,8 +994,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -1104,8 +1104,8 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object on a line for each row, such as a process: jq .pid'
-ndjson\t'One object on a line for each snapshot; `ps` without --columns, --by or --tree writes what --from reads'
+rows\t'One object per row, such as a process, each on one line: jq .pid'
+ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
@@ -1114,17 +1114,17 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print the memory that each line of the kernel\'s source has allocated, by the kernel\'s own account'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "show" -d 'Print the settings in force, and mark those that differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "default" -d 'Print the default settings with explanations'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with. It has every action'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "keymap" -d 'Print the default keymap, with every action, as a starting point for keymap.toml'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "columns" -d 'Print every column of processes and groups, with its meaning'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "theme" -d 'Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the bell. Exit with 1 if the program fails'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
@@ -1143,13 +1143,13 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and mark those that differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the default settings with explanations'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with. It has every action'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "keymap" -d 'Print the default keymap, with every action, as a starting point for keymap.toml'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "columns" -d 'Print every column of processes and groups, with its meaning'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "theme" -d 'Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the bell. Exit with 1 if the program fails'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
@@ -1159,10 +1159,10 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l prove -d 'Then watch for this long, too, how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process once, as leaks --prove does' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Sum branches with less than this share of the kept memory, in percent' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l prove -d 'Then measure for this long how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process once, as leaks --prove does' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l least -d 'Combine branches with less than this share of the kept memory, in percent' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l flamegraph -d 'Also write a flame graph of the kept memory to this new file, for a browser' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. More for deep stacks' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l stack -d 'Bytes of the stack to copy with each sample, up to 60k. Deep stacks need more' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l format -d 'The format of the output' -r -f -a "table\t'A tree of call paths'
 json\t'One object with all call paths'
 ndjson\t'An object every 2 s with all call paths so far'
@@ -1173,7 +1173,7 @@ m\t''
 g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to what they called'
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to the functions that they called'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1183,10 +1183,10 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would give back'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, go to any time'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, against its limit'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, and go to any time'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, compared with its limit'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "why" -d 'Explain what happened to memory in a recording: what ran out, what had grown, what was killed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "serve" -d 'Export the memory of groups and of the machine to Prometheus'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "fleet" -d 'Monitor many hosts from the metrics of zmtop serve in Prometheus'
@@ -1200,12 +1200,12 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from record" -f -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print how much memory each line of the kernel\'s source holds, as accounted by the kernel'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force, and which differ from the defaults'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from kernel" -f -a "sites" -d 'Print the memory that each line of the kernel\'s source has allocated, by the kernel\'s own account'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the settings in force, and mark those that differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "path" -d 'Print the path of the settings file'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print the default settings with explanations'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "keymap" -d 'Print the default keymap, to begin keymap.toml with. It has every action'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "keymap" -d 'Print the default keymap, with every action, as a starting point for keymap.toml'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "columns" -d 'Print every column of processes and groups, with its meaning'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "theme" -d 'Print a theme, to begin themes/NAME.toml with; without NAME, the names of all'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "theme" -d 'Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the bell. Exit with 1 if the program fails'

@@ -69,7 +69,7 @@ impl Worker {
         if self.queued.load(Ordering::Relaxed) >= MAX_QUEUED && !is_release {
             return Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
-                "too much is under way already",
+                "too many actions are in progress",
             ));
         }
         let commands = if let Some(commands) = self.commands.get() {

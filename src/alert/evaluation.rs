@@ -47,7 +47,7 @@ impl Alerts {
     }
 
     /// Replaces the rules. `same_as` returns the index of the same rule among the present ones, whose state stays; others begin
-    /// anew.
+    /// again.
     pub fn replace(&mut self, rules: Vec<Rule>, same_as: impl Fn(usize) -> Option<usize>) {
         let old = std::mem::take(self);
         let mut states: Vec<_> = old.rules.into_iter().map(Some).collect();

@@ -73,9 +73,9 @@ pub(super) struct FigureColumn {
     pub(super) column: usize,
 }
 
-/// The name of what the made-up event of a test is about. Nothing that a program can act on has it.
+/// The name of the target of a test's made-up event. Nothing that a program can act on has this name.
 const MADE_UP: &str = "zmtop-test";
-/// The pid of that: above every pid that a kernel gives, but one that each program can read.
+/// The pid of that target: above every pid that a kernel assigns, but within the range that every program can parse.
 const MADE_UP_PID: u32 = i32::MAX as u32;
 
 /// A rule: a condition on each target of a kind, and how long it must hold.
@@ -391,7 +391,7 @@ pub struct AlertEvent {
     pub target: Target,
     /// Fired or resolved.
     pub transition: Transition,
-    /// It fired once too often: what follows is not told until it is steady.
+    /// It fired once too often: further events are not reported until it is steady.
     pub flapping: bool,
     /// It is made up, to test the notifications: see [`Rule::made_up`].
     pub is_test: bool,

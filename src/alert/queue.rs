@@ -32,7 +32,7 @@ struct RuleQueue {
     last_turn: u64,
 }
 
-/// The state of one alert as the receiver knows it, and the waiting events.
+/// The state of one alert that the receiver has last seen, and the waiting events.
 #[derive(Debug, Default)]
 struct Slot {
     /// The receiver got its fire, or is getting it now.

@@ -45,7 +45,7 @@ pub struct FleetArgs {
         long,
         value_name = "FILE",
         conflicts_with = "user",
-        help = "Send the token in FILE, or without this option the one in the variable ZMTOP_PROMETHEUS_TOKEN"
+        help = "Read the token from FILE; without this option, from the variable ZMTOP_PROMETHEUS_TOKEN"
     )]
     pub token_file: Option<PathBuf>,
     #[arg(

@@ -28,14 +28,16 @@ pub struct ServeArgs {
     #[arg(
         long,
         value_name = "FILE",
-        help = "Write the metrics to FILE every 15 s for node_exporter's textfile collector, instead of listening; with --listen do both"
+        help = "Write the metrics to FILE every 15 s for node_exporter's textfile collector, instead of listening; \
+                with --listen, it does both"
     )]
     pub textfile: Option<PathBuf>,
     #[arg(
         long,
         value_name = "URL",
-        help = "Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead of listening; \
-                with --listen do both. Tokens, timeout and certificates come from the OTEL_EXPORTER_OTLP_ variables"
+        help = "Push the metrics every minute to this OpenTelemetry collector, such as http://localhost:4318, instead \
+                of listening; with --listen, it does both. Tokens, timeout and certificates come from the \
+                OTEL_EXPORTER_OTLP_ variables"
     )]
     pub otlp: Option<String>,
     /// Export groups by command, user, unit, container, pod, cgroup or family (default command)
@@ -47,7 +49,7 @@ pub struct ServeArgs {
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// As root: once the port is open, become this user, who keeps the capabilities to read all processes
+    /// As root: once the port is open, switch to this user, and keep the capabilities to read all processes
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     #[command(flatten)]

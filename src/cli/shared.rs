@@ -51,7 +51,7 @@ impl TableArgs {
     }
 }
 
-/// Options that are short for a part of a filter, as in other monitors.
+/// Options that abbreviate a part of a filter, as in other monitors.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChosenArgs {
     /// List only processes of this user, as user:NAME does
@@ -63,7 +63,8 @@ pub struct ChosenArgs {
 }
 
 impl ChosenArgs {
-    /// Returns which users are none of this machine, or that none of the processes exists; `None` if neither is so.
+    /// Returns the users that do not exist on this machine, or reports that none of the processes exists; `None` if neither is
+    /// true.
     pub(crate) fn missing(&self) -> Option<String> {
         let users = self.user.iter().flat_map(|users| users.split(','));
         let users: Vec<_> = users.filter(|user| is_no_user(user)).collect();
@@ -328,7 +329,7 @@ pub(crate) fn set(
     }
 }
 
-/// Returns the time that `option` gives, or `default` if it was not typed.
+/// Returns the time in `option`, or `default` if the option was not typed.
 pub(crate) fn watching_time(
     option: &'static str,
     typed: Option<&str>,
@@ -339,7 +340,7 @@ pub(crate) fn watching_time(
     parse_span(typed).filter(|time| range.contains(time)).ok_or_else(|| {
         let (shortest, longest) = (span_exact(*range.start()), span_exact(*range.end()));
         let such = span_exact(default);
-        let what = format!("expected a length of time from {shortest} to {longest}, such as {such}");
+        let what = format!("expected a duration from {shortest} to {longest}, such as {such}");
         UsageError::option(option, what)
     })
 }

@@ -96,23 +96,23 @@ type Entry = Column<CachedFiles>;
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("cached", "CACHED", |r| r.figure(|figures| Ok(figures.cached)))
         .help(
-            "Its pages in memory. The sum is without files of tmpfs, which are shared memory. Kernel: nr_cache of \
-             cachestat, or the pages that mincore tells.",
+            "The cached pages of the file. The sum excludes files of tmpfs, which are shared memory. Kernel: nr_cache \
+             of cachestat, or the pages that mincore reports.",
         )
         .priority(Priority::Highest),
     Entry::bytes("dirty", "DIRTY", |r| r.counted(|figures| figures.dirty))
-        .help("Pages that were changed and are not written yet. Kernel: nr_dirty of cachestat (Linux 6.5).")
+        .help("Pages that were changed and not written back yet. Kernel: nr_dirty of cachestat (Linux 6.5).")
         .priority(Priority::High),
     Entry::bytes("writeback", "WRITEB", |r| r.counted(|figures| figures.writeback))
-        .help("Pages that are being written. Kernel: nr_writeback of cachestat (Linux 6.5)."),
+        .help("Pages that are being written back. Kernel: nr_writeback of cachestat (Linux 6.5)."),
     Entry::bytes("evicted", "EVICTED", |r| r.counted(|figures| figures.evicted))
         .help("Pages that were cached once and were reclaimed. Kernel: nr_evicted of cachestat (Linux 6.5)."),
     Entry::bytes("recently_evicted", "RECENT", |r| {
         r.counted(|figures| figures.recently_evicted)
     })
     .help(
-        "The part of EVICTED that was reclaimed so recently that memory is short if it is read again. Kernel: \
-             nr_recently_evicted of cachestat (Linux 6.5).",
+        "The part of EVICTED that was reclaimed recently. If a process reads it again, memory is short. Kernel: \
+         nr_recently_evicted of cachestat (Linux 6.5).",
     )
     .priority(Priority::Low),
     Entry::bytes("size", "SIZE", |r| r.of_file(|file| Value::bytes(file.size)))
@@ -126,7 +126,7 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("processes", "BY", Unit::Count, 3, |r| {
         r.of_file(|file| file.processes.map_or_else(Value::Missing, |n| Value::Count(n.into())))
     })
-    .help("How many processes have it open or mapped, of those that were looked at."),
+    .help("Number of examined processes that have the file open or mapped."),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
         r.of_file(|file| {
             let first = file.first.as_ref();
@@ -141,11 +141,11 @@ pub static COLUMNS: &[Entry] = &[
             first.map_or(Value::Blank, |(_, comm)| Value::text(Ok(comm)))
         })
     })
-    .help("The short name of that process. Kernel: comm."),
+    .help("The short name of this process. Kernel: comm."),
     Entry::text("kind", "KIND", 5, |r| {
         r.of_file(|file| Value::text(Ok(file.kind.id().as_bytes())))
     })
-    .help("cache, or shmem for a file of tmpfs: shared memory, which no total here includes.")
+    .help("cache, or shmem for a file of tmpfs, which is shared memory and is in no total here.")
     .priority(Priority::Low),
     Entry::text("deleted", "GONE", 7, |r| {
         r.of_file(|file| {
@@ -153,7 +153,7 @@ pub static COLUMNS: &[Entry] = &[
             mark.unwrap_or(Value::Blank)
         })
     })
-    .help("`deleted` if it was removed or replaced: its pages stay as long as a process uses it."),
+    .help("`deleted` if the file was removed or replaced. Its pages stay while a process uses it."),
     Entry::text("unread", "UNREAD", 10, |r| {
         r.of_file(|file| match file.figures {
             Ok(_) => Value::Blank,
@@ -161,11 +161,11 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "Why it is unknown what of it is cached. The kernel tells this only to the owner of a file and to those who may \
-         write it.",
+        "Why the cached part is unknown. The kernel reports it only to the owner of the file and to users who may \
+         write to it.",
     ),
     Entry::text("file", "FILE", 12, |r| r.of_file(|file| Value::text(Ok(&file.path))))
-        .help("Its path, as the process sees it.")
+        .help("The path of the file, as the process sees it.")
         .label(Label::Group)
         .grows()
         .priority(Priority::Highest),
@@ -231,7 +231,7 @@ pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
     if refused > 0 {
         let refused = counted(refused as u64, "file");
         notes.push(format!(
-            "{refused} not told: the kernel tells what is cached of a file only to its owner and to those who may write it"
+            "{refused} unknown: the kernel reports the cached part of a file only to its owner and to users who may write to it"
         ));
     }
     let late = found.unread(Missing::TimedOut);

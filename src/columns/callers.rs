@@ -101,19 +101,19 @@ const fn count(id: &'static str, title: &'static str, value: Get) -> Entry {
 pub static COLUMNS: &[Entry] = &[
     Entry::bytes("allocated", "ALLOC", |r| Value::Bytes(r.figures.allocated)).help(
         "Memory of the traced allocations. Kernel: Σ bytes_alloc of the events kmem:kmalloc and \
-             kmem:kmem_cache_alloc.",
+         kmem:kmem_cache_alloc.",
     ),
     Entry::bytes("requested", "REQ", |r| Value::Bytes(r.figures.requested))
-        .help("Memory that they requested. Kernel: Σ bytes_req of the same events."),
+        .help("Memory that these allocations requested. Kernel: Σ bytes_req of the same events."),
     Entry::bytes("wasted", "WASTE", |r| Value::Bytes(r.figures.wasted())).help(
         "Memory allocated but not requested: requests are rounded up to the size of an object. Formula: ALLOC − \
-             REQ.",
+         REQ.",
     ),
     Entry::figure("frag", "FRAG%", Unit::Share, 5, |r| match r.figures.allocated {
         0 => Value::Blank,
         allocated => Value::Share(r.figures.wasted() as f64 / allocated as f64),
     })
-    .help("Internal fragmentation: the wasted part. Formula: WASTE ÷ ALLOC."),
+    .help("Internal fragmentation: the wasted share. Formula: WASTE ÷ ALLOC."),
     count("hits", "HITS", |r| Value::Count(r.figures.hits)).help("Traced allocations."),
     Entry::figure("rate", "HIT/S", Unit::PerSecond, 5, |r| {
         if r.seconds > 0.0 {
@@ -122,42 +122,42 @@ pub static COLUMNS: &[Entry] = &[
             Value::Blank
         }
     })
-    .help("Allocations a second. Formula: HITS ÷ the time traced.")
+    .help("Allocations per second. Formula: HITS ÷ the time traced.")
     .additive(true),
     count("request", "REQSZ", |r| r.each(r.figures.requested))
-        .help("Bytes that an allocation requests, on average. Formula: REQ ÷ HITS.")
+        .help("Average bytes that one allocation requests. Formula: REQ ÷ HITS.")
         .additive(false),
     count("size", "SIZE", |r| r.each(r.figures.allocated))
-        .help("Bytes that an allocation takes, on average. Formula: ALLOC ÷ HITS.")
+        .help("Average bytes that one allocation uses. Formula: ALLOC ÷ HITS.")
         .additive(false),
     Entry::figure("growth", "NET", Unit::Delta, 6, |r| Value::Delta(r.figures.growth(), 0))
         .help(
-            "Growth: memory allocated and not freed during the trace. Each free is matched by its pointer. Frees that \
-             the kernel does not report, such as in bulk after an RCU grace period, count when the memory is allocated \
-             again.",
+            "Growth: memory allocated and not freed during the trace. Each free is matched by its pointer. If the \
+             kernel does not report a free, such as a bulk free after an RCU grace period, it counts when the memory \
+             is allocated again.",
         )
         .additive(true),
     count("frees", "FREES", |r| Value::Count(r.figures.frees))
         .help("Traced allocations that were freed. Kernel: the events kmem:kfree and kmem:kmem_cache_free."),
-    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed)).help("Memory freed with them."),
+    Entry::bytes("freed", "FREED", |r| Value::Bytes(r.figures.freed)).help("Memory that these frees released."),
     count("cross_cpu", "PING", |r| Value::Count(r.figures.cross_cpu)).help(
-        "Frees on another CPU than the allocation, which cost more: Ping-pong of perf kmem, not its Cross CPU, \
-             which is of NUMA nodes.",
+        "Frees on a different CPU from the allocation, which cost more. This is Ping-pong of perf kmem, not its Cross \
+         CPU, which concerns NUMA nodes.",
     ),
     Entry::text("address", "ADDRESS", 18, |r| {
         r.site.and_then(|site| site.address).map_or(Value::Blank, |address| {
             Value::Text(format!("{address:#x}").into_bytes().into())
         })
     })
-    .help("The address behind the call; of a function, of one call in it."),
+    .help("The return address of the call. For a function, the address of one of its calls."),
     Entry::text("module", "MODULE", 8, |r| {
         let module = r.site.and_then(|site| site.symbol.as_ref()?.module.as_ref());
         module.map_or(Value::Blank, |module| Value::text(Ok(module)))
     })
-    .help("The module of the kernel that it is in."),
+    .help("The kernel module that contains the function."),
     Entry::text("caller", "CALLER", 20, |r| r.name().map_or(Value::Blank, Value::Text))
         .help(
-            "The function that allocates, with the offset of the call in it. Kernel: call_site of the events, by \
+            "The function that allocates, with the offset of the call. Kernel: call_site of the events, resolved with \
              /proc/kallsyms.",
         )
         .label(Label::Group),

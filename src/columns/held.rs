@@ -39,9 +39,9 @@ pub static COLUMNS: &[Entry] = &[
         HeldRow::Total(figures) if figures.is_partial(None) => Value::AtLeast(figures.total()),
         HeldRow::Total(figures) => Value::Bytes(figures.total()),
     })
-    .help("The process's share of it. Formula: WHOLE ÷ BY."),
+    .help("The process's share of the object. Formula: WHOLE ÷ BY."),
     Entry::bytes("bytes", "WHOLE", |r| object(r, |o| Value::bytes(o.bytes)))
-        .help("Bytes of RAM or swap of the whole object; for a memfd, what none of its holders maps.")
+        .help("RAM and swap of the whole object. For a memfd, only the part that no holder maps.")
         .additive(false),
     Entry::bytes("vram", "VRAM", |r| match r {
         HeldRow::Object(object) if object.vram == 0 => Value::Blank,
@@ -52,11 +52,11 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("holders", "BY", Unit::Count, 3, |r| {
         object(r, |o| Value::Count(o.holders.into()))
     })
-    .help("How many processes hold it, of those whose descriptors could be read."),
+    .help("Number of processes that hold the object, of those whose descriptors could be read."),
     Entry::figure("fds", "FDS", Unit::Count, 3, |r| {
         object(r, |o| Value::Count(o.fds.into()))
     })
-    .help("The number of the process's descriptors for it.")
+    .help("Number of the process's descriptors for the object.")
     .additive(true),
     Entry::text("kind", "KIND", 6, |r| {
         object(r, |o| Value::text(Ok(o.kind.id().as_bytes())))

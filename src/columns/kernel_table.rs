@@ -90,7 +90,7 @@ where
             change_of(r.history, T::size(&r.figures))
         })
         .timed()
-        .help("The change of SIZE over the time that ΔPSS is taken over (ui.delta).")
+        .help("The change of SIZE over the same period as ΔPSS (ui.delta).")
         .priority(Priority::High),
         Column::<T>::figure("since_mark", "ΔMARK", Unit::Delta, 6, |r| {
             let size = T::size(&r.figures);

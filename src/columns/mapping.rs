@@ -89,47 +89,50 @@ pub static COLUMNS: &[Entry] = &[
         .help("Proportional set size: each resident page divided by its sharers. Kernel: Pss in smaps."),
     Entry::bytes("uss", "USS", |r| memory(r, |m| Ok(m.uss())))
         .help("Pages that no other process maps. Formula: Private_Clean + Private_Dirty of smaps."),
-    Entry::bytes("rss", "RSS", |r| memory(r, |m| Ok(m.rss))).help("Every resident page, whole. Kernel: Rss in smaps."),
+    Entry::bytes("rss", "RSS", |r| memory(r, |m| Ok(m.rss)))
+        .help("Resident pages, not divided among sharers. Kernel: Rss in smaps."),
     Entry::bytes("swap", "SWAP", |r| memory(r, |m| Ok(m.swap)))
-        .help("Swapped-out memory, whole, shared memory included. Kernel: Swap in smaps."),
+        .help("Swapped-out memory, including shared memory, not divided among sharers. Kernel: Swap in smaps."),
     Entry::bytes("swap_pss", "SWPSS", |r| memory(r, |m| m.swap_pss)).help(
-        "Swapped out, divided by the sharers of each slot; without shared memory. Kernel: SwapPss in smaps (Linux \
-         4.3).",
+        "Proportional swap: each swap slot divided by its sharers; without swapped-out shared memory. Kernel: SwapPss \
+         in smaps (Linux 4.3).",
     ),
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("Its total memory, in RAM and in swap. Formula: PSS + SwapPss."),
+        .help("The total memory of the mapping, in RAM and in swap. Formula: PSS + SwapPss."),
     Entry::bytes("dirty", "DIRTY", |r| memory(r, |m| Ok(m.dirty())))
-        .help("Dirty pages, whole. Formula: Private_Dirty + Shared_Dirty of smaps."),
+        .help("Dirty pages, not divided among sharers. Formula: Private_Dirty + Shared_Dirty of smaps."),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty))
         .help("The dirty part of PSS. Kernel: Pss_Dirty in smaps (Linux 6.0)."),
-    Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared())))
-        .help("Pages that other processes map too, whole. Formula: Shared_Clean + Shared_Dirty of smaps."),
+    Entry::bytes("shared", "SHARED", |r| memory(r, |m| Ok(m.shared()))).help(
+        "Pages also mapped by other processes, not divided among sharers. Formula: Shared_Clean + Shared_Dirty \
+         of smaps.",
+    ),
     Entry::bytes("hugetlb", "HUGE", |r| memory(r, Memory::hugetlb)).help(
         "Pages of hugetlbfs, which are in neither RSS nor PSS. Formula: Private_Hugetlb + Shared_Hugetlb of smaps.",
     ),
     Entry::bytes("size", "SIZE", |r| extent(r, |e| Ok(e.size)))
-        .help("Its size in the address space. Kernel: Size in smaps."),
+        .help("The size in the address space. Kernel: Size in smaps."),
     Entry::bytes("locked", "LOCKED", |r| extent(r, |e| e.locked))
         .help("The part of PSS that may not be swapped out. Kernel: Locked in smaps."),
     Entry::bytes("thp", "THP", |r| extent(r, |e| e.huge))
         .help("Anonymous memory in transparent huge pages. Kernel: AnonHugePages in smaps."),
     Entry::bytes("referenced", "REFD", |r| extent(r, |e| e.referenced)).help(
-        "Resident pages, whole, that were touched since their referenced bits were last cleared, by zmtop leaks \
-         --prove or by c in the monitor; if never, since they were mapped. Kernel: Referenced in smaps.",
+        "Resident pages that were touched since their referenced bits were last cleared (by zmtop leaks --prove, or r \
+         in the monitor) or, if never, since they were mapped. Not divided among sharers. Kernel: Referenced in smaps.",
     ),
     count("areas", "AREAS", |r| Value::Count(r.areas))
-        .help("How many areas of the address space.")
+        .help("Number of areas of the address space.")
         .additive(true),
     text("address", "ADDRESS", |r| {
         area(r, |a| hex(format!("{:012x}-{:012x}", a.start, a.end)))
     })
-    .help("The first address and the first after it, in hexadecimal.")
+    .help("The first address, and the first address after the area, in hexadecimal.")
     .applies_to(AppliesTo::Areas),
     text("perms", "PERMS", |r| area(r, |a| Value::text(Ok(&a.perms))))
         .help("r read, w write, x execute, s shared, p private.")
         .applies_to(AppliesTo::Areas),
     count("offset", "OFFSET", |r| area(r, |a| Value::Id(a.offset)))
-        .help("Where in the file it begins, in bytes.")
+        .help("The offset in the file at which the mapping begins, in bytes.")
         .ascending()
         .applies_to(AppliesTo::Areas),
     text("device", "DEV", |r| {
@@ -138,7 +141,7 @@ pub static COLUMNS: &[Entry] = &[
     .help("Major and minor number of the file's device, in hexadecimal.")
     .applies_to(AppliesTo::Areas),
     count("inode", "INODE", |r| area(r, |a| Value::Id(a.inode)))
-        .help("The file's inode, 0 for none.")
+        .help("The file's inode; 0 if there is no file.")
         .ascending()
         .applies_to(AppliesTo::Areas),
     text("flags", "FLAGS", |r| {
@@ -157,7 +160,7 @@ pub static COLUMNS: &[Entry] = &[
         Some(n) if n.deleted => Value::text(Ok(b"deleted")),
         _ => Value::Blank,
     })
-    .help("`deleted` if the file was removed or replaced: processes that map it use the old one."),
+    .help("`deleted` if the file was removed or replaced: processes that map it use the old file."),
     text("mapping", "MAPPING", |r| match r.name {
         Some(n) => Value::text(Ok(&n.bytes)),
         None => Value::Blank,

@@ -144,13 +144,13 @@ const MIN_SEEN: u64 = 1 << 20;
 
 pub static COLUMNS: &[Entry] = &[
     Entry::text("part", "PART", 31, |r| Value::Text(Cow::Borrowed(r.title.as_bytes())))
-        .help("The part of the RAM; parts of a part stand below it, and need not sum to it.")
+        .help("The part of the RAM; its own parts are listed below it and need not sum to it.")
         .label(Label::Group)
         .priority(Priority::Highest),
     Entry::figure("bytes", "BYTES", Unit::Bytes, 6, |r| {
         Value::bytes(r.bytes.map(i64::unsigned_abs))
     })
-    .help("Its size. All parts, with what is not accounted for, sum to MemTotal.")
+    .help("Its size. The parts, including unaccounted memory, sum to MemTotal.")
     .priority(Priority::Highest),
     Entry::figure("share", "%", Unit::Share, 5, |r| {
         Value::share(r.bytes.map(|n| n as f64), r.total)
@@ -159,24 +159,24 @@ pub static COLUMNS: &[Entry] = &[
     .priority(Priority::High),
     // Drawn by the page.
     Entry::text("bar", "", 8, |_| Value::Blank)
-        .help("Its share as a bar, on the page.")
+        .help("Its share, drawn as a bar on page 2.")
         .grows()
         .priority(Priority::Normal),
     Entry::figure("change", "Δ", Unit::Delta, 6, |r| {
         change_of(r.history, r.bytes.unwrap_or(0).unsigned_abs())
     })
     .timed()
-    .help("Its change over the time that ΔPSS is taken over (ui.delta).")
+    .help("Its change over the same period as ΔPSS (ui.delta).")
     .priority(Priority::High),
     Entry::figure("history", "5 MIN", Unit::Chart, 10, |r| chart_of(r.history, r.span))
-        .help("Its size over the time that x and X choose. As a number, its growth: history>1M/min.")
+        .help("Its size over the time span that x and X choose. In a filter, its growth: history>1M/min.")
         .priority(Priority::Normal),
     Entry::figure("trend", "TREND", Unit::Trend, 16, |r| {
         r.judged(|history| Value::trend(history.trend(), history.change().pss, None))
     })
     .help(
         "Its trend, and how fast its lowest values change, judged like processes: ▲ it leaks; △ it grows; ~ it warms \
-         up; ▽ it falls. Memory that the kernel reclaims when needed is never called a leak. Filter: trend>1M/min.",
+         up; ▽ it falls. Memory that the kernel reclaims on demand is never reported as a leak. Filter: trend>1M/min.",
     )
     .priority(Priority::High),
     Entry::figure("verdict", "VERDICT", Unit::Verdict, 9, |r| {
@@ -188,9 +188,9 @@ pub static COLUMNS: &[Entry] = &[
         r.eta().map_or(Value::Blank, Value::Forecast)
     })
     .help(
-        "How long until growth at this pace uses up all memory. Formula: room ÷ pace, room being mem_available + \
-             SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may still take); in a cgroup, what \
-             its limits leave.",
+        "How long until growth at this rate uses up all memory. Formula: room ÷ rate. Room is mem_available + SwapFree \
+         (on zram × (1 − 1 ÷ compression), minus the memory that zswap may still use); in a cgroup, the memory that is \
+         left below its limits.",
     )
     .priority(Priority::Normal),
 ];

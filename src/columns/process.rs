@@ -60,8 +60,8 @@ pub static COLUMNS: &[Entry] = &[
         .timed()
         .help(
             "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), extrapolated if figures \
-             are rarer; of RSS if PSS cannot be read, which sums leave out. Coloured from 1 MiB and 1 % of the \
-             footprint on. Formula: PSS now − PSS then.",
+             are less frequent. If PSS cannot be read, the change of RSS, which sums exclude. Coloured if at least 1 \
+             MiB and 1 % of the footprint. Formula: PSS now − PSS then.",
         )
         .additive(true)
         .needs(OVER_TIME),
@@ -134,9 +134,10 @@ pub static COLUMNS: &[Entry] = &[
             .map_or(Value::Blank, |line| Value::Chart(line, r.change.and_then(|c| c.growth)))
     })
     .help(
-        "The footprint over the last five minutes, from its lowest to its highest value. Rows on the screen can be \
-         compared: a row that changed a quarter as much as another is drawn half as high, and one that changed by less \
-         than a tenth of its size lower still. RSS and swap if PSS cannot be read. Sorted by slope.",
+        "The footprint over the last five minutes, from its lowest to its highest value. You can compare the rows on \
+         the screen: a row that changed a quarter as much as another one is drawn half as high. A row that changed by \
+         less than a tenth of its size is drawn lower still. If PSS cannot be read, RSS and swap are drawn. Sorted by \
+         slope.",
     )
     .needs(OVER_TIME),
     Entry::figure("growth", "GROWTH", Unit::Growth, 10, |r| {
@@ -156,9 +157,9 @@ pub static COLUMNS: &[Entry] = &[
         .help("The total memory of the process, in RAM and in swap. Formula: PSS + SwapPss.")
     .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
-        "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 when they are read, more as the process, or \
-         others that share memory with it, change. The error of USS may be twice as large. For a sum, the sum of its \
-         members' bounds.",
+        "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 after a read. It rises when the process, or \
+         other processes that share its memory, change. The error of USS may be twice as large. For a sum, the sum of \
+         its members' bounds.",
     ),
     Entry::bytes("tree_pss", "ΣPSS", |r| subtree(r, |m| Ok(m.pss)))
         .help("PSS of the process and all its descendants (tree view; elsewhere its own PSS).")
@@ -170,8 +171,8 @@ pub static COLUMNS: &[Entry] = &[
         None => memory(r, |m| m.pss_anon),
     })
     .help(
-        "The anonymous part of PSS: heap, stack, private writes. If it cannot be read, the same part of RSS, which \
-         only forked processes share, as an upper bound, with ≤. Kernel: Pss_Anon in smaps_rollup (Linux 5.4); \
+        "The anonymous part of PSS: heap, stack, private writes. If it cannot be read, the same part of RSS is shown \
+         as an upper bound, with ≤ (only forked processes share it). Kernel: Pss_Anon in smaps_rollup (Linux 5.4); \
          resident − shared in statm.",
     )
     .metric("zmtop_pss_anon_bytes")
@@ -203,8 +204,8 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_hugetlb_bytes"),
     Entry::bytes("anon_huge", "THP", |r| memory(r, |m| m.anon_huge)).help(
         "Anonymous memory in transparent huge pages, not divided among sharers. If it rises by as much as PSS, the \
-         kernel has made huge pages of small ones, or a fault has brought a whole one. As of READ. Kernel: AnonHugePages \
-         in smaps_rollup.",
+         kernel merged small pages into huge ones, or a fault allocated a whole huge page. As of READ. Kernel: \
+         AnonHugePages in smaps_rollup.",
     )
     .metric("zmtop_anon_huge_bytes")
         .metric_help(
@@ -212,12 +213,14 @@ pub static COLUMNS: &[Entry] = &[
         ),
     Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
         "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
-         sharers. It is in RSS and PSS, and is no growth and no leak. As of READ. Kernel: LazyFree in smaps_rollup \
+         sharers. It is in RSS and PSS, but is neither growth nor a leak. As of READ. Kernel: LazyFree in smaps_rollup \
          (Linux 4.12).",
     )
     .metric("zmtop_lazy_free_bytes")
         .metric_help(
-            "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among sharers, as of the last read of smaps_rollup. It is in RSS and PSS, and is no growth and no leak. Kernel: LazyFree in smaps_rollup (Linux 4.12).",
+            "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
+             sharers, as of the last read of smaps_rollup. It is in RSS and PSS, but is neither growth nor a leak. \
+             Kernel: LazyFree in smaps_rollup (Linux 4.12).",
         ),
     Entry::figure("kept_free", "KEPT", Unit::Bytes, 6, |r| {
         let heap = r.sample.map(|sample| r.snapshot.heaps.get(&sample.id));
@@ -228,9 +231,9 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "Memory that the program freed and that malloc of glibc, jemalloc or musl keeps, in RAM or in swap. It is in PSS, and is no leak. Read \
-         every 30 s or less often, and of processes with 64M of anonymous memory and more (sampler.heaps). Kernel: free \
-         lists in /proc/PID/mem, with pagemap.",
+        "Memory that the program freed and that malloc of glibc, jemalloc or musl keeps, in RAM or in swap. It is in \
+         PSS, and is not a leak. Read every 30 s or less often, in processes with at least 64M of anonymous memory \
+         (sampler.heaps). Kernel: free lists in /proc/PID/mem, with pagemap.",
     )
     .applies_to(AppliesTo::Processes)
     .needs(Needs::MEMORY.and(Needs::HEAPS)),
@@ -253,8 +256,8 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "How many kinds of held memory could not be read completely. HELD is then a lower bound. Formula: the number \
-         of GPU, DMABUF, BPF, MEMFD and URING that have a ≥.",
+        "Number of kinds of held memory that could not be read completely. HELD is then a lower bound. Formula: the \
+         number of GPU, DMABUF, BPF, MEMFD and URING that have a ≥.",
     )
     .additive(true)
     .needs(Needs::HELD),
@@ -332,15 +335,15 @@ pub static COLUMNS: &[Entry] = &[
         .needs(Needs::HELD),
     Entry::bytes("memfd", "MEMFD", |r| held(r, Some(HeldKind::Memfd), |f| f.of(HeldKind::Memfd)))
         .help(
-            "Memfds and removed files on tmpfs, without the pages that their holders map, each divided among its holders. \
-             Swapped-out pages count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
+            "Memfds and removed files on tmpfs, each divided among its holders. Pages that the holders map do not \
+             count. Swapped-out pages count too. Formula: (st_blocks × 512 − mapped) ÷ holders.",
         )
         .metric("zmtop_held_memfd_bytes")
         .needs(Needs::HELD),
     Entry::bytes("uring", "URING", |r| held(r, Some(HeldKind::Uring), |f| f.of(HeldKind::Uring)))
         .help(
-            "Buffers registered with io_uring, and so pinned, that the process has since unmapped; mapped ones are in \
-             its PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
+            "Buffers that the process registered with io_uring and then unmapped. They are pinned. Mapped buffers are \
+             in PSS. Formula: lengths of UserBufs in fdinfo − mapped.",
         )
         .metric("zmtop_held_uring_bytes")
         .needs(Needs::HELD),
@@ -351,9 +354,10 @@ pub static COLUMNS: &[Entry] = &[
     })
         .help(
             "The trend of the footprint, and how fast its lowest values change: ▲ it leaks, or the leak is paused; △ \
-             it grows; ◇ it hoards: its allocator keeps what it freed; ~ it warms up: its growth has just started or is slowing down; ▽ it falls; · it is steady, or varies above a steady level. Leaks sort first. Its \
-             pace is the median over the time judged, 16 minutes or more for a leak; GROWTH is the pace of the last five minutes. Based \
-             on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
+             it grows; ◇ it hoards: its allocator keeps the memory that it freed; ~ it warms up: its growth has just \
+             started or is slowing down; ▽ it falls; · it is steady, or varies above a steady level. Leaks sort first. \
+             The rate is the median over the time judged, 16 minutes or more for a leak. GROWTH is the rate of the \
+             last five minutes. Based on RSS if PSS cannot be read. Filter: trend>1M/min verdict:leaking.",
         )
         .priority(Priority::High)
         .needs(OVER_TIME),
@@ -362,15 +366,18 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "The verdict: leaking, growing, hoarding, warming, steady or shrinking, based on the lowest values of the \
-         footprint without pages of files and without what its allocator keeps free: anonymous, shared and swapped memory in \
-         use. Hoarding: only the memory that the allocator keeps free grows. Growth is reported after one to two minutes. A leak \
-         is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Filter: \
-         verdict:leaking, verdict>=growing.",
+         footprint without pages of files and without memory that the allocator keeps free. Hoarding: only the memory \
+         that the allocator keeps free grows. Growth is reported after one to two minutes. A leak is growth that lasts \
+         longer than a cache fill, a warm-up or a load usually does. It is reported after 16 minutes at the earliest. \
+         Filter: verdict:leaking, verdict>=growing.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_verdict")
         .metric_help(
-            "The verdict on the footprint without pages of files: 1 shrinking, 2 steady, 3 warming, 4 growing, 5 leaking. Growth is reported after one to two minutes. A leak is growth that outlasted a fill, a warm-up or a load, reported after 16 minutes at the earliest. Absent until it is known.",
+            "The verdict on the footprint without pages of files: 1 shrinking, 2 steady, 3 warming, 4 growing, 5 \
+             leaking. Growth is reported after one to two minutes. A leak is growth that lasts longer than a cache \
+             fill, a warm-up or a load usually does. It is reported after 16 minutes at the earliest. Absent until it \
+             is known.",
         ),
     Entry::figure("slope", "SLOPE", Unit::Growth, 10, |r| {
         trend(r, |t| Value::Growth(t.slope))
@@ -386,12 +393,13 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. Below 90 \
-         (trend.confidence) no growth is called a leak.",
+         (trend.confidence), no growth is reported as a leak.",
     )
     .needs(OVER_TIME)
     .metric("zmtop_leak_confidence_ratio")
         .metric_help(
-            "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. Below 0.9 (trend.confidence in the config) no growth is called a leak.",
+            "The confidence that the lowest values of the footprint rise permanently: a score, not a probability. \
+             Below 0.9 (trend.confidence in the config), no growth is reported as a leak.",
         ),
     Entry::figure("since", "FOR", Unit::Seconds, 7, |r| {
         growth_time(r, |r, t| Some(r.now().saturating_sub(t.since?).as_secs_f64()))
@@ -416,10 +424,10 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "How long until growth at this pace reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
-         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE, room being the least \
-         of mem_available (of the system) + SwapFree (of what is on zram × (1 − 1 ÷ compression), less what zswap may \
-         still take) and limit − what its processes hold.",
+        "How long until growth at this rate reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
+         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE. Room is the lowest \
+         of two values: mem_available (of the system) + SwapFree (on zram × (1 − 1 ÷ compression), minus the memory \
+         that zswap may still use); and limit − memory of its processes.",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
     .metric("zmtop_full_in_seconds")
@@ -439,8 +447,8 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "Time since the memory was last read, by a walk of the page tables; of a group, since its oldest read. In between, the \
-         counters of stat keep the figures right within ±PSS. Kernel: smaps_rollup.",
+        "Time since the kernel last walked the page tables; for a group, since its oldest walk. In between, zmtop \
+         updates the figures from the counters of statm, within ±PSS. Kernel: smaps_rollup.",
     )
     .needs(Needs::MEMORY),
     Entry::figure("pid", "PID", Unit::Count, 7, |r| {
@@ -495,15 +503,15 @@ pub static COLUMNS: &[Entry] = &[
         rate(r, |c| c.majflt, Value::PerSecond)
     })
     .help(
-        "Major faults a second: the process waited for a page from disk or swap. A high rate together with swap means \
-         thrashing. Field 12 of stat.",
+        "Major faults per second: the process waited for a page from disk or swap. A high rate while swap is in use \
+         means thrashing. Field 12 of stat.",
     )
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("minflt", "MIN/s", Unit::PerSecond, 5, |r| {
         rate(r, |c| c.minflt, Value::PerSecond)
     })
-    .help("Minor faults a second: resolved without I/O. Field 10 of stat.")
+    .help("Minor faults per second: resolved without I/O. Field 10 of stat.")
     .additive(true)
     .needs(Needs::STAT.and(Needs::HISTORY)),
     Entry::figure("cpu", "CPU%", Unit::Share, 5, |r| rate(r, |c| c.cpu, Value::Share))
@@ -518,7 +526,7 @@ pub static COLUMNS: &[Entry] = &[
         };
         Value::Seconds(ticks as f64 / 100.0)
     })
-    .help("Processor time of all threads, ended ones included. Fields 14 and 15 of stat.")
+    .help("Processor time of all threads, including ended ones. Fields 14 and 15 of stat.")
     .additive(true)
     .needs(Needs::STAT),
     Entry::figure("elapsed", "RUNS", Unit::Seconds, 5, |r| {
@@ -535,7 +543,8 @@ pub static COLUMNS: &[Entry] = &[
                 Value::Seconds((up - start as f64 / 100.0).max(0.0))
             })
     })
-    .help("Time since the process started; of a group, since its oldest process started. Formula: uptime − field 22 of stat.")
+    .help("Time since the process started; for a group, since its oldest process started. Formula: uptime − field 22 \
+           of stat.")
     .needs(Needs::STAT.and(Needs::SYSTEM)),
     Entry::figure("oom_score", "OOM", Unit::Count, 4, |r| {
         process(r, |s| {
@@ -569,9 +578,9 @@ pub static COLUMNS: &[Entry] = &[
         })
     })
     .help(
-        "The container's name: web; in Kubernetes namespace/pod/container; user@1000/web if a user runs it. From the cgroup \
-         path and the files of Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl; the first twelve digits of its id \
-         if they do not have it or may not be read.",
+        "The container's name: web; in Kubernetes, namespace/pod/container; user@1000/web if a user runs it. From the \
+         cgroup path and the files of Docker, Podman, containerd, CRI-O, Kubernetes and nerdctl. If these do not have \
+         the name or cannot be read, the first twelve digits of the container's id.",
     )
     .needs(Needs::CGROUP_PATH),
     Entry::text("container_id", "CONTAINER ID", 12, |r| {
@@ -585,13 +594,13 @@ pub static COLUMNS: &[Entry] = &[
         group_name(r, GroupBy::Pod, |s| container_text(s, |names| names.pod.as_deref()))
     })
     .help("The pod of Kubernetes; a group by pod is named namespace/pod. From files of the engine of the container in the \
-         cgroup path.")
+           cgroup path.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("namespace", "NAMESPACE", 12, |r| {
         common(r, |s| container_text(s, |names| names.namespace.as_deref()))
     })
     .help("The namespace of the pod, or the project of Docker Compose. From files of the engine of the container in the \
-         cgroup path.")
+           cgroup path.")
     .needs(Needs::CGROUP_PATH),
     Entry::text("image", "IMAGE", 24, |r| {
         common(r, |s| container_text(s, |names| names.image.as_deref()))
@@ -611,8 +620,8 @@ pub static COLUMNS: &[Entry] = &[
         _ => Value::Blank,
     })
     .help(
-        "The family, by the program and the pid of its first process: a daemon and its descendants, below an init, a \
-         supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+        "The family: a daemon and its descendants, named after the daemon's program and pid. A family begins below an \
+         init, a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
     )
     .needs(Needs::FAMILY),
     Entry::text("host", "HOST", 20, |r| {
@@ -649,7 +658,7 @@ pub static COLUMNS: &[Entry] = &[
         (Some(_), Err(why)) => Value::Text(Cow::Borrowed(why.reason().as_bytes())),
         _ => Value::Blank,
     })
-    .help("Why the figures of smaps_rollup are not known: permission denied, timed out and the like.")
+    .help("Why the figures of smaps_rollup are unknown, such as permission denied or timed out.")
     .applies_to(AppliesTo::Processes)
     .needs(Needs::MEMORY),
     Entry::text("command", "COMMAND", 12, |r| {
@@ -677,8 +686,8 @@ pub static COLUMNS: &[Entry] = &[
         (None, None) => Value::Blank,
     })
     .help(
-        "How many processes the row represents: the members of a group, 1 for a process, those that map a mapping. \
-         Formula: Σ 1.",
+        "Number of processes that the row represents: the members of a group, 1 for a process, the processes that map \
+         a mapping. Formula: Σ 1.",
     )
     .additive(true)
     .priority(Priority::High)
@@ -688,9 +697,9 @@ pub static COLUMNS: &[Entry] = &[
         r.population.map_or(Value::Blank, |number| Value::Count(number.orphans.into()))
     })
     .help(
-        "How many processes of a program or a family have lost their parent: they had another one when zmtop first saw \
-         them, or are in another session than the present one and lead none. What daemonizes leads a session. Kernel: \
-         ppid and session of stat.",
+        "Number of processes of a program or a family that lost their parent: they had another parent when zmtop first \
+         saw them, or they are in another session than their parent and do not lead one. (Daemons lead a session.) \
+         Kernel: ppid and session of stat.",
     )
     .needs(OVER_TIME)
     .priority(Priority::Low),
@@ -698,15 +707,15 @@ pub static COLUMNS: &[Entry] = &[
         r.population.map_or(Value::Blank, |number| Value::Count(number.per_hour.into()))
     })
     .help(
-        "How many processes a program or a family gains per hour, if their number grows in a way that no pool, build or \
-         load explains, or leaves orphans; else 0. Filter: count_pace>10. Formula: Δ N ÷ time since it began.",
+        "Growth of the number of processes of a program or a family per hour, if no pool, build or load explains it, \
+         or if it leaves orphans; else 0. Filter: count_pace>10. Formula: Δ N ÷ time since it began.",
     )
     .needs(OVER_TIME)
     .priority(Priority::Low),
     Entry::bytes("shared_pss", "PSHARE", |r| {
         after_pss(r, |m| Ok(m.pss.saturating_sub(m.uss())))
     })
-    .help("The shared part of PSS: its part of the pages that other processes map too. Formula: PSS − USS."),
+    .help("The shared part of PSS: its share of the pages that other processes map too. Formula: PSS − USS."),
     Entry::bytes("avg_pss", "AVGPSS", |r| match (r.sample, r.group) {
         (Some(_), _) => memory(r, |m| Ok(m.pss)),
         (None, Some(group)) => match (r.memory, group.readable as u64) {
@@ -716,7 +725,7 @@ pub static COLUMNS: &[Entry] = &[
         },
         (None, None) => Value::Blank,
     })
-    .help("PSS of one process on average. Formula: PSS ÷ N, of those whose memory can be read.")
+    .help("Average PSS of one process. Formula: PSS ÷ N, of the processes whose memory can be read.")
     .additive(false)
     .priority(Priority::High),
     Entry::bytes("cg_current", "CGMEM", |r| cgroup(r, |c| c.current.map(Some)))
@@ -730,8 +739,8 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP),
     Entry::bytes("cg_limit", "CGLIMIT", |r| cgroup(r, |c| c.limit))
         .help(
-            "The memory limit of the cgroup, its own or one above it; max if there is none, a dash if it is not \
-             visible. Kernel: memory.max of the cgroup path.",
+            "The lowest memory limit of the cgroup and its parents; max if there is none, a dash if it is not visible. \
+             Kernel: memory.max of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
@@ -746,20 +755,22 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP),
     Entry::bytes("cg_stays", "CGSTAYS", |r| cgroup(r, |c| c.stays().map(Some)))
         .help(
-            "The memory of the cgroup that must stay, unless it goes to swap: anonymous and shared memory, and what the \
-             kernel cannot reclaim. Formula: CGMEM − CGFIRST.",
+            "The memory of the cgroup that must stay unless it goes to swap: anonymous and shared memory, and memory \
+             that the kernel cannot reclaim. Formula: CGMEM − CGFIRST.",
         )
         .metric("zmtop_cgroup_unreclaimable_bytes")
         .metric_help(
-            "The memory of the cgroup that must stay, unless it goes to swap: anonymous and shared memory, and what the kernel cannot reclaim. Formula: memory.current − zmtop_cgroup_reclaimable_bytes.",
+            "The memory of the cgroup that must stay unless it goes to swap: anonymous and shared memory, and memory \
+             that the kernel cannot reclaim. Formula: memory.current − zmtop_cgroup_reclaimable_bytes.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
     Entry::bytes("cg_first", "CGFIRST", |r| cgroup(r, |c| c.reclaimable.map(Some)))
         .help(
-            "The memory of the cgroup that goes first when it reaches its limit: file pages, reclaimable slab and lazily \
-             freed memory. Formula: active_file + inactive_file + slab_reclaimable of memory.stat of the cgroup path.",
+            "The memory that the kernel reclaims first when the cgroup reaches its limit: file pages, reclaimable slab \
+             and lazily freed memory. Formula: active_file + inactive_file + slab_reclaimable of memory.stat of the \
+             cgroup path.",
         )
         .metric("zmtop_cgroup_reclaimable_bytes")
         .additive(false)
@@ -767,25 +778,28 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP_DETAILS),
     Entry::bytes("cg_working_set", "CGWSET", |r| cgroup(r, |c| c.working_set().map(Some)))
         .help(
-            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike CGSTAYS it \
-             includes active file pages and reclaimable slab, which the kernel frees before it kills. Formula: CGMEM − \
-             inactive_file of memory.stat of the cgroup path.",
+            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike CGSTAYS, \
+             it includes active file pages and reclaimable slab, which the kernel frees before it kills a process. \
+             Formula: CGMEM − inactive_file of memory.stat of the cgroup path.",
         )
         .metric("zmtop_cgroup_working_set_bytes")
         .metric_help(
-            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike zmtop_cgroup_unreclaimable_bytes it includes active file pages and reclaimable slab, which the kernel frees before it kills. Formula: memory.current − inactive_file of memory.stat.",
+            "The working set as Kubernetes and cAdvisor count it (container_memory_working_set_bytes). Unlike \
+             zmtop_cgroup_unreclaimable_bytes, it includes active file pages and reclaimable slab, which the kernel \
+             frees before it kills a process. Formula: memory.current − inactive_file of memory.stat.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
     Entry::bytes("cg_high", "CGHIGH", |r| cgroup(r, |c| c.high))
         .help(
-            "The soft limit of the cgroup, its own or one above it, from which on the kernel reclaims its memory and slows \
-             its processes down; max if there is none. Kernel: memory.high of the cgroup path.",
+            "The lowest soft limit of the cgroup and its parents; max if there is none. Above it, the kernel reclaims \
+             memory of the cgroup and throttles its processes. Kernel: memory.high of the cgroup path.",
         )
         .metric("zmtop_cgroup_high_bytes")
         .metric_help(
-            "The soft limit of the cgroup, its own or one above it, from which on the kernel reclaims its memory and slows its processes down; absent if there is none. Kernel: memory.high of the cgroup path.",
+            "The lowest soft limit of the cgroup and its parents; absent if there is none. Above it, the kernel \
+             reclaims memory of the cgroup and throttles its processes. Kernel: memory.high of the cgroup path.",
         )
         .additive(false)
         .applies_to(AppliesTo::CgroupRows)
@@ -801,15 +815,16 @@ pub static COLUMNS: &[Entry] = &[
         .needs(CGROUP_DETAILS),
     Entry::figure("cg_kills", "CGKILLS", Unit::Count, 7, |r| cgroup_count(r, |c| c.oom_kills))
         .help(
-            "How many processes of the cgroup the kernel killed as a limit or the machine's memory was full; in v1 without \
-             the cgroups below it. Kernel: oom_kill in memory.events of the cgroup path.",
+            "Number of processes of the cgroup that the kernel killed because a limit was reached or the machine's \
+             memory was full. In v1, cgroups below it do not count. Kernel: oom_kill in memory.events of the cgroup \
+             path.",
         )
         .applies_to(AppliesTo::CgroupRows)
         .needs(CGROUP_DETAILS),
     Entry::figure("cg_dying", "CGDYING", Unit::Count, 7, |r| cgroup_count(r, |c| c.dying))
         .help(
-            "How many removed cgroups below it still hold memory, which looks like a leak of nobody. Kernel: \
-             nr_dying_descendants in cgroup.stat of the cgroup path (Linux 4.14); unknown in v1.",
+            "Number of removed cgroups below it that still hold memory. This looks like a leak, but no process has the \
+             memory. Kernel: nr_dying_descendants in cgroup.stat of the cgroup path (Linux 4.14); unknown in v1.",
         )
         .metric("zmtop_cgroup_dying")
         .applies_to(AppliesTo::CgroupRows)
@@ -822,9 +837,9 @@ pub static COLUMNS: &[Entry] = &[
         },
     })
     .help(
-        "The group's name; for a process, the name of its program: a title in brackets from the command line, what an \
-         interpreter runs (python3 ingest.py), the file's name if it begins with the kernel's short name or the parent \
-         runs the same file, else the short name.",
+        "The group's name; for a process, the name of its program: a title in brackets from the command line; an \
+         interpreter with its script (python3 ingest.py); the file's name, if it begins with the kernel's short name \
+         or the parent runs the same file; else the short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),
@@ -852,7 +867,8 @@ pub static COLUMNS: &[Entry] = &[
         .needs(REFERENCED),
     Entry::bytes("cold", "COLD", |r| coldness(r, |c| Ok(Value::Bytes(c.total?.cold()))))
         .help(
-            "Resident pages that the process did not touch since `r` was pressed; other processes may have. Leaked memory is cold for ever. Formula: Rss − Referenced of smaps.",
+            "Resident pages that the process did not touch since `r` was pressed. Other processes may have touched \
+             them. Leaked memory stays cold. Formula: Rss − Referenced of smaps.",
         )
         .additive(false)
         .applies_to(AppliesTo::Processes)

@@ -61,7 +61,7 @@ pub static COLUMNS: &[Entry] = &[
             .checked_div(r.figures.calls)
             .map_or(Value::Blank, Value::Count)
     })
-    .help("Bytes of an allocation, on average. Formula: SIZE ÷ CALLS."),
+    .help("Average bytes of one allocation. Formula: SIZE ÷ CALLS."),
     Entry::text("accurate", "EXACT", 5, |r| {
         text(r, |site| if site.inaccurate { b"no" } else { b"" })
     })
@@ -69,9 +69,9 @@ pub static COLUMNS: &[Entry] = &[
     Entry::text("module", "MODULE", 8, |r| {
         text(r, |site| site.module.as_deref().unwrap_or_default())
     })
-    .help("The module of the kernel that it is in."),
+    .help("The kernel module that contains the line."),
     Entry::text("function", "FUNCTION", 12, |r| text(r, |site| &site.function))
-        .help("The function that the line is in."),
+        .help("The function that contains the line."),
     Entry::text("site", "SITE", 12, |r| text(r, |site| &site.place))
         .help("The file and the line of the kernel's source.")
         .label(Label::Group),

@@ -62,10 +62,13 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help("The part of the objects that is in use. Formula: active_objs ÷ num_objs of slabinfo."),
     count("active", "ACTIVE", |r| Value::Count(r.figures.active))
-        .help("Objects in use; free ones in a slab that a CPU holds count too. Kernel: active_objs in slabinfo.")
+        .help(
+            "Objects in use. Free objects in a slab that a CPU holds count as in use. Kernel: active_objs in \
+             slabinfo.",
+        )
         .additive(true),
     count("objects", "OBJS", |r| Value::Count(r.figures.objects))
-        .help("The number of objects that fit. Kernel: num_objs in slabinfo.")
+        .help("The number of objects that fit into the slabs. Kernel: num_objs in slabinfo.")
         .additive(true),
     Entry::bytes("object_size", "OBJSZ", |r| {
         r.of_line(|cache| Value::Bytes(cache.object_size))
@@ -91,7 +94,7 @@ pub static COLUMNS: &[Entry] = &[
          reclaim_account in /sys/kernel/slab/NAME.",
     ),
     Entry::text("cache", "CACHE", 5, |r| r.of_line(|cache| Value::text(Ok(&cache.name))))
-        .help("Its name. Caches of equal objects may be merged by the kernel, under the name of the first.")
+        .help("The name of the cache. The kernel may merge caches of similar objects under the name of the first one.")
         .label(Label::Group),
 ];
 

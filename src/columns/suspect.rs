@@ -57,13 +57,13 @@ pub static COLUMNS: &[Entry] = &[
             _ => Value::Pace(judgement),
         }
     })
-    .help("The slope of the footprint, or how many processes a program gains if their number grows.")
+    .help("The slope of the footprint; if the number of processes grows, its rate.")
     .priority(Priority::Highest),
     Entry::figure("confidence", "SURE", Unit::Share, 4, |r| match r.suspect.judgement {
         leak if leak.verdict == Verdict::Leaking => Value::Confidence(leak),
         _ => DASH,
     })
-    .help("The confidence that it leaks. Growth is a fact and has none.")
+    .help("The confidence that this is a leak. Growth is measured and has no confidence.")
     .priority(Priority::Low),
     Entry::figure("since", "FOR", Unit::Seconds, 6, |r| {
         let since = match r.suspect.stopped {
@@ -73,8 +73,8 @@ pub static COLUMNS: &[Entry] = &[
         since.map_or(DASH, |since| Value::Seconds(since.as_secs_f64()))
     })
     .help(
-        "How long it has been growing, or did, at least: growth before zmtop started is unknown, and time while the machine \
-         was suspended, or while zmtop did not run, does not count.",
+        "How long it has been growing, at least. Growth before zmtop started is unknown. Time in which the machine was \
+         suspended or zmtop did not run does not count.",
     )
     .priority(Priority::High),
     Entry::figure("eta", "FULL IN", Unit::Seconds, 7, |r| match r.suspect.eta {

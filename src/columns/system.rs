@@ -59,18 +59,19 @@ fn stalled<'a>(row: &SystemRow<'a>, percent: fn(&Pressure<1>) -> [f32; 1]) -> Va
 
 pub static COLUMNS: &[Entry] = &[
     bytes("mem_total", |r| Value::bytes(r.snapshot.system.mem_total)).help(
-        "Kernel: MemTotal in meminfo; in a container, and with --cgroup, its limit; the figures below are then its \
-         own.",
+        "The RAM. In a container, and with --cgroup, the limit of the cgroup; the figures below then are those of the \
+         cgroup. Kernel: MemTotal in meminfo.",
     )
     .metric("zmtop_system_memory_total_bytes")
         .metric_help(
-            "The RAM. In a container, and with --cgroup, its limit; the other metrics of memory are then its own. Kernel: MemTotal in meminfo.",
+            "The RAM. In a container, and with --cgroup, the limit of the cgroup; the other memory metrics then are \
+             those of the cgroup. Kernel: MemTotal in meminfo.",
         ),
     bytes("mem_free", |r| Value::bytes(r.snapshot.system.mem_free)).help("Kernel: MemFree in meminfo.")
     .metric("zmtop_system_memory_free_bytes"),
     bytes("mem_available", |r| Value::bytes(r.snapshot.system.available())).help(
         "Memory that programs can still get without swapping. Formula: MemAvailable + GPUReclaim of meminfo + size − \
-         c_min of ZFS's arcstats, as far as they exist, at most MemTotal.",
+         c_min of ZFS's arcstats, where they exist; at most MemTotal.",
     )
     .metric("zmtop_system_memory_available_bytes"),
     bytes("mem_used", |r| Value::bytes(r.snapshot.system.used()))
@@ -113,7 +114,7 @@ pub static COLUMNS: &[Entry] = &[
     figure("majflt", Unit::PerSecond, |r| {
         rate(r.history.system().majfault, Value::PerSecond)
     })
-    .help("Major faults a second. Kernel: pgmajfault in vmstat."),
+    .help("Major faults per second. Kernel: pgmajfault in vmstat."),
     figure("reclaim_kswapd", Unit::Growth, |r| {
         rate(r.history.system().steal_kswapd, Value::Growth)
     })
@@ -121,7 +122,7 @@ pub static COLUMNS: &[Entry] = &[
     figure("reclaim_direct", Unit::Growth, |r| {
         rate(r.history.system().steal_direct, Value::Growth)
     })
-    .help("Memory that tasks reclaim themselves, as they have to wait for it. Kernel: pgsteal_direct in vmstat."),
+    .help("Memory that tasks reclaim themselves while they wait for memory. Kernel: pgsteal_direct in vmstat."),
     figure("refault_anon", Unit::Growth, |r| {
         rate(r.history.system().refault_anon, Value::Growth)
     })
@@ -149,9 +150,9 @@ pub static COLUMNS: &[Entry] = &[
         Value::Share(r.history.stalls().first().map_or(0.0, |stall| stall.share))
     })
     .help(
-        "The part of the last five seconds in which tasks waited for memory, while that is reported as a stall: of the machine \
-         or a cgroup, whose tasks read back what was reclaimed, or which memory.high throttles. 0 if there is none. Formula: \
-         time in memory.pressure ÷ time.",
+        "The part of the last five seconds in which tasks of the machine or of a cgroup waited for memory, while this \
+         is reported as a stall: they read back reclaimed pages, or memory.high throttles them. 0 if there is no \
+         stall. Formula: time in memory.pressure ÷ time.",
     )
     .metric("zmtop_system_stall_ratio"),
     figure("full_in", Unit::Seconds, |r| {
@@ -160,12 +161,13 @@ pub static COLUMNS: &[Entry] = &[
         soonest.map_or(Value::Never, Value::Forecast)
     })
     .help(
-        "The time until the limit of the machine's memory or of a cgroup is reached at the present pace, while that is \
-         reported as a danger: within trend.danger. Filter: full_in<10m.",
+        "The time until the machine's memory is full or a cgroup reaches its limit at the current rate, while this is \
+         reported as a danger (trend.danger in the config). Filter: full_in<10m.",
     )
     .metric("zmtop_system_full_in_seconds")
         .metric_help(
-            "The time until the limit of the machine's memory or of a cgroup is reached at the present pace, while that is reported as a danger (trend.danger in the config).",
+            "The time until the machine's memory is full or a cgroup reaches its limit at the current rate, while this \
+             is reported as a danger (trend.danger in the config).",
         ),
     figure("processes", Unit::Count, |r| match &r.snapshot.processes {
         Ok(list) => Value::Count(list.len() as u64),

@@ -128,7 +128,7 @@ fn remove_left(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     if !is_own {
         let name = shown_path(Path::new(name));
         return Err(io::Error::other(format!(
-            "it is written by way of {name}, which belongs to another user"
+            "its temporary file {name} belongs to another user"
         )));
     }
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

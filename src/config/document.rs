@@ -191,7 +191,7 @@ pub(super) fn unknown_or<'n>(
     const MAX_LISTED: usize = 30;
     let known: Vec<&str> = known.into_iter().collect();
     if let Some((first, _)) = name.split_once(',').filter(|(first, _)| known.contains(first)) {
-        return format!("only one {kind} is possible here, such as `{first}`");
+        return format!("only one {kind} is allowed here, such as `{first}`");
     }
     let mut hints = similar(name, known.iter().copied());
     if hints.is_empty() {

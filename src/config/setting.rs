@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 4096;
 /// The maximum number of words of a command, including the program's name.
 const MAX_WORDS: usize = 64;
 /// The message for paths with `~`, which only a shell expands.
-const NO_TILDE: &str = "`~` is not expanded: write the home directory out";
+const NO_TILDE: &str = "`~` is not expanded: write the full path of the home directory";
 /// The word for no grouping.
 const PROCESS: &str = "process";
 
@@ -561,7 +561,7 @@ impl ValueKind for Span {
     type Value = Duration;
 
     fn expected(&self) -> &'static str {
-        "a length of time such as \"250ms\" or \"1m\", or a number of seconds"
+        "a duration such as \"250ms\" or \"1m\", or a number of seconds"
     }
 
     fn parse(&self, text: &str) -> Result<Duration, String> {

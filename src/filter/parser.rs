@@ -50,7 +50,7 @@ fn refuse_words_for_signs(tokens: &[Token]) -> Result<(), FilterError> {
             "or" if is_between => "write | for \"either\"; for the word or, put it in quotes",
             "and" if is_between => "write a space for \"both\"; for the word and, put it in quotes",
             "&&" | "&" if is_between => "write a space for \"both\"; for the characters, put them in quotes",
-            "not" if begins_term(after) => "write ! before what is not wanted; for the word not, put it in quotes",
+            "not" if begins_term(after) => "write ! for \"not\"; for the word not, put it in quotes",
             "pid" => match after.and_then(plain) {
                 Some(number) if number.parse::<u32>().is_ok() => {
                     let what = format!("write pid:{number} for the process; for these words, put them in quotes");
@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
         }
         let text = &bound.text;
         let Some(bound) = parse_bound(text, unit) else {
-            let what = format!("{name} wants {example}, not {}", shown(text));
+            let what = format!("{name} needs {example}, not {}", shown(text));
             return Err(FilterError::new(bound.at, what));
         };
         // A plain 4096 may well be meant.
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         }
         self.patterns += 1;
         if self.patterns > Filter::MAX_PATTERNS {
-            let what = format!("a filter holds at most {} regular expressions", Filter::MAX_PATTERNS);
+            let what = format!("a filter may have at most {} regular expressions", Filter::MAX_PATTERNS);
             return Err(FilterError::new(literal.at, what));
         }
         pattern(literal).map(TextCondition::Pattern)

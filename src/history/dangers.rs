@@ -118,7 +118,7 @@ impl Danger {
                 format!("{name}{place} +{}", units::pace(*pace))
             }
         };
-        format!("{limit} at this pace{note}: {taker} ({})", self.left_text(units))
+        format!("{limit} at this rate{note}: {taker} ({})", self.left_text(units))
     }
 }
 

@@ -205,7 +205,7 @@ pub fn text_of(event: &OomKill, width: usize, units: Units) -> KillText {
         }
         Err(why) => {
             let reason = match why {
-                Missing::Gone => "the kernel's log does not tell which".to_owned(),
+                Missing::Gone => "the kernel's log does not name it".to_owned(),
                 why => format!("the kernel's log cannot be read: {why}"),
             };
             KillText {

@@ -46,7 +46,7 @@ pub trait ProcessRows {
 
 #[derive(Debug)]
 pub struct ReportByProcess<P: ProcessRows> {
-    /// The processes, in the order asked for.
+    /// The processes, in the requested order.
     pub processes: Vec<P>,
     pub layout: ReportLayout<P::Kind>,
 }
@@ -93,7 +93,7 @@ described_object! {
     }
 }
 
-/// Returns what the document consists of; `help` says what it is, `rows` what its rows are.
+/// Returns the description of the document: `help` describes the whole, `rows` its rows.
 pub(super) fn schema<P: ProcessRows>(columns: &[Column<P::Kind>], help: &'static str, rows: &str) -> Schema {
     let mut row = of_columns(columns);
     row.push(Field::new("unread", "Why values are null.", schema::unread()));

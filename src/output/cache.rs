@@ -38,16 +38,16 @@ described_object! {
         "schema": text() => SCHEMA,
         /// The page cache of the whole machine. Formula: Cached − Shmem of meminfo.
         "page_cache": bytes().null("unknown") => found.machine,
-        /// The part of it that is in the files looked at.
+        /// The part of it that is in the examined files.
         "in_files": bytes() => found.total(FileKind::Cache).cached,
         /// Shared memory in files of tmpfs, which is no page cache.
         "shmem": bytes() => found.total(FileKind::Shmem).cached,
     }
 
     fn after, after_fields<'f>(found: &'f PageCache) -> Object<'f> {
-        /// Number of files looked at.
+        /// Number of examined files.
         "looked_at": count() => found.files.len(),
-        /// Number of smaller files that were not looked at, because there are too many.
+        /// Number of smaller files that were not examined, because there are too many.
         "left_out": count() => found.left_out.0,
         /// The sum of the sizes of those: they have no more than that in the cache.
         "left_out_size": bytes() => found.left_out.1,

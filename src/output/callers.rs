@@ -41,21 +41,21 @@ const COUNTS: [(&str, &str); 11] = [
     ("samples", "Sampled page faults."),
     (
         "lost",
-        "Samples for which the kernel had no room; the others stand for them.",
+        "Samples that were lost because the kernel's buffer was full. The other samples stand for them.",
     ),
     ("cut", "Samples whose outermost callers are missing."),
     ("without_stack", "Samples without registers, as of a 32-bit program."),
     ("of_files", "Samples of pages of files, which are not counted."),
-    ("forgotten", "Samples of paths beyond the most that are remembered."),
+    ("forgotten", "Samples of call paths beyond the maximum that is kept."),
     (
         "pages_of_each",
-        "Of so many sampled pages one was looked up, and stands for the others.",
+        "One of this number of sampled pages was checked, and stands for the others.",
     ),
     ("threads", "Threads that were followed."),
     ("threads_left_out", "Threads that could not be followed."),
     (
         "too_large",
-        "Files whose compressed debug information needs too much memory, so that it was left out.",
+        "Files whose compressed debug information was left out, because it needs too much memory.",
     ),
 ];
 
@@ -75,7 +75,7 @@ pub fn schema() -> Schema {
         ),
         field("source", "Its line.", source.null("not known")),
         field("inlined", "It is a call that the compiler inlined.", switch()),
-        field("kind", "The code that it belongs to.", one_of(kinds)),
+        field("kind", "The kind of code.", one_of(kinds)),
     ]);
     let stack = vec![
         field(
@@ -91,7 +91,7 @@ pub fn schema() -> Schema {
         ),
         field(
             "cold",
-            "The part of `kept` that was not touched during the proof, at the least.",
+            "The part of `kept` that was certainly not touched during the proof.",
             bytes().null("without --prove"),
         ),
         field("samples", "The samples behind it.", count()),
@@ -132,7 +132,7 @@ pub fn schema() -> Schema {
     fields.push(field("frames", "The functions of all paths.", list(frame)));
     fields.push(field(
         "stacks",
-        "The call paths, by what they keep.",
+        "The call paths, sorted by kept memory.",
         list(object(stack)),
     ));
     Schema {

@@ -1,4 +1,4 @@
-//! The table of changes: what grew, shrank, started or ended since the previous table, in bytes per second.
+//! The table of changes: the rows that grew, shrank, started or ended since the previous table, in bytes per second.
 //!
 //! ```text
 //!      PID USER    ΔSWAP/s  ΔUSS/s  ΔPSS/s  ΔRSS/s COMMAND

@@ -51,7 +51,7 @@ pub enum Node<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object<'a>(Vec<(Cow<'static, str>, Node<'a>)>);
 
-/// The field with the reasons of what is unknown.
+/// The field with the reasons of unknown values.
 pub(super) const UNREAD: &str = "unread";
 
 impl<'a> Object<'a> {
@@ -220,8 +220,8 @@ impl Serialize for Object<'_> {
     }
 }
 
-/// Defines a function that makes an object, and one that returns what is described of its fields: each has its meaning, its
-/// name, its [`Shape`](crate::schema::Shape) and its value.
+/// Defines a function that creates an object, and one that returns the description of its fields: each has its meaning, its name,
+/// its [`Shape`](crate::schema::Shape) and its value.
 macro_rules! described_object {
     ($(
         $(#[doc = $doc:literal])*

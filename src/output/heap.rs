@@ -57,7 +57,7 @@ described_object! {
         "system": bytes() => arena.system,
         /// The most bytes that it ever had from the kernel.
         "system_max": bytes() => arena.system_most,
-        /// Bytes in use, as `malloc_stats` counts them: with what threads keep for themselves.
+        /// Bytes in use, as `malloc_stats` counts them: including the caches of threads.
         "in_use": bytes() => arena.in_use,
         /// All free bytes.
         "free": bytes() => arena.free(),
@@ -104,7 +104,7 @@ described_object! {
     }
 
     fn part, part_fields<'s>(part: &'s Part) -> Object<'s> {
-        /// Its name, as the runtime has it.
+        /// Its name in the runtime.
         "name": foreign() => Node::bytes(part.name.as_bytes()),
         /// Bytes in use; garbage that was not collected yet is.
         "used": bytes() => part.used,
@@ -178,7 +178,7 @@ described_object! {
         "time_s": seconds().null("there was one look") => runtime.changes.as_ref().map(|(time, _)| time.as_secs_f64()),
         /// The changes between the two reads, largest growth first.
         "changes": list(object(change_fields())).null("there was one look") => runtime.changes.as_ref().map(|(_, changes)| changes.iter().map(type_change).collect::<Vec<_>>()),
-        /// The call paths that allocated what is in use, of Go.
+        /// The call paths of Go that allocated the memory in use.
         "sites": list(object(site_fields())) => runtime.sites.iter().map(site).collect::<Vec<_>>(),
         /// Objects that a Java machine allocated during the recording of `--code` and that were still in use at its end.
         "kept": list(object(kept_fields())) => runtime.kept.iter().map(kept).collect::<Vec<_>>(),
@@ -228,7 +228,8 @@ described_object! {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "What the allocators of a process hold: in use, free, and what would go back. Written by `zmtop heap`.",
+        help: "The memory that the allocators of a process hold: in use, free, and returnable to the kernel. Written \
+               by `zmtop heap`.",
         fields: fields(),
     }
 }
@@ -278,7 +279,7 @@ impl HeapReport {
         if heap.caches.is_none() {
             writeln!(
                 out,
-                "The caches of threads were not found: what they keep counts as in use."
+                "The caches of threads were not found: their memory counts as in use."
             )?;
         }
         Ok(())

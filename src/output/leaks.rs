@@ -1,4 +1,4 @@
-//! The report of suspects: what grows, how fast, and how sure it is.
+//! The report of suspects, with their rate and confidence.
 //!
 //! ```text
 //! VERDICT       PACE  SURE   SINCE     ETA  FOOTP    PID  USER      WHO
@@ -48,7 +48,7 @@ pub struct LeaksReport<'a> {
     pub history: &'a History,
     /// Time from the first snapshot to the last.
     pub watched: Duration,
-    /// The age of the past that the monitor kept, if the verdicts are from it.
+    /// The age of the history that the monitor saved, if the verdicts are from it.
     pub past_age: Option<Duration>,
     pub by: Option<GroupBy>,
     /// Number of processes that the words of the filter select, if there is a filter.
@@ -66,7 +66,7 @@ pub struct LeaksReport<'a> {
     pub files: &'a HashMap<RowKey, CachedFile>,
     /// Number of suspects beyond those.
     pub more: usize,
-    /// Rows that the history did not keep, of which nothing can be said.
+    /// Rows that the history did not keep, which cannot be judged.
     pub shortfall: Shortfall,
     pub style: OutputStyle,
 }
@@ -108,7 +108,7 @@ described_object! {
             Some(suspect.judgement.slope).filter(|_| suspect.is_population())
         },
         /// The confidence that it leaks.
-        "confidence": share().null("it is not called a leak: growth is a fact") => {
+        "confidence": share().null("it is not reported as a leak: growth is measured") => {
             Some(suspect.judgement.confidence).filter(|_| suspect.judgement.verdict == Verdict::Leaking)
         },
         /// When its growth began.
@@ -141,12 +141,12 @@ described_object! {
         "mapping_growth": bytes().null("mappings were not read") => {
             report.grown_in(suspect).and_then(MappingGrowth::growth).map(i64::unsigned_abs)
         },
-        /// The function that keeps most of the memory that it took, and its callers, innermost first.
+        /// The function that keeps most of the memory that the process allocated, and its callers, innermost first.
         "kept_by": list(foreign()).null("not measured") => suspect.kept_by.as_ref().map(|found| {
             let names = found.frames.iter().map(|frame| Node::bytes(frame.function.as_bytes()));
             names.collect::<Vec<_>>()
         }),
-        /// The part of the memory taken in that time and still kept that this call path keeps.
+        /// The share of this call path in the memory that was allocated in that time and is still kept.
         "kept_by_share": share().null("not measured") => suspect.kept_by.as_ref().map(|found| found.share()),
         /// The time of that measurement.
         "kept_by_s": seconds().null("not measured") => suspect.kept_by.as_ref().map(|found| found.time.as_secs_f64()),
@@ -299,7 +299,7 @@ impl<'a> LeaksReport<'a> {
         let mut parts = Vec::new();
         if let Some(last) = suspect.stopped {
             parts.push(format!(
-                "it grew by {}, and keeps it",
+                "it grew by {} and kept it",
                 units::bytes(last.bytes(), self.style.units)
             ));
         }
@@ -404,7 +404,7 @@ described_object! {
         "group": foreign().null("unknown") => {
             stall.waiter.map(|(id, _)| Node::bytes(report.snapshot.row(id).map_or(&[], |row| &row.facts.comm)))
         },
-        /// The process that takes most memory meanwhile.
+        /// The process that grows most meanwhile.
         "taker_pid": id().null("no single one") => stall.taker.map(|(id, _)| id.pid),
         /// Rate at which that process grows.
         "taker_bytes_per_s": pace().null("no single one") => stall.taker.map(|(_, pace)| pace),
@@ -484,7 +484,7 @@ described_object! {
         "by": text().null("processes and programs") => report.by.map(GroupBy::id),
         /// The observed time.
         "watched_s": seconds() => report.watched.as_secs_f64(),
-        /// The age of the past that the monitor kept, by which the rows were judged at once.
+        /// The age of the history that the monitor saved, by which the rows were judged at once.
         "past_age_s": seconds().null("watched, or read from a recording") => report.past_age.map(|age| age.as_secs_f64()),
         /// Number of processes whose memory could be read.
         "processes": count() => Coverage::of(report.snapshot).readable,
@@ -520,7 +520,7 @@ described_object! {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "What grows and what leaks, and the limits that are reached soon. Written by `zmtop leaks`.",
+        help: "Growth, leaks, and the limits that will soon be reached. Written by `zmtop leaks`.",
         fields: fields(),
     }
 }

@@ -100,7 +100,7 @@ pub fn schema() -> Schema {
     let sums = "Empty: cgroups contain each other.";
     Schema {
         name: SCHEMA,
-        help: "What cgroups needed in a record, and the limits to set. Written by `zmtop limits`.",
+        help: "The memory that cgroups needed in a recording, and the limits to set. Written by `zmtop limits`.",
         fields: [
             before_fields(),
             table_fields(COLUMNS, rows, sums, |sums| sums),

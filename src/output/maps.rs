@@ -134,7 +134,7 @@ pub fn reason(pid: u32, why: Missing) -> String {
     match why {
         Missing::Gone => format!("{pid}: no such process"),
         Missing::KernelThread => format!("{pid} is a kernel thread, which has no memory of its own"),
-        Missing::Zombie => format!("{pid} is a zombie, which has given its memory back"),
+        Missing::Zombie => format!("{pid} is a zombie, which has freed its memory"),
         Missing::Denied => format!("{pid}: {}", files::advice(files::memory_capability())),
         Missing::Unsupported => format!("{pid}: there is no smaps"),
         other => format!("{pid}: {other}"),

@@ -1,4 +1,4 @@
-//! The report of the system's memory: totals, compressed memory, and where the RAM went.
+//! The report of the system's memory: totals, compressed memory, and the use of RAM.
 
 mod data;
 mod text;

@@ -124,7 +124,7 @@ fn of_shape(shape: &Shape) -> Object<'static> {
     more.fold(kind, |object, (name, words)| object.put(name, words))
 }
 
-/// Returns what is any of these, or null.
+/// Returns a schema that accepts any of these, or null.
 fn either(mut shapes: Vec<Object<'static>>) -> Object<'static> {
     shapes.push(Object::default().put("type", "null"));
     Object::default().put("anyOf", shapes)

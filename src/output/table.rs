@@ -29,7 +29,7 @@ pub struct TableOptions {
     pub style: OutputStyle,
     /// The machine's RAM in bytes, to write bytes as a share of it; `None` to write bytes.
     pub percent_of: Option<u64>,
-    /// The column that names a row, with its title, if it is not the default one. It takes the remaining width.
+    /// The column that names a row, with its title, if it is not the default one. It fills the remaining width.
     pub name: Option<(ColumnId, &'static str)>,
     pub heading: bool,
     pub totals: bool,

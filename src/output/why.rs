@@ -55,7 +55,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// Maximum number of other events, and of further victims, in the text.
 const OTHERS: usize = 4;
 const ALSO_KILLED: usize = 3;
-/// Maximum number of processes that came and went, in the text.
+/// Maximum number of processes that started and ended, in the text.
 const BRIEF: usize = 3;
 /// Shares from which on memory is short, and waiting is worth a word.
 const SHORT: f64 = 0.1;
@@ -141,8 +141,8 @@ impl WhyReport<'_> {
                 });
                 if e.event.is_sudden == Some(true) {
                     told.push(
-                        "zmtop was not asked to end before: the power failed, or the machine panicked or was reset, unless \
-                         zmtop alone had been killed."
+                        "Before that, zmtop was not asked to end: the power failed, or the machine panicked or was \
+                         reset (unless only zmtop was killed)."
                             .into(),
                     );
                 }
@@ -173,8 +173,8 @@ impl WhyReport<'_> {
                 self.time(e.event.time)
             )),
             EventKind::Nothing => told.push(
-                "No process was killed because memory was short, no limit was about to be reached, and no task waited \
-                 long for memory."
+                "No process was killed for lack of memory, no limit was about to be reached, and no task waited long \
+                 for memory."
                     .into(),
             ),
         }
@@ -194,7 +194,7 @@ impl WhyReport<'_> {
         };
         let (left, time) = (self.bytes(ahead.left), seconds(ahead.time));
         Some(format!(
-            "{what} had {left} left and would have been full in {time} at that pace"
+            "{what} had {left} left and would have been full in {time} at that rate"
         ))
     }
 
@@ -213,7 +213,7 @@ impl WhyReport<'_> {
         let (victim, reason, limit) = (self.victim(&first.kill), &kill.reason, &kill.limit);
         let group = kill.group.strip_prefix(", killed").unwrap_or(&kill.group);
         told.push(if first.kill.known.is_none() && first.kill.event.victim.is_err() {
-            format!("{by} killed {victim}{group}. Which one is not known: {reason}.")
+            format!("{by} killed {victim}{group}. Which process is unknown: {reason}.")
         } else {
             format!("{by} killed {victim}{group}: {reason}{limit}{growth}.")
         });
@@ -321,7 +321,7 @@ impl WhyReport<'_> {
         }
     }
 
-    /// Returns what is known of a grower beside its growth.
+    /// Returns the known facts about a grower, except its growth.
     fn remarks(&self, grower: &Grower) -> String {
         let mut told = Vec::new();
         if let Some(ended) = grower.ended {
@@ -367,7 +367,7 @@ impl WhyReport<'_> {
         let Some(first) = e.growers.first().filter(|grower| !is_over(grower)) else {
             let said = match e.event.kind {
                 EventKind::Nothing => "Nothing grew much before the end.",
-                _ if e.booted == self.moment() => "The recording has nothing before it, so what grew is not known.",
+                _ if e.booted == self.moment() => "Nothing is recorded from before, so what grew is unknown.",
                 _ => "Nothing that was recorded had grown much.",
             };
             return vec![said.into()];
@@ -421,7 +421,7 @@ impl WhyReport<'_> {
         told
     }
 
-    /// Returns the sentences on what took the memory, as it was read before.
+    /// Returns the sentences on the processes that used up the memory, as they were read before.
     fn takers(&self) -> Vec<String> {
         let e = self.explanation;
         let known =
@@ -586,13 +586,13 @@ impl WhyReport<'_> {
         }
     }
 
-    /// Reports the processes that came and went.
+    /// Reports the processes that started and ended.
     fn brief(&self) -> Vec<String> {
         let e = self.explanation;
         let is_quiet = matches!(e.event.kind, EventKind::Nothing | EventKind::Chosen);
         if let Some(why) = e.unseen.filter(|_| is_quiet) {
             return vec![format!(
-                "Processes that came and went between two snapshots could not be seen: {why}."
+                "Processes that started and ended between two snapshots could not be recorded: {why}."
             )];
         }
         let exits = e.brief.iter().take(BRIEF);
@@ -601,7 +601,7 @@ impl WhyReport<'_> {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
             let own = if exit.is_fork {
-                " beside what its parent had"
+                " in addition to its parent's memory"
             } else {
                 ""
             };
@@ -620,7 +620,7 @@ impl WhyReport<'_> {
         });
         let mut told: Vec<_> = told.collect();
         if let Some(first) = told.first_mut() {
-            *first = format!("Between two snapshots came and went: {first}");
+            *first = format!("Between two snapshots, {first}");
         }
         told
     }
@@ -704,7 +704,7 @@ impl WhyReport<'_> {
         Ok(())
     }
 
-    /// Returns the name and the time of an event that was seen so many times: `kill of seller at 15:28:33`.
+    /// Returns the name and the time of an event, and its number if there are several: `kill of seller at 15:28:33`.
     fn other(&self, event: &Event, times: usize) -> String {
         let name = match event.kind {
             EventKind::Kill if !event.who.is_empty() => format!("kill of {}", text::cut(&event.who, 16)),
@@ -816,7 +816,7 @@ fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
-/// Writes a length of time in words: `24 s`, `3 min`, `2 h 10 min`.
+/// Writes a duration in words: `24 s`, `3 min`, `2 h 10 min`.
 fn seconds(time: Duration) -> String {
     units::about(time).replace(".0 ", " ")
 }
@@ -942,7 +942,7 @@ described_object! {
         "functions": list(foreign()) => {
             path.functions.iter().map(|function| Node::bytes(function.as_bytes())).collect::<Vec<_>>()
         },
-        /// The runtime that most of it goes through.
+        /// The runtime that allocated most of it.
         "runtime": foreign().null("none") => path.runtime.as_ref().map(|runtime| Node::bytes(runtime.as_bytes())),
         /// The memory that this path keeps.
         "bytes": bytes() => path.bytes,
@@ -1039,7 +1039,8 @@ described_object! {
         "time": time() => time_text(event.time),
         /// Memory was short. False for a reboot for another reason, and if nothing happened.
         "short": switch() => event.is_short,
-        /// Of a reboot: what recorded was not asked to end before, as by a power cut, a panic, a reset, or a kill of it alone.
+        /// For a reboot: true if the recorder was not asked to end before, such as after a power cut, a panic, a reset, or a kill
+        /// of the recorder alone.
         "sudden": switch().null("no reboot, or not known") => event.is_sudden,
         /// The name of the killed process, or the path of the cgroup.
         "who": foreign().null("the machine") => Some(Node::bytes(&event.who)).filter(|_| !event.who.is_empty()),
@@ -1092,7 +1093,7 @@ described_object! {
         "processes": list(object(holder_fields())) => {
             report.explanation.holders.iter().map(holder_of).collect::<Vec<_>>()
         },
-        /// The processes that took the memory below a limit less than two minutes ahead, as they were read then, the newest first.
+        /// The processes that used up the memory below a limit less than two minutes ahead, as they were read then, newest first.
         "takers": list(object(taker_fields())) => {
             let e = report.explanation;
             let before = |taker: &Taker| e.event.time.duration_since(taker.time).unwrap_or_default();
@@ -1135,7 +1136,8 @@ described_object! {
 pub fn schema() -> Schema {
     Schema {
         name: SCHEMA,
-        help: "What happened in a recording: what ran out, what had grown, what was killed. Written by `zmtop why`.",
+        help: "What happened to memory in a recording: what ran out, what had grown, and what was killed. Written by \
+               `zmtop why`.",
         fields: fields(),
     }
 }

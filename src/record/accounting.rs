@@ -98,7 +98,7 @@ impl Field for SystemTime {
     }
 }
 
-/// A name that this version does not know becomes `none`.
+/// A name that this version does not recognize becomes `none`.
 impl Field for Constraint {
     type Json = String;
 
@@ -215,7 +215,7 @@ define_record!(Accounting: AccountingInputs {} readings {
     zswap_on: bool,
     /// The maximum share of the RAM for zswap.
     zswap_percent: u64 = schema::percent(),
-    /// Pages of one repeated word in zswap. They take no RAM.
+    /// Pages of one repeated word in zswap. They use no RAM.
     zswap_same_filled: u64,
     /// All pressure stall information of memory.
     pressure: Pressure,
@@ -309,7 +309,7 @@ define_record!(ZramRecord: ZramDevice {
 } readings {
     /// The size of the device.
     size: u64,
-    /// Pages of one repeated word. They take no RAM.
+    /// Pages of one repeated word. They use no RAM.
     same_filled: u64,
     /// The maximum RAM; 0 for no limit.
     limit: u64,

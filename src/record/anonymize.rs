@@ -180,7 +180,7 @@ impl Anonymizer {
         }
     }
 
-    /// Replaces all names in a snapshot. Tables of the kernel and what is not recorded are removed.
+    /// Replaces all names in a snapshot. Removes tables of the kernel, and data that is not recorded.
     pub fn apply(&mut self, snapshot: &mut Snapshot) {
         let Snapshot {
             time: _,

@@ -106,7 +106,7 @@ fn machine(snapshot: &Snapshot) -> Object {
     fields
 }
 
-/// Serializes what becomes an object.
+/// Serializes a value that becomes an object.
 fn object(value: &impl Serialize) -> Object {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,

@@ -10,7 +10,7 @@ use crate::record::seconds;
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::schema::described;
 
-/// The meaning of null in what only a snapshot before its end has.
+/// The meaning of null in fields that only an earlier snapshot has.
 const UNSEEN: &str = "no snapshot has it";
 
 described! {

@@ -131,7 +131,7 @@ pub struct Header {
     pub boot: u32,
     /// The highest memory pressure, `some avg10`, in hundredths of a percent.
     pub pressure: u32,
-    /// The highest peak in bytes of a process that came and went; 0 if there was none, or if that is unknown.
+    /// The highest peak in bytes of a process that started and ended; 0 if there was none, or if that is unknown.
     pub peak: u64,
     /// The time of the first snapshot on the monotonic clock; 0 if unknown.
     pub monotonic: Duration,

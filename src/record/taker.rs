@@ -1,4 +1,4 @@
-//! The processes that took the memory in a danger, in `zmtop/1`.
+//! The processes that used up the memory in a danger, in `zmtop/1`.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ described! {
     pub(super) struct PathRecord {
         /// The function and its callers, innermost first.
         functions: Vec<String> = list(foreign()),
-        /// The runtime that most of it goes through.
+        /// The runtime that allocated most of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runtime: Option<String> = text().absent("if its functions have names"),
         /// Memory that this path keeps.

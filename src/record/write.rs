@@ -95,7 +95,7 @@ described! {
         /// The limits on growing address spaces (`RLIMIT_AS`).
         #[serde(skip_serializing_if = "Vec::is_empty")]
         address_limits: Vec<AddressLimit> = list(object(AddressLimit::fields())).absent("if there are none"),
-        /// The processes that take the memory below a limit less than two minutes ahead, read once a danger; for a minute.
+        /// The processes that use up the memory below a limit less than two minutes ahead, read once per danger; for a minute.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         takers: Vec<TakerRecord> = list(object(TakerRecord::fields())).absent("if there are none, and outside of recordings"),
         /// The processes, in the requested order.

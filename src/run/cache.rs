@@ -28,18 +28,18 @@ use crate::units::counted;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    after_help = "A file is opened for reading, but nothing of it is read. Links are not followed, and other file systems \
-                  not entered. Exit code 3 if a named process or path could not be read."
+    after_help = "zmtop opens files, but does not read their content. It does not follow links or enter other file \
+                  systems. Exit code 3 if a named process or path could not be read."
 )]
 pub struct CacheArgs {
-    /// Look at the files of these processes (pid, program's name, or a part of the command line) or cgroups, and at these
-    /// files and directories; without any, at the files that all processes have open or mapped
+    /// List the files of these processes (pid, program's name, or a part of the command line) or cgroups, and these files and
+    /// directories; by default, the files that any process has open or mapped
     #[arg(value_name = "PID|PATH|CGROUP")]
     pub named: Vec<PathBuf>,
     /// List and sum only files that match: words of the path, 'cached>10M', 'share<50', /re/, ! (not), | (or)
     #[arg(long, value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Look at no more than N files, the largest
+    /// Examine at most N files, the largest ones
     #[arg(long, value_name = "N", default_value_t = MAX_FILES, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_files: u32,
     #[command(flatten)]
@@ -137,7 +137,7 @@ fn named(typed: &Path, options: &Options) -> Result<Named, Failure> {
     }
 }
 
-/// Reports on stderr what could not be listed. Returns true if all that was named could be.
+/// Reports on stderr which arguments could not be listed. Returns true if all could be.
 fn complain_of_unread(processes: &[(u32, Missing)], paths: &[(Box<[u8]>, Missing)], named: &[Named]) -> bool {
     let is_named = |pid: u32| named.contains(&Named::Process(pid));
     for (pid, why) in processes.iter().filter(|(pid, _)| is_named(*pid)) {

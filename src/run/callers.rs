@@ -34,33 +34,37 @@ use crate::units::{counted, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Each page that a process keeps was touched for the first time once. The kernel samples these page faults with a copy of the stack; nothing is stopped or injected. Memory that an allocator recycles causes no fault.\n\nNeeds the same user or CAP_PERFMON; for faults in the kernel CAP_PERFMON, or kernel.perf_event_paranoid of at most 1. If kernel.perf_event_paranoid is 3 or more, as in Debian and Ubuntu, the kernel requires root or CAP_SYS_ADMIN."
+    after_help = "The first access to a page causes a page fault. The kernel samples these faults with a copy of the \
+                  stack; nothing is stopped or injected. Memory that an allocator reuses causes no fault.\n\nzmtop \
+                  must run as the user of the process, or have CAP_PERFMON. Faults in the kernel need CAP_PERFMON, or \
+                  a kernel.perf_event_paranoid of at most 1. If kernel.perf_event_paranoid is 3 or more, as in Debian \
+                  and Ubuntu, the kernel requires root or CAP_SYS_ADMIN."
 )]
 pub struct CallersArgs {
-    /// The processes, which are summed: each by its pid, or all with that program's name, that part of the command line, or that
-    /// match a filter such as 'user:www pss>100M'
+    /// The processes to measure together: each by its pid, or all that have this program name or this part of the command line,
+    /// or match a filter such as 'user:www pss>100M'
     #[arg(value_name = "PROCESS", required = true)]
     pub processes: Vec<ProcessArg>,
     /// Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
-    /// Then watch for this long, too, how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process
+    /// Then measure for this long how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process
     /// once, as leaks --prove does
     #[arg(long, value_name = "TIME")]
     pub prove: Option<String>,
-    /// Begin at the outermost functions, and descend to what they called
+    /// Begin at the outermost functions, and descend to the functions that they called
     #[arg(long)]
     pub callees: bool,
     /// Print all callers of each path, not only the nearest
     #[arg(long)]
     pub whole: bool,
-    /// Sum branches with less than this share of the kept memory, in percent
+    /// Combine branches with less than this share of the kept memory, in percent
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub least: u8,
     /// Also write a flame graph of the kept memory to this new file, for a browser
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
-    /// Bytes of the stack to copy with each sample, up to 60k. More for deep stacks
+    /// Bytes of the stack to copy with each sample, up to 60k. Deep stacks need more
     #[arg(long, value_name = "SIZE", default_value = "16k")]
     pub stack: String,
     /// The start of the process in ticks since boot: another one with its pid is not measured
@@ -91,7 +95,7 @@ pub enum CallersFormat {
 struct Pace {
     /// The longest time between two reads of the kernel's buffers.
     poll: Duration,
-    /// Time between two checks which pages are kept, and between two objects of `--format ndjson`.
+    /// Time between two checks of the kept pages, and between two objects of `--format ndjson`.
     check: Duration,
     report: Duration,
     /// True to free the symbols after each report.
@@ -253,7 +257,7 @@ impl End {
     }
 }
 
-/// Lets others go first, and ends with the parent.
+/// Lowers the priority, and ends with the parent.
 fn stay_behind() {
     let _ = rustix::process::nice(NICE);
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
@@ -307,7 +311,7 @@ impl Target {
         })
     }
 
-    /// Refuses a process that has the pid of the one that was meant. The events are open: from now on, its pid is not reused.
+    /// Refuses another process that has the pid of the requested one. The events are open: from now on, its pid is not reused.
     fn check_identity(&self, starttime: u64) -> Result<(), String> {
         for process in &self.processes {
             if !identity(process.pid, &process.dir).is_ok_and(|id| id.starttime == starttime) {
@@ -317,7 +321,7 @@ impl Target {
         Ok(())
     }
 
-    /// Looks up what is kept; returns false once all processes have ended.
+    /// Checks which pages are kept; returns false once all processes have ended.
     fn check(&mut self) -> bool {
         self.measurement.check();
         let mut is_there = false;
@@ -336,11 +340,16 @@ impl Target {
         for process in &self.processes {
             let id = process.id.map_err(|why| refusal(&[process.pid], why))?;
             let cleared = Pinned::new(&Roots::new(None), id).and_then(|pinned| pinned.clear_referenced());
-            cleared.map_err(|why| format!("nothing can be proved of {}: {why}", process.pid))?;
+            cleared.map_err(|why| format!("nothing can be proved about {}: {why}", process.pid))?;
         }
         self.proved = Some(Instant::now());
         let progress = Progress::new();
-        progress.announce(|| format!("watching for {} what is touched; Ctrl-C reports", span_exact(time)));
+        progress.announce(|| {
+            format!(
+                "watching for {} which memory is touched; Ctrl-C reports",
+                span_exact(time)
+            )
+        });
         // The samples of this time must not fill the buffers.
         let mut pause = tokio::time::interval(WATCHED.poll);
         let over = tokio::time::sleep(time);
@@ -409,9 +418,9 @@ fn refusal(pids: &[u32], why: Missing) -> String {
         Missing::Denied => {
             let need = match files::raised_perf_level() {
                 Some(level) => format!("kernel.perf_event_paranoid is {level}, which needs root or CAP_SYS_ADMIN"),
-                None => format!("that needs the same user, or {}", files::advice("CAP_PERFMON")),
+                None => format!("this needs the same user, or {}", files::advice("CAP_PERFMON")),
             };
-            format!("the page faults of {of} may not be sampled: {need}")
+            format!("no permission to sample the page faults of {of}: {need}")
         }
         Missing::Gone if pids.len() == 1 => format!("no process {of}"),
         Missing::Gone => format!("{of} have ended"),

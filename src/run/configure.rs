@@ -26,7 +26,7 @@ pub struct ConfigArgs {
 
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigAction {
-    /// Print the settings in force, and which differ from the defaults
+    /// Print the settings in force, and mark those that differ from the defaults
     Show,
     /// Report all errors in the settings, the keymap and the theme
     Check,
@@ -34,11 +34,11 @@ pub enum ConfigAction {
     Path,
     /// Print the default settings with explanations
     Default,
-    /// Print the default keymap, to begin keymap.toml with. It has every action
+    /// Print the default keymap, with every action, as a starting point for keymap.toml
     Keymap,
     /// Print every column of processes and groups, with its meaning
     Columns,
-    /// Print a theme, to begin themes/NAME.toml with; without NAME, the names of all
+    /// Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes
     Theme {
         #[arg(value_name = "NAME")]
         name: Option<String>,
@@ -163,7 +163,7 @@ fn test_alert(
     }
     match (settings.run.first(), fired.errors.as_slice()) {
         (None, _) => writeln!(out, "alert {name}: it runs no program")?,
-        (Some(program), []) => writeln!(out, "alert {name}: {} ran, and ended with code 0", shown(program))?,
+        (Some(program), []) => writeln!(out, "alert {name}: {} ran and exited with code 0", shown(program))?,
         (Some(_), errors) => {
             for error in errors {
                 writeln!(err, "zmtop: {error}")?;
@@ -190,7 +190,7 @@ fn source_text(config: &Config) -> String {
         Some(file) => match rustix::fs::access(file, Access::READ_OK) {
             Ok(()) => shown_path(file),
             Err(Errno::ACCESS) => format!("{} (not readable: the shipped settings)", shown_path(file)),
-            Err(_) => format!("{} (not there: the shipped settings)", shown_path(file)),
+            Err(_) => format!("{} (does not exist: the shipped settings)", shown_path(file)),
         },
         None => "the shipped settings".into(),
     }

@@ -24,14 +24,14 @@ pub(super) fn configure(args: &FleetArgs, env: &Env) -> Result<(Config, StartFle
         .map_err(|what| UsageError::option("--prometheus", what))?;
     if server.is_token_exposed() {
         config.warnings.push(format!(
-            "--prometheus names no https address: the token or password crosses the network to {} in plain text",
+            "--prometheus does not use https: the token or password crosses the network to {} in plain text",
             text::safe(server.name().as_bytes())
         ));
     }
     let label = args.host_label.as_deref().unwrap_or(DEFAULT_LABEL);
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if label.is_empty() || label.starts_with(|c: char| c.is_ascii_digit()) || !label.bytes().all(is_word) {
-        return Err(UsageError::option("--host-label", "is no name of a label"));
+        return Err(UsageError::option("--host-label", "is not a label name"));
     }
     let matchers = args.matchers.trim().trim_start_matches('{').trim_end_matches('}');
     let link = Link {
@@ -69,7 +69,7 @@ fn authorization(args: &FleetArgs) -> Result<Option<HeaderValue>, UsageError> {
         return Ok(None);
     };
     let mut header = HeaderValue::from_str(&text)
-        .map_err(|_| UsageError::option(option, "holds characters that no header may hold"))?;
+        .map_err(|_| UsageError::option(option, "contains characters that are not allowed in a header"))?;
     header.set_sensitive(true);
     Ok(Some(header))
 }

@@ -233,17 +233,17 @@ fn description(page: &mut Roff) {
     page.text([
         bold("zmtop"),
         roman(
-            " shows how much memory each process really costs, live, and reports what grows and what leaks. Without a \
-             command it is a full-screen monitor; the commands print a report and exit. A page shared by several \
-             processes is divided among them (PSS, the proportional set size), so that the sum over all processes is the \
-             memory they use together. USS is the memory private to one process. RSS counts every page in full for each \
-             process that maps it.",
+            " shows the true memory use of each process, live, and reports growth and leaks. Without a command, it is a \
+             full-screen monitor. The commands print a report and exit. A page shared by several processes is divided \
+             among them (PSS, the proportional set size), so the sum over all processes is the memory that they use \
+             together. USS is the memory private to one process. RSS counts every page in full for each process that \
+             maps it.",
         ),
     ]);
     page.control("PP", []);
     page.text([roman(
-        "A dash means that a figure could not be read, never zero. Root can read every process, other users only their own. \
-         An ambient CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15) gives access to all of them.",
+        "A dash means that a figure could not be read. It never means zero. Root can read every process, other users \
+         only their own. An ambient CAP_PERFMON (CAP_SYS_PTRACE before Linux 6.15) gives access to all of them.",
     )]);
 }
 
@@ -290,7 +290,7 @@ fn sentence(command: &Command) -> [Inline; 1] {
 
 fn filters(page: &mut Roff) {
     page.control("SH", ["FILTERS"]);
-    page.text([roman("The same in the monitor and on the command line:")]);
+    page.text([roman("Filters are the same in the monitor and on the command line:")]);
     listed(page, filter::help());
 }
 
@@ -303,11 +303,11 @@ fn words(page: &mut Roff) {
 fn columns(page: &mut Roff) {
     page.control("SH", ["COLUMNS"]);
     page.text([
-        roman("The names that "),
+        roman("The names of columns for "),
         bold("--columns"),
         roman(", "),
         bold("--sort"),
-        roman(" and filters accept, and the column headings:"),
+        roman(" and filters. The headings are in parentheses:"),
     ]);
     for column in COLUMNS {
         page.control("TP", []);
@@ -321,7 +321,7 @@ fn keys(page: &mut Roff) {
     page.text([roman("In the monitor, unless keymap.toml binds them otherwise:")]);
     for (context, heading) in [
         (Context::Table, "The table"),
-        (Context::Replay, "A replay, beside the keys of the table"),
+        (Context::Replay, "A replay, in addition to the keys of the table"),
         (Context::List, "Menus and the help"),
         (Context::Input, "Text inputs"),
     ] {
@@ -338,30 +338,31 @@ fn keys(page: &mut Roff) {
 const FILES: &[(&str, &str)] = &[
     (
         "~/.config/zmtop/config.toml",
-        "The settings: columns, colours, intervals, alerts. zmtop config default prints the shipped ones with \
-         explanations, zmtop config check reports every fault.",
+        "The settings: columns, colours, intervals, alerts. zmtop config default prints and explains the defaults. \
+         zmtop config check reports every error.",
     ),
     (
         "~/.config/zmtop/keymap.toml",
-        "Key bindings that differ from the shipped keymap.",
+        "Key bindings that differ from the default keymap.",
     ),
     ("~/.config/zmtop/themes/NAME.toml", "Your own themes."),
     (
         "~/.local/state/zmtop/",
-        "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is false. Its file \
-         history holds the past of processes, groups and the system, unless history.keep is false. All of it may be removed \
-         at any time.",
+        "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is false. Its \
+         file history has the history of processes, groups and the system, unless history.keep is false. You may \
+         remove all of it at any time.",
     ),
     (
         "/dev/kmsg",
-        "The kernel's log, which has the victims of OOM kills. Without access (kernel.dmesg_restrict), the counters of \
-         cgroups show where a process was killed, and which one if no other ended there at that time.",
+        "The kernel's log, which names the victims of OOM kills. Without access (kernel.dmesg_restrict), the counters \
+         of cgroups show in which cgroup a process was killed. They identify the process only if no other process of \
+         this cgroup ended at that time.",
     ),
     (
         "/sys/kernel/tracing",
-        "The tracepoint signal_generate shows what earlyoom, systemd-oomd, nohang, oomd, bustd and lmkd kill, while zmtop \
-         runs. It needs root; page 2 says if it is denied. Evictions by the kubelet are not shown: it stops pods as for any \
-         other reason.",
+        "The tracepoint signal_generate shows which processes earlyoom, systemd-oomd, nohang, oomd, bustd and lmkd \
+         kill while zmtop runs. This needs root; page 2 shows if access is denied. Evictions by the kubelet are not \
+         shown, because they look like any other stop of a pod.",
     ),
 ];
 
@@ -377,17 +378,17 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "XDG_STATE_HOME",
-        "The directory of the folder zmtop with the data kept between runs, instead of ~/.local/state.",
+        "The parent directory of the folder zmtop with the data kept between runs, instead of ~/.local/state.",
     ),
     (
         "ZMTOP_PROMETHEUS_TOKEN, ZMTOP_PROMETHEUS_PASSWORD",
         "The token that zmtop fleet sends, and the password of --user.",
     ),
-    ("NO_COLOR", "Set to anything: no colours."),
-    ("COLORTERM", "truecolor or 24bit: the terminal has all colours."),
+    ("NO_COLOR", "If set to any value, zmtop uses no colours."),
+    ("COLORTERM", "truecolor or 24bit: the terminal supports all colours."),
     (
         "LC_ALL, LC_CTYPE, LANG",
-        "In a locale without UTF-8, only ASCII is printed.",
+        "In a locale without UTF-8, zmtop prints only ASCII.",
     ),
 ];
 
@@ -395,7 +396,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("zmtop ps --sort swap --top 10", "The processes with the most swap."),
     ("zmtop ps user:postgres 'pss>100M'", "The large processes of a user."),
     ("zmtop ps --by command", "The sum of each program."),
-    ("zmtop maps firefox", "The mappings of a process, and what they cost."),
+    ("zmtop maps firefox", "The mappings of a process, with their memory."),
     (
         "zmtop leaks --for 1h --check",
         "Watches for an hour; exit status 1 if something leaks.",
@@ -404,7 +405,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "zmtop fleet --prometheus http://127.0.0.1:9090 --by host",
         "All hosts whose zmtop serve is scraped by this Prometheus.",
     ),
-    ("kill $(zmtop --pick)", "Ends the process picked in the monitor."),
+    ("kill $(zmtop --pick)", "Ends the process that you pick in the monitor."),
 ];
 
 fn closing(page: &mut Roff, command: &Command) {

@@ -25,23 +25,29 @@ use crate::units::{parse_span, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from outside, with the program running: nothing is stopped, injected or written. Asks a Java machine (HotSpot) for its heap and its objects by class, for which it stands still: the time is announced before. Samples the code of Node.js only with --inspector. Other allocators and runtimes are named, with what shows their state.\n\nNeeds the right to trace the process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be read."
+    after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from \
+                  outside, with the program running: nothing is stopped, injected or written. Asks a JVM (HotSpot) for \
+                  its heap and its objects by class: the JVM pauses for this, and the expected pause is printed first. \
+                  Samples the code of Node.js only with --inspector. For other allocators and runtimes, the report \
+                  names the tool that shows their state.\n\nNeeds the right to trace the process: the same user, as \
+                  far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be \
+                  read."
 )]
 pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches
     #[arg(value_name = "PROCESS")]
     pub process: ProcessArg,
-    /// Look a second time after TIME, and show what changed: in use, free, and by type: 30s, 10m
+    /// Read the heap again after TIME, such as 30s or 10m, and show the changes: in use, free, and by type
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
-    /// Let a Java machine collect garbage before it counts its objects, so that only those in use are counted
+    /// Let a JVM collect garbage first, so that it counts only objects in use
     #[arg(long)]
     pub collect: bool,
-    /// The longest pause of a Java machine to accept; it counts its objects only if that is expected to be shorter
+    /// Maximum pause of a JVM: it counts its objects only if the expected pause is shorter
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub pause: String,
-    /// Let the runtime record for TIME which code allocates objects that stay: 30s. A Java machine loads its Flight Recorder for that,
-    /// and takes up to 3 s and some 10 MB; JDK 17 and later. Node.js needs --inspector. Ctrl-C ends the recording
+    /// Let the runtime record for TIME, such as 30s, which code allocates objects that stay. A JVM (JDK 17 and later) loads its
+    /// Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording
     #[arg(long, value_name = "TIME")]
     pub code: Option<String>,
     /// Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user
@@ -57,7 +63,7 @@ pub struct HeapArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum HeapFormat {
-    /// A table of arenas, and what they mean
+    /// A table of arenas, with an explanation
     #[default]
     Table,
     /// One object
@@ -97,7 +103,7 @@ pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
     if let Some(time) = time.filter(|_| state.can_change()) {
         let start = Instant::now();
         let (_sender, never) = mpsc::channel();
-        wait(time, "looking again in", &never);
+        wait(time, "reading again in", &never);
         let again = heaps::look(proc, pid, LIMIT).map_err(|why| refusal(pid, why))?;
         let before = std::mem::replace(&mut state, again);
         state.runtimes = look();

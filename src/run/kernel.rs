@@ -36,7 +36,7 @@ pub enum KernelPart {
     Slab(SlabArgs),
     /// Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed
     Callers(CallersArgs),
-    /// Print how much memory each line of the kernel's source holds, as accounted by the kernel
+    /// Print the memory that each line of the kernel's source has allocated, by the kernel's own account
     Sites(SitesArgs),
 }
 
@@ -54,7 +54,8 @@ pub struct SlabArgs {
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    after_help = "Requires root and a mounted tracefs. Uses its own trace instance and leaves other traces alone. If a requirement is missing, it is reported with exit code 3."
+    after_help = "Requires root and a mounted tracefs. Uses its own trace instance and leaves other traces alone. If a \
+                  requirement is missing, the command reports it and exits with 3."
 )]
 pub struct CallersArgs {
     /// List and sum only rows that match: words of the name, wasted>10M, 'frag>50', /re/, ! (not), | (or)
@@ -81,7 +82,8 @@ pub enum CallersBy {
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    after_help = "Requires Linux 6.10 or later, with memory allocation profiling built in and enabled. Otherwise the command explains how to enable it, with exit code 3."
+    after_help = "Requires Linux 6.10 or later, with memory allocation profiling built in and enabled. Otherwise, the \
+                  command explains how to enable it and exits with 3."
 )]
 pub struct SitesArgs {
     /// List and sum only rows that match: words of function, file or module, size>10M, /re/, ! (not), | (or)

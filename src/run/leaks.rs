@@ -45,7 +45,7 @@ const SHORTEST: Duration = Duration::from_secs(120);
 const DEFAULT: Duration = Duration::from_secs(1200);
 /// Interval of checks for suspects whose mappings should be read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest watching time. For more, make a recording.
+/// The longest watching time. For a longer time, record.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The reason why nothing was judged if the words of the filter select no process.
@@ -53,7 +53,7 @@ const UNMATCHED: &str = "no process matches the filter";
 
 /// Maximum number of suspects whose mappings are read. Nobody reads a longer report.
 const MAX_SUSPECTS: usize = 32;
-/// Maximum number of files of a file system in memory that are looked at: a fraction of a second.
+/// Maximum number of files of a file system in memory that are examined: a fraction of a second.
 const MAX_FILES: usize = 20_000;
 /// Maximum number of processes per program whose mappings are read.
 const MAX_MEMBERS: usize = 32;
@@ -61,16 +61,20 @@ const MAX_MEMBERS: usize = 32;
 const REST: u32 = 50;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Judge the snapshots in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Judge a recording: a file or folder of zmtop record, or a file of ps \
+                                            --format ndjson; - is standard input")))]
 pub struct LeaksArgs {
-    /// Report only what matches: words, user:NAME, pid:N, footprint>100M, /re/, ! (not), | (or)
+    /// Report only rows that match: words, user:NAME, pid:N, footprint>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
     #[arg(
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the past that the monitor keeps counts, and answers at once if no time is given and it covers 2 minutes. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at \
+                the earliest; the history that the monitor keeps counts. If it covers 2 minutes and no time is given, \
+                the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the \
+                report"
     )]
     pub time: Option<String>,
     /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.
@@ -87,7 +91,7 @@ pub struct LeaksArgs {
     /// Report all rows with enough data, not only growing ones
     #[arg(long)]
     pub all: bool,
-    /// Exit with code 1 if anything leaks, and with 5 if that cannot be known yet
+    /// Exit with code 1 if anything leaks, and with 5 if it is too early to know
     #[arg(long)]
     pub check: bool,
     /// Report at most N rows
@@ -120,9 +124,9 @@ struct Observed {
     history: History,
     /// Time from the first snapshot, of a past that was continued too, to the last.
     watched: Duration,
-    /// The age of the past that the monitor kept, if the verdicts are from it.
+    /// The age of the history that the monitor saved, if the verdicts are from it.
     past_age: Option<Duration>,
-    /// The reason why nothing can be called a leak.
+    /// The reason why no leak can be reported.
     unjudged: Option<String>,
     /// Reads the mappings of suspects. `None` for a recording.
     mappings: Option<GrownMappings>,
@@ -245,7 +249,7 @@ fn plan(args: &LeaksArgs, env: &Env) -> Result<Plan, UsageError> {
 }
 
 impl Plan {
-    /// Reads the past that the monitor keeps; `None` if there is none of what is watched.
+    /// Reads the history that the monitor saved; `None` if it does not cover the watched processes.
     fn past(&self, args: &LeaksArgs, env: &Env) -> Option<Past> {
         let is_machine = args.machine.scope.cgroup.is_none() && args.machine.paths.proc_root.is_none();
         let past = Past::read(env).ok().filter(|_| is_machine)?;
@@ -267,19 +271,18 @@ impl Plan {
     }
 }
 
-/// Returns true if nothing can be called a leak after so much time. The last snapshot is at most one interval older than
-/// the end.
+/// Returns true if no leak can be reported after this time. The last snapshot is at most one interval older than the end.
 fn is_short(watched: Duration, interval: Duration) -> bool {
     watched + interval.max(Duration::from_secs(5)) < MIN_LEAK_OBSERVED
 }
 
-/// Returns why nothing can be called a leak after so much time; `None` if that is enough.
+/// Returns why no leak can be reported after this time; `None` if it is long enough.
 fn too_short(watched: Duration, interval: Duration) -> Option<String> {
     let least = span_exact(MIN_LEAK_OBSERVED);
     is_short(watched, interval).then(|| {
         format!(
-            "nothing is called a leak before {least} of its past are known, and {} are; watch with --for {least} or longer, or \
-             let the monitor run, whose past counts",
+            "no leak is reported before {least} of history are known, and {} are; watch with --for {least} or longer, \
+             or let the monitor run: its history counts",
             span(watched)
         )
     })
@@ -297,7 +300,7 @@ fn covered(history: &History, now: Duration) -> Duration {
 pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Duration) -> String {
     let watching = format!("watching for {}; Ctrl-C reports", span_exact(time));
     match past {
-        None => format!("no history is kept of this: {watching}"),
+        None => format!("no history is kept for this: {watching}"),
         Some(Err(why)) => format!("{why}; {watching}"),
         Some(Ok(past)) if is_short(known, Duration::ZERO) => {
             format!("{past}, is too short to judge: {} are known; {watching}", span(known))
@@ -306,8 +309,8 @@ pub fn opening(past: Option<Result<String, String>>, known: Duration, time: Dura
     }
 }
 
-/// Looks once, if no time to watch was asked for, and the past that the monitor keeps is long enough to show growth or no process
-/// matches.
+/// Takes only one snapshot if no watching time was requested, and the history that the monitor saved is long enough to show
+/// growth or no process matches.
 fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Failure> {
     let past = plan.past(args, env);
     if args.time.is_some() || past.is_none() && !plan.filter.uses_text() {
@@ -338,10 +341,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
             let why = too_short(known, Duration::ZERO);
             let known = why.as_ref().map_or_else(String::new, |_| {
                 let least = span_exact(MIN_LEAK_OBSERVED);
-                format!(
-                    ": {} are known, and nothing is called a leak before {least}",
-                    span(known)
-                )
+                format!(": {} are known, and no leak is reported before {least}", span(known))
             });
             complain(&format!("judged with {past}{known}; --for TIME watches on"));
             why
@@ -378,7 +378,7 @@ fn watch(args: &LeaksArgs, plan: &Plan, past: Option<Past>) -> Result<Observed, 
     if args.check && past.is_none() && plan.time < MIN_LEAK_OBSERVED {
         let (time, least) = (span_exact(plan.time), span_exact(MIN_LEAK_OBSERVED));
         complain(&format!(
-            "--check answers after {least} at the earliest: within {time} nothing is called a leak"
+            "--check answers after {least} at the earliest: within {time}, no leak is reported"
         ));
     }
     sampler::make_room();
@@ -531,7 +531,7 @@ impl<'a> Watch<'a> {
                 ""
             };
             complain(&format!(
-                "watched for only {}: so early {growth}nothing is called a leak, which takes at least {}",
+                "watched for only {}: so early, {growth}no leak is reported; that takes at least {}",
                 span(known),
                 span_exact(MIN_LEAK_OBSERVED)
             ));

@@ -22,26 +22,28 @@ use crate::units::{self, parse_span};
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
     mut_arg("proc_root", |arg| arg.hide(true)),
-    after_help = "The need is what must stay, in memory or in swap: not the file cache, which the kernel frees before it \
-                  kills. Without figures of the cgroup in the record it is the sum of the footprints of its processes; record \
-                  them with zmtop ps --every 10 --format ndjson --sort cg_stays.\n\nRequest: the 99th percentile of the need. \
-                  Limit: its peak, plus its growth in as much time as was recorded, plus a margin of 15 % after a week, 25 % \
-                  after a day, 50 % after an hour, else 100 %, and at least 16M. Soft limit: the same with half the margin. A \
-                  limit is uncertain if it was killed, grows, was held back, or less than a day is recorded.\n\nExit code 3 if \
-                  the record could not be read."
+    after_help = "The need is the memory that must stay in RAM or in swap. File cache does not count, because the \
+                  kernel frees it before it kills a process. If the recording has no figures of the cgroup, the need \
+                  is the sum of the footprints of its processes. To record the figures, run zmtop ps --every 10 \
+                  --format ndjson --sort cg_stays.\n\nRequest: the 99th percentile of the need. Limit: the peak of the \
+                  need, plus the expected growth over as much time as was recorded, plus a margin of 15 % after a \
+                  week, 25 % after a day, 50 % after an hour, else 100 %, and at least 16M. Soft limit: the same with \
+                  half the margin. A limit is uncertain if a process was killed, if the need grows or was held back by \
+                  the present limit, or if less than a day was recorded.\n\nExit code 3 if the recording could not be \
+                  read."
 )]
 pub struct LimitsArgs {
-    /// Read the snapshots of FILE, as --format ndjson writes it, plain or zstd; - is standard input. Without it, the black
+    /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
     /// box
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Use only this last part of the record, such as 7d
+    /// Use only the last part of the recording, such as 7d
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// List only units, containers, pods, or other cgroups
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub by: Option<GroupBy>,
-    /// List only what matches: words of the name, 'peak>1G', 'near>80', unit:NAME, container:NAME, /re/, ! (not), | (or)
+    /// List only rows that match: words of the name, 'peak>1G', 'near>80', unit:NAME, container:NAME, /re/, ! (not), | (or)
     #[arg(long, value_name = "FILTER")]
     pub filter: Vec<String>,
     /// Print only the lines to paste. Uncertain ones are comments
@@ -51,7 +53,7 @@ pub struct LimitsArgs {
     pub report: ReportArgs,
 }
 
-/// The kinds of what is followed.
+/// The kinds of cgroups that are followed.
 pub(crate) const KINDS: [GroupBy; 4] = [GroupBy::Unit, GroupBy::Container, GroupBy::Pod, GroupBy::Cgroup];
 
 fn kind(typed: &str) -> Result<GroupBy, String> {
@@ -106,11 +108,11 @@ pub(super) fn run(args: &LimitsArgs, env: &Env) -> Result<Exit, Failure> {
 fn since(args: &LimitsArgs, path: &std::path::Path) -> Result<Option<SystemTime>, Failure> {
     let Some(typed) = &args.since else { return Ok(None) };
     let Some(length) = parse_span(typed) else {
-        let what = "expected a length of time, such as 7d";
+        let what = "expected a duration, such as 7d";
         return Err(UsageError::option("--since", what).into());
     };
     if path.as_os_str() == "-" {
-        let what = "where standard input ends is not known before; name a FILE";
+        let what = "the end of standard input is not known in advance; name a FILE";
         return Err(UsageError::option("--since", what).into());
     }
     let (_, last) = span(path).map_err(|error| error.to_string())?;

@@ -149,7 +149,7 @@ fn start(mut config: Config, setup: Setup) -> anyhow::Result<End> {
     if let Err(error) = reload::watch(&config, setup.reload, send.clone(), Arc::clone(&ended)) {
         config
             .warnings
-            .push(format!("changes of the config are not seen: {error}"));
+            .push(format!("changes of the config are not detected: {error}"));
     }
     let notices = Arc::new(Notices::default());
     let mut state = App::engine_state(&config.settings);

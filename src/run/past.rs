@@ -37,11 +37,12 @@ impl Past {
         let of_file = |why: String| format!("{shown}: {}", text::safe(why.as_bytes()));
         let bytes = state::read(&file, kept::MAX_BYTES as u64).map_err(|error| of_file(error.to_string()))?;
         let bytes = bytes.filter(|bytes| !bytes.is_empty());
-        let bytes = bytes.ok_or("no monitor of this user has kept a past yet; a running one keeps it every minute")?;
+        let bytes =
+            bytes.ok_or("no monitor of this user has saved a history yet; a running one saves it every minute")?;
         let namespaces = namespaces().map_err(|error| format!("/proc/self/ns/pid: {error}"))?;
         let kept = unpack(&bytes, &namespaces).map_err(of_file)?;
         kept.map(Self)
-            .ok_or_else(|| "the past that the monitor kept is of other namespaces".into())
+            .ok_or_else(|| "the history that the monitor saved is from other namespaces".into())
     }
 
     /// Leaves out the sums of groups, for a history of some of the processes.
@@ -65,17 +66,17 @@ impl Past {
         let gap = self
             .0
             .age(first)
-            .ok_or("the past that the monitor kept is of another boot")?;
+            .ok_or("the history that the monitor saved is from another boot")?;
         if gap > MAX_GAP {
             let (gap, most) = (span(gap), span(MAX_GAP));
             return Err(format!(
-                "the past that the monitor kept ends {gap} ago, more than {most}"
+                "the history that the monitor saved ended {gap} ago, more than {most}"
             ));
         }
         let until = first.time.checked_sub(gap).unwrap_or(SystemTime::UNIX_EPOCH);
         history.resume(self.0);
         Ok(format!(
-            "the past that the monitor kept until {}, {} ago",
+            "the history that the monitor saved until {}, {} ago",
             local_time(until),
             span(gap)
         ))
@@ -101,7 +102,7 @@ pub(super) fn refuse_of_monitor(option: &'static str, column: ColumnId) -> Resul
         return Ok(());
     }
     let way = if needs.contains(Needs::MARK) {
-        "b sets a mark, and changes since then follow"
+        "b sets a mark, from which changes are shown"
     } else {
         "r on a process; here, zmtop leaks --prove PROCESS does the same"
     };

@@ -122,7 +122,7 @@ impl Account {
         };
         match found {
             Ok(Some(user)) if user.uid.is_root() => {
-                Err(refused("it is root itself: name a user without rights".into()))
+                Err(refused("this is root itself: name an unprivileged user".into()))
             }
             Ok(Some(user)) => Ok(Some(Self(user))),
             Ok(None) => Err(refused(format!("no user {shown}"))),

@@ -67,7 +67,7 @@ pub(super) fn run(process: &ProcessArg, args: &LeaksArgs, env: &Env) -> Result<E
     let (after, began) = read(&options, pid, Some(id))?;
     let coldness = Coldness::new(&after.what, began.saturating_duration_since(cleared));
     if let Err(why) = coldness.total {
-        complain(&format!("{pid}: what it touched is not known: {why}"));
+        complain(&format!("{pid}: the touched memory is unknown: {why}"));
         return Ok(Exit::Unread);
     }
     let report = ProveReport {
@@ -85,8 +85,9 @@ fn announce(before: &Found<Vec<Mapping>>, time: Duration) {
     let rss = before.what.iter().map(|mapping| mapping.memory.map_or(0, |m| m.rss));
     let rss = rss.sum();
     complain(&format!(
-        "clearing the referenced bits of {} {} ({} resident): its page faults wait for about {} ms, and reclaim considers \
-         its pages idle until they are touched again; nothing else changes. Waiting {}; Ctrl-C reports now",
+        "clearing the referenced bits of {} {} ({} resident): this delays its page faults by about {} ms in total, and \
+         reclaim treats its pages as idle until they are touched again; nothing else changes. Waiting {}; Ctrl-C \
+         reports now",
         before.pid,
         safe(&before.comm),
         units::bytes(rss, Units::Auto),
@@ -115,9 +116,11 @@ fn read(options: &Options, pid: u32, id: Option<Identity>) -> Result<(Found<Vec<
     let found: Reading<_> = merged(options, &[pid]).pop().unwrap_or(Err(Missing::Gone));
     let is_other = |found: &Found<_>| id.is_some_and(|id| id.starttime != found.starttime);
     match found {
-        Ok(found) if is_other(&found) => Err(format!("{pid}: the process has ended, and another has its pid now")),
+        Ok(found) if is_other(&found) => Err(format!(
+            "{pid}: the process has ended, and another process has its pid now"
+        )),
         Ok(found) => Ok((found, began)),
-        Err(Missing::Gone | Missing::Zombie) if id.is_some() => Err(format!("{pid}: the process ended meanwhile")),
+        Err(Missing::Gone | Missing::Zombie) if id.is_some() => Err(format!("{pid}: the process has ended")),
         Err(why) => Err(reason(pid, why)),
     }
 }

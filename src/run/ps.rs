@@ -54,7 +54,8 @@ const GRACE: Duration = Duration::from_millis(700);
 const WIDE: usize = 100;
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(mut_arg("from", |from| from.help("Show a snapshot in FILE, as --format ndjson writes it, plain or zstd; - is standard input")))]
+#[command(mut_arg("from", |from| from.help("Show a snapshot of a recording: a file or folder of zmtop record, or a \
+                                            file of ps --format ndjson; - is standard input")))]
 pub struct PsArgs {
     /// List only rows that match: words, user:NAME, pid:N, pss>100M, /re/, ! (not), | (or)
     #[arg(value_name = "FILTER")]
@@ -170,11 +171,11 @@ pub(super) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints a table for which one snapshot does not suffice, with the past that the monitor keeps.
+/// Prints a table for which one snapshot does not suffice, with the history that the monitor saved.
 fn print_with_past(plan: &Plan<'_>, (option, column): Asked, env: &Env) -> Result<Exit, Failure> {
     let refused = |why: String| {
         let id = column.get().id;
-        let what = format!("{id} takes more than one snapshot: add --every TIME or --from FILE ({why})");
+        let what = format!("{id} needs more than one snapshot: add --every TIME or --from FILE ({why})");
         UsageError::option(option, what)
     };
     let past = plan.past(env).map_err(refused)?;
@@ -244,7 +245,7 @@ fn read_heaps(snapshot: &mut Snapshot, options: &Options) {
 /// A column that a single snapshot does not have, and the option that asked for it.
 type Asked = (&'static str, ColumnId);
 
-/// Tells the OOM kills of the last ten minutes, the newest first.
+/// Reports the OOM kills of the last ten minutes, newest first.
 fn tell_kills(snapshot: &Snapshot, units: Units) {
     for kill in snapshot.oom_kills.iter().rev() {
         let told = kills::text_of(kill, 120, units);
@@ -315,7 +316,8 @@ impl<'a> Plan<'a> {
         if self.every.is_some() && args.format == Format::Json {
             return refuse(
                 "--format",
-                "json is one object; with --every write rows, a line a row, or ndjson, a line a snapshot".into(),
+                "json is one object; with --every, use rows (one line per row) or ndjson (one line per snapshot)"
+                    .into(),
             );
         }
         if args.format != Format::Table {
@@ -333,22 +335,19 @@ impl<'a> Plan<'a> {
             if args.by == Some(GroupBy::Mapping) {
                 return refuse(
                     option,
-                    format!("{id} takes more than one snapshot, and mappings have no past"),
+                    format!("{id} needs more than one snapshot, and mappings have no history"),
                 );
             }
         }
         if args.check && self.filter.is_empty() {
-            return refuse(
-                "--check",
-                "needs a FILTER, of which it reports whether a row matches".into(),
-            );
+            return refuse("--check", "needs a FILTER: it reports whether a row matches".into());
         }
         if args.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
             let what = format!("--total-only sums bytes, which {} does not count", sort.id);
             return refuse("--sort", what);
         }
         if self.options.bars.is_some() && sort.unit == Unit::Text {
-            return refuse("--bars", format!("{} is no figure to draw", sort.id));
+            return refuse("--bars", format!("{} is not a figure", sort.id));
         }
         Ok(self)
     }
@@ -438,16 +437,16 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Reads the past that the monitor keeps.
+    /// Reads the history that the monitor saved.
     fn past(&self, env: &Env) -> Result<Past, String> {
         match self.args.scope.cgroup {
-            Some(_) => Err("no past is kept of a cgroup".into()),
-            None if !self.is_live() => Err("no past is kept of another proc tree".into()),
+            Some(_) => Err("no history is kept for a cgroup".into()),
+            None if !self.is_live() => Err("no history is kept for another proc tree".into()),
             None => Past::read(env),
         }
     }
 
-    /// Returns the reason why a table without rows says nothing yet: its filter compares figures over time, which are not
+    /// Returns the reason why a table without rows is not conclusive yet: its filter compares figures over time, which are not
     /// known. The text is safe to print.
     fn unjudged(&self, rows: &Rows<'_>) -> Unjudged {
         let compared = self.filter.columns().into_iter().map(ColumnId);
@@ -473,7 +472,7 @@ impl<'a> Plan<'a> {
             let least = units::span_exact(MIN_LEAK_OBSERVED);
             let known = units::span(known);
             return Unjudged::All(format!(
-                "not yet judged: nothing is called a leak before {least} of its past are known, and {known} are"
+                "not yet judged: no leak is reported before {least} of history are known, and {known} are"
             ));
         }
         let is_open = |row: &&Row<'_>| over_time.iter().any(|id| id.is_open(row));
@@ -482,7 +481,7 @@ impl<'a> Plan<'a> {
             open if open == asked.len() => {
                 let ids: Vec<_> = over_time.iter().map(|id| id.get().id).collect();
                 let ids = ids.join(", ");
-                Unjudged::All(format!("not yet judged: {ids} is known of none of the {all}"))
+                Unjudged::All(format!("not yet judged: {ids} is known for none of the {all}"))
             }
             // An answer about the lesser part is none.
             open if open > asked.len() / 2 => Unjudged::All(format!("not yet judged: {open} of {all}")),

@@ -33,13 +33,13 @@ use crate::units::{self, Units};
 
 /// Snapshots after which the size of a day is estimated.
 const ESTIMATED: u32 = 6;
-/// Time between looks at the state of the recording.
+/// Time between checks of the state of the recording.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RecordArgs {
-    /// A file that does not exist yet, a folder (which exists, or ends with /), or - for standard output
+    /// A new file, a folder (an existing one, or a name that ends with /), or - for standard output
     #[arg(value_name = "FILE|FOLDER", required_unless_present = "dry_run")]
     pub to: Option<PathBuf>,
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h; default: sampler.interval)
@@ -48,19 +48,20 @@ pub struct RecordArgs {
     /// In a folder: delete files older than TIME, such as 30d (default: record.keep)
     #[arg(long, value_name = "TIME")]
     pub keep: Option<String>,
-    /// In a folder: delete the oldest files when all are larger than SIZE, such as 2G (default: record.size)
+    /// In a folder: delete the oldest files when all files together exceed SIZE, such as 2G (default: record.size)
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
-    /// In a folder: start PROGRAM with the path of each finished file, which it may upload and delete
+    /// In a folder: run PROGRAM with the path of each finished file; it may upload and delete this file
     #[arg(long, value_name = "PROGRAM")]
     pub on_rotate: Option<PathBuf>,
     /// Record full command lines, the name of the program without arguments, or none (default: record.cmdline)
     #[arg(long, value_name = "full|name|none")]
     pub cmdline: Option<String>,
-    /// Write nothing: take six snapshots and report how much a day of them needs
+    /// Write nothing: take six snapshots and estimate the disk space for a day
     #[arg(long)]
     pub dry_run: bool,
-    /// As root: become this user, who keeps the capabilities to read all processes; the recording must be in a folder of this user
+    /// As root: switch to this user, and keep the capabilities to read all processes; the recording must be in a folder of this
+    /// user
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     #[command(flatten)]
@@ -85,10 +86,10 @@ pub struct CutArgs {
     /// The new recording, which must not exist yet
     #[arg(value_name = "TO")]
     pub to: PathBuf,
-    /// The first moment: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
+    /// The time of the first snapshot: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,
-    /// The last moment
+    /// The time of the last snapshot
     #[arg(
         long = "until",
         visible_alias = "to",
@@ -96,8 +97,8 @@ pub struct CutArgs {
         allow_hyphen_values = true
     )]
     pub until: Option<String>,
-    /// Replace the names of hosts, users, programs, files, cgroups and containers, and command lines; the same name always by the
-    /// same one
+    /// Replace command lines and the names of hosts, users, programs, files, cgroups and containers. The same name always gets
+    /// the same replacement
     #[arg(long)]
     pub anonymize: bool,
 }
@@ -208,13 +209,13 @@ fn start(to: &Path, args: &RecordArgs, settings: &Settings) -> Result<Recorder, 
         .or(args.size.as_ref().map(|_| "--size"));
     let of_folder = of_folder.or(args.on_rotate.as_ref().map(|_| "--on-rotate"));
     if let Some(option) = of_folder.filter(|_| !is_folder) {
-        let what = format!("is of a folder, and {shown} is none: write {shown}/ to create it");
+        let what = format!("applies to a folder, and {shown} is not one: write {shown}/ to create it");
         return Err(UsageError::option(option, what).into());
     }
     let not_written = |error: io::Error| Failure::Unwritten(format!("{shown}: {error}"));
     let place = if to.as_os_str() == "-" {
         if io::stdout().is_terminal() {
-            return Err(UsageError::option("FILE", "a recording is no text for a terminal: redirect it").into());
+            return Err(UsageError::option("FILE", "a recording is not text for a terminal: redirect it").into());
         }
         Place::Stream
     } else if is_folder {
@@ -257,7 +258,7 @@ impl Estimate {
     }
 }
 
-/// Reports what happens to the recording.
+/// Reports the state of the recording.
 struct Watch {
     recorder: Option<Arc<Recorder>>,
     interval: Duration,

@@ -28,8 +28,8 @@ use crate::text;
     mut_arg("filter", |arg| arg.help("Show only rows that match the filter"))
 )]
 pub struct ReplayArgs {
-    /// Recordings, played in the order of time: a file of --format ndjson, plain or zstd, or - for standard input, as in
-    /// ssh HOST zmtop ps --every 2s --format ndjson | zmtop replay -. Without any: the black box
+    /// Recordings, played in order of time: files or folders of zmtop record, files of ps --format ndjson, or - for standard
+    /// input, as in ssh HOST zmtop record - | zmtop replay -. Default: the black box
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Begin at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end), and pause there
@@ -95,7 +95,7 @@ pub(super) fn run(args: &ReplayArgs, env: &Env) -> ExitCode {
 /// Returns the stream on standard input, in whose place the keys are read from the terminal.
 fn standard_input() -> Result<File, String> {
     if io::stdin().is_terminal() {
-        return Err("standard input is a terminal, no recording".into());
+        return Err("standard input is a terminal, not a recording".into());
     }
     terminal::redirect_stdin().map_err(|error| format!("the keys need a terminal: {error}"))
 }

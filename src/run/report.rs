@@ -143,7 +143,7 @@ fn check_target(typed: &str) -> Result<Filter, UsageError> {
     match columns.find(|column| column.needs.is_beyond_one_snapshot()) {
         Some(column) => {
             let what = format!(
-                "{} takes more than one snapshot: select processes by other columns",
+                "{} needs more than one snapshot: select processes by other columns",
                 column.id
             );
             Err(UsageError::option("PROCESS", what))

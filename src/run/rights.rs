@@ -49,7 +49,7 @@ pub(super) fn restrict(cli: &Cli, env: Env) -> io::Result<Env> {
     } else if let Some(option) = named_files(cli) {
         lost |= CapabilitySet::DAC_READ_SEARCH | CapabilitySet::MAC_OVERRIDE;
         if sets.permitted.contains(CapabilitySet::DAC_READ_SEARCH) {
-            complain(&format!("without CAP_DAC_READ_SEARCH, since {option} names a file"));
+            complain(&format!("without CAP_DAC_READ_SEARCH, because {option} names a file"));
         }
     }
     let left = CapabilitySets {

@@ -292,7 +292,7 @@ impl TextFile {
     async fn end(&self) {
         if tokio::time::timeout(STOP_TIMEOUT, self.writing.lock()).await.is_err() {
             complain(&format!(
-                "{} was still being written: it has its old text, and the next start removes what is left",
+                "{} was still being written: it keeps its old content, and the next start removes the incomplete file",
                 self.shown
             ));
         }

@@ -102,7 +102,7 @@ pub(super) fn resolve(path: &Path, at: &At) -> Result<SystemTime, String> {
         return Ok(at.resolve(SystemTime::UNIX_EPOCH));
     }
     if path == Path::new("-") {
-        return Err("--at: where standard input ends is not known before; write a whole time".into());
+        return Err("--at: the end of standard input is not known in advance; write a full time".into());
     }
     let (_, last) = span(path).map_err(|error| error.to_string())?;
     Ok(at.resolve(last))

@@ -20,15 +20,17 @@ use crate::why::{SHORT, Why};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    after_help = "An event is a kill because memory was short, a reboot, a stall, or a limit less than a minute ahead. \
-                        Without --at, the last kill, or reboot while memory was short or without warning, is explained, or else \
-                        the last stall or limit, or else the last reboot."
+    after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit less than a minute ahead. \
+                  Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
+                  memory was short. If there is none, it explains the last stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {
-    /// The recording, as ps --format ndjson writes it, plain or zstd; - is standard input. Without it: the black box of the monitor
+    /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
+    /// box
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Explain the event nearest to this time, or the memory at it: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)
+    /// Explain the event nearest to this time, or the memory at this time: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or
+    /// -10m (10 minutes before the end)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
     #[command(flatten)]
@@ -144,12 +146,12 @@ fn push_until(
     Ok(span)
 }
 
-/// Time before an event that is read, for what had grown.
+/// Time before an event that is read, to find the growth.
 const BEFORE: Duration = Duration::from_secs(70 * 60);
 /// Time after it.
 const AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// Maximum number of other groups that are read for the processes that came and went.
+/// Maximum number of other groups that are read for the processes that started and ended.
 const PEAKS: usize = 3;
 
 /// Maximum number of reboots that are read to find if memory was short.
@@ -248,7 +250,7 @@ impl<'a> Part<'a> {
         !(self.from..=self.until).contains(&time)
     }
 
-    /// Reads, if no event is known, the groups outside of the part in which short-lived processes took the most memory.
+    /// If no event is known, reads the groups outside of the part in which short-lived processes used the most memory.
     fn peaks(&self) -> impl Iterator<Item = Arc<Snapshot>> {
         let groups = self
             .index

@@ -329,13 +329,13 @@ impl fmt::Display for Refusal {
             }
             Self::Denied(path) => write!(f, "only root may trace the kernel: {} is denied", shown(path)),
             Self::LockedDown => f.write_str(
-                "the kernel is locked down for confidentiality, and so forbids tracing: /sys/kernel/security/lockdown",
+                "the kernel is locked down for confidentiality, which forbids tracing: /sys/kernel/security/lockdown",
             ),
             Self::NoEvents(path) => write!(f, "this kernel has no events of its allocator: {}", shown(path)),
             Self::Format(path, error) => write!(f, "{} {error}", shown(path)),
             Self::InUse(path) => write!(f, "{} is in use by another zmtop", shown(path)),
             Self::File(path, errno) => write!(f, "{}: {}", shown(path), io::Error::from(*errno)),
-            Self::BigEndian => f.write_str("the kernel's trace buffers are read on little-endian machines alone"),
+            Self::BigEndian => f.write_str("zmtop reads the kernel's trace buffers only on little-endian machines"),
             Self::Ended => f.write_str("ended meanwhile"),
         }
     }

@@ -128,7 +128,7 @@ impl WebConfig {
         if let Some(node) = sections.take("rate_limit") {
             let mut section = reader.section(node);
             let interval = reader.parsed(section.take("interval"), |text| {
-                parse_span(text).ok_or_else(|| format!("expected a length of time such as 1s, found `{}`", shown(text)))
+                parse_span(text).ok_or_else(|| format!("expected a duration such as 1s, found `{}`", shown(text)))
             });
             let burst = reader.parsed(section.take("burst"), |text| match text.parse() {
                 Ok(burst) if burst > 0 => Ok(burst),

@@ -241,8 +241,8 @@ impl Reasons {
             } => {
                 let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
                 let back = match (gave_back * 100.0).round() {
-                    0.0 => "gave nothing back".into(),
-                    percent => format!("gave back {percent:.0}% of it at most"),
+                    0.0 => "freed nothing".into(),
+                    percent => format!("freed at most {percent:.0}% of it"),
                 };
                 let load = load.map(|rise| match (rise * 100.0).round() {
                     _ if rise.abs() <= EVEN_LOAD => "with no more work than before".into(),
@@ -257,7 +257,7 @@ impl Reasons {
                 [Some(grew), Some(back), load].into_iter().flatten().collect()
             }
             Self::Days { days, hours, risen } => {
-                let risen = format!("{risen} of {hours} hours stand above the same hour of the day before");
+                let risen = format!("{risen} of {hours} hours were above the same hour of the day before");
                 let days = (days > 1).then(|| format!("{days} days running"));
                 [risen].into_iter().chain(days).collect()
             }
@@ -268,10 +268,10 @@ impl Reasons {
             } => {
                 let long = units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
                 let [growth, requested] = [growth, requested].map(|bytes| units::bytes(bytes, Units::default()));
-                let fills = "no leak so far: it fills memory that it asked for before".into();
+                let fills = "not a leak so far: it fills memory that it requested earlier".into();
                 vec![
                     fills,
-                    format!("in {long} it grew by {growth} and asked for {requested}"),
+                    format!("in {long} it grew by {growth} and requested {requested}"),
                 ]
             }
         }
@@ -358,9 +358,9 @@ impl Judgement {
         let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
         let source = match self.metric {
             _ if reasons.is_empty() => None,
-            Metric::LiveSet => Some("what collections leave, by the counters of the Java machine itself"),
-            Metric::InUse => Some("by the memory in use: what malloc keeps free is not counted"),
-            Metric::Rss => Some("by RSS and swap, as PSS may not be read"),
+            Metric::LiveSet => Some("the memory that collections leave, by the counters of the JVM itself"),
+            Metric::InUse => Some("by the memory in use: memory that malloc keeps free does not count"),
+            Metric::Rss => Some("by RSS and swap, because PSS cannot be read"),
             Metric::Descriptors => Some("held through its descriptors, which is in no PSS"),
             _ => None,
         };

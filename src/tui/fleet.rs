@@ -48,9 +48,9 @@ pub(super) const fn refusal(action: Action) -> Option<&'static str> {
         | Action::CopyPid => Some(REFUSED),
         Action::MemoryPage | Action::KernelPage => Some("this page is about one machine: run zmtop there"),
         Action::Tree | Action::TagTree | Action::KernelThreads | Action::Users => {
-            Some("these are groups, of which single processes are not known")
+            Some("these rows are groups: their single processes are unknown")
         }
-        Action::Record => Some("a fleet is not recorded: zmtop records on each host"),
+        Action::Record => Some("a fleet cannot be recorded: record on each host"),
         Action::Save | Action::Views => Some("not saved: a fleet's columns differ from this machine's"),
         _ => None,
     }

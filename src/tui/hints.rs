@@ -127,7 +127,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.shows_panel() && app.query.scope.lists_processes() => "close",
                     Action::Open if app.query.scope.lists_processes() => "details",
                     Action::Open if app.panel_leads_to_cgroup() => "its memory",
-                    Action::Open if app.query.shows_mappings() => "who maps it",
+                    Action::Open if app.query.shows_mappings() => "processes",
                     Action::Mappings if app.panel_process().is_some() => "mappings",
                     Action::Right if app.right_shows_now() == Some(RightShows::Commands) => "scroll",
                     _ => label,

@@ -114,7 +114,7 @@ pub(super) fn missing_reasons(sample: &ProcessSample) -> String {
         [(_, e @ (Missing::KernelThread | Missing::Zombie)), ..] => format!("{e}: no memory of its own"),
         list => {
             let words = list.iter().map(|(name, error)| match *name {
-                "memory" if by_rss => "shown by RSS, as the kernel refuses its PSS".into(),
+                "memory" if by_rss => "RSS instead of PSS, which the kernel denies".into(),
                 name => format!("{name}: {error}"),
             });
             words.collect::<Vec<_>>().join(", ")

@@ -85,7 +85,7 @@ pub(super) fn show_row(app: &mut App, key: &RowKey) {
             app.screen.say("shown without the filter");
         } else {
             app.screen.panel_open = false;
-            app.screen.say("that has no process any more");
+            app.screen.say("it no longer has any process");
         }
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn show_mappers(app: &mut App, name: &[u8], id: Option<Identity>) -> 
     if !is_object {
         let name = text::truncate(&text::safe(name), 40);
         app.screen.say(format!(
-            "{name} is no file and no shared memory: each process has its own"
+            "{name} is neither a file nor shared memory: each process has its own"
         ));
         return false;
     }

@@ -79,7 +79,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     }
     let key = app.key_of(Action::ProcessesPage);
     let back = key.map_or_else(String::new, |key| format!(": {key} goes back to the processes"));
-    app.screen.say(format!("that is for processes{back}"));
+    app.screen.say(format!("this key is for processes{back}"));
     Some(Vec::new())
 }
 

@@ -208,7 +208,7 @@ fn draw_facts(
     let is_leak = trend.is_some_and(|trend| trend.verdict == Verdict::Leaking);
     // A lower panel needs the line for its chart.
     if !reasons.is_empty() && usize::from(area.height) > facts.len() + 8 {
-        let called = if is_leak { "called a leak: " } else { "" };
+        let called = if is_leak { "reported as a leak: " } else { "" };
         let text = format!(" {called}{}", reasons.join(", "));
         let text = text::truncate(&text, usize::from(area.width));
         facts.push(StatusLine::of(text, app.config.theme.dim));
@@ -285,7 +285,7 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     heading.text(90, format!(" {name}"), theme.heading_sorted);
     heading.text(80, format!("  {}", labels::process_count(app, group)), theme.heading);
     let by = match group.key.by {
-        GroupBy::Siblings => "equal processes of one parent ".into(),
+        GroupBy::Siblings => "similar processes of one parent ".into(),
         by => format!("by {} ", by.id()),
     };
     heading.text_right(50, by, theme.heading);
@@ -305,7 +305,7 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
     if let Some(figures) = group.totals.held.ok().filter(|held| held.total() > 0 || held.vram > 0) {
         let bytes = |n| units::bytes(n, app.screen.units);
         let (least, total) = (at_least(&figures), bytes(figures.total()));
-        let mut line = StatusLine::of(format!(" they hold {least}{total} beside their PSS"), theme.text);
+        let mut line = StatusLine::of(format!(" they hold {least}{total} outside of their PSS"), theme.text);
         line.text(60, format!("  ·  {}", parts(&figures, bytes).join("  ")), theme.text);
         if figures.vram > 0 {
             line.text(50, format!("  ·  and {} of VRAM", bytes(figures.vram)), theme.text);

@@ -476,7 +476,7 @@ impl<P: Popup> Modal for Opened<P> {
             Action::SearchNext | Action::SearchPrevious if self.find.is_empty() => {
                 let key = app.config.keymap.shown_key(Context::List, Action::Search);
                 let key = key.map_or_else(String::new, |key| format!(": {key} searches"));
-                app.screen.say(format!("nothing was searched yet{key}"));
+                app.screen.say(format!("no search yet{key}"));
             }
             Action::SearchNext => self.step(app, true),
             Action::SearchPrevious => self.step(app, false),
@@ -484,7 +484,7 @@ impl<P: Popup> Modal for Opened<P> {
                 Some(to) => self.move_to(app, to),
                 None if matches!(action, Action::Toggle | Action::MoveUp | Action::MoveDown) => self.act(app, action),
                 None if P::IS_MENU => app.screen.say("letters find an entry"),
-                None => app.screen.say("that key does nothing here"),
+                None => app.screen.say("this key does nothing here"),
             },
         }
         Response::stay()

@@ -177,7 +177,7 @@ impl Prompt {
             return Response::stay();
         }
         let Some(saved) = &app.data.views else {
-            app.screen.say("reading which views there are: Enter again");
+            app.screen.say("still reading the list of views: press Enter again");
             return Response::stay();
         };
         let exists = saved.iter().any(|view| view.is_saved && view.name == name);
@@ -252,7 +252,7 @@ impl Prompt {
                     (Some(_), true) => "none".into(),
                     (Some(_), false) => others.join(", "),
                 };
-                (format!("default is what zmtop starts with; saved: {saved}"), false)
+                (format!("zmtop starts with the view default; saved: {saved}"), false)
             }
             (PromptKind::Search | PromptKind::Pid, ..) => (String::new(), false),
         }
@@ -289,7 +289,7 @@ fn interval(typed: &str) -> Result<Duration, String> {
     let [least, most] = [MIN_INTERVAL, MAX_INTERVAL].map(units::span_exact);
     match units::parse_span(typed) {
         None if typed.trim().is_empty() => Err(format!("nothing typed: {least} to {most}, such as 500ms, 2s, 1m")),
-        None => Err("no time: type a number and a unit, such as 500ms, 2s, 1m".into()),
+        None => Err("not a time: type a number and a unit, such as 500ms, 2s, 1m".into()),
         Some(short) if short < MIN_INTERVAL => Err(format!("too short: {least} to {most}")),
         Some(long) if long > MAX_INTERVAL => Err(format!("too long: {least} to {most}")),
         Some(interval) => Ok(interval),

@@ -14,7 +14,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         Ok(new) => *new,
         Err(why) => {
             // The reason comes first, as a line has little room.
-            let stays = "the former config stays (zmtop config check shows all)";
+            let stays = "the previous config stays in force (zmtop config check lists all errors)";
             app.screen.fail(format!("{why}; {stays}"));
             app.config_fault = Some(why);
             return Vec::new();
@@ -64,12 +64,12 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         });
     }
     app.apply_columns();
-    let mut text = format!("config read again: {}", said.join(", "));
+    let mut text = format!("config reloaded: {}", said.join(", "));
     if said.is_empty() {
-        text = "config read again".into();
+        text = "config reloaded".into();
     }
     if !later.is_empty() {
-        text = format!("{text}; from the next start on: {}", later.join(", "));
+        text = format!("{text}; after a restart: {}", later.join(", "));
     }
     let faults: Vec<String> = new.unread.into_iter().chain(new.warnings).collect();
     if !faults.is_empty() {

@@ -88,12 +88,12 @@ pub enum ReplayCommand {
 pub(super) const fn refusal(action: Action) -> Option<&'static str> {
     match action {
         Action::Signal | Action::OomAdjust | Action::Nice | Action::NiceUp | Action::NiceDown | Action::HotCold => {
-            Some("this is a recording: nothing can be done to its processes")
+            Some("this is a recording: its processes cannot be changed")
         }
         Action::Environment | Action::OpenFiles | Action::Heap | Action::CallPaths | Action::Mappings => {
             Some(NOT_RECORDED)
         }
-        Action::Interval | Action::SampleNow => Some("this is a recording: its snapshots have the times they have"),
+        Action::Interval | Action::SampleNow => Some("this is a recording: its interval cannot be changed"),
         _ => None,
     }
 }
@@ -111,8 +111,8 @@ pub(super) const fn is_of_player(action: Action) -> bool {
     )
 }
 
-/// The reason why a stream is not shown from an earlier moment.
-pub(super) const NO_WAY_BACK: &str = "a pipe has no way back: replay a file to go to any moment";
+/// The reason why a stream cannot go back to an earlier time.
+pub(super) const NO_WAY_BACK: &str = "a pipe cannot go back: replay a file to go to any time";
 
 /// The reason why something that is read on request is not shown.
-pub(super) const NOT_RECORDED: &str = "this is a recording: only what was recorded can be shown";
+pub(super) const NOT_RECORDED: &str = "this is a recording: it does not contain this";

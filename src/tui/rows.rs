@@ -147,7 +147,7 @@ fn reselect(app: &mut App, snapshot: &Snapshot) {
     if let Some(id) = followed.filter(|id| app.tables.follow && snapshot.row(*id).is_none()) {
         app.tables.follow = false;
         app.screen
-            .add(&format!("{} has ended: it is followed no longer", id.pid));
+            .add(&format!("{} has ended: it is no longer followed", id.pid));
     }
     // The panel stays with its process, too.
     let follow = app.tables.follow || app.screen.panel_open;

@@ -227,7 +227,8 @@ fn command(command: ReplayCommand) -> Vec<Effect> {
 /// Performs an action on the player of a recording.
 fn control(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(replay) = &app.replay else {
-        app.screen.say("that is for recordings: zmtop replay FILE shows one");
+        app.screen
+            .say("this key is for recordings: zmtop replay FILE shows one");
         return Vec::new();
     };
     let is_back = matches!(action, Action::StepBack | Action::PreviousEvent);

@@ -4,17 +4,21 @@
 pub static WORDS: [(&str, &str); 51] = [
     (
         "2 figures up to 9s old",
-        "So many processes have figures that may be wrong by more than 1 % and 1 MiB, and the age of the oldest. Without a number, none \
-         has: a figure whose counters have not moved is right, however old its READ is",
+        "The number of processes whose figures may be wrong by more than 1 % and 1 MiB, and the age of the oldest \
+         figure. Without a number, no figure may be wrong by more. A figure stays right while its counters do not change, however old \
+         its READ is",
     ),
-    ("figures of 09:35:10", "While paused: the time of the last snapshot"),
+    (
+        "figures of 09:35:10",
+        "While paused: the time of the snapshot on the screen",
+    ),
     (
         "reading 40 of 86",
-        "So many processes were read since the start; the others follow",
+        "The number of processes that were read since the start; zmtop reads the others next",
     ),
     (
         "reading the mappings",
-        "A filter by maps: needs the mappings of processes; until they are read, rows may be missing",
+        "A filter with maps: needs the mappings of all processes. Until zmtop has read them, rows may be missing",
     ),
     (
         "zmtop: 0.2 % of a core",
@@ -22,50 +26,61 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "zmtop callers --armed",
-        "A child of zmtop, which samples where a growing process takes memory ([callers] in the config)",
+        "A child of zmtop that samples which code of a growing process allocates memory ([callers] in the config)",
     ),
     (
         "stuck",
-        "Reads of /proc that do not return, mostly of processes that wait in the kernel",
+        "Reads of /proc that do not return, usually of processes that wait in the kernel",
     ),
     (
         "may count twice",
-        "Threads of one address space that zmtop cannot recognize without CAP_SYS_PTRACE",
+        "Processes that may share one address space. Without CAP_SYS_PTRACE, zmtop cannot detect this",
     ),
     (
         "without history",
-        "Rows without changes and verdicts, as history.max_memory is too small for all",
+        "The number of rows without changes and verdicts, because history.max_memory is too small for all rows",
     ),
     ("up 12d", "The time since the machine started"),
-    ("Mem", "Used memory of all memory: MemTotal − MemAvailable of meminfo"),
-    ("█ anon", "Memory of programs that is in no file: AnonPages of meminfo"),
+    (
+        "Mem",
+        "Used memory and total memory: MemTotal − MemAvailable, and MemTotal of meminfo",
+    ),
+    (
+        "█ anon",
+        "Anonymous memory of processes, which belongs to no file: AnonPages of meminfo",
+    ),
     ("▓ shmem", "Shared memory and files of tmpfs: Shmem of meminfo"),
     (
         "▒ other",
-        "The rest of the used memory, by its parts on page 2: the kernel, drivers, page tables, and what the kernel keeps back",
+        "The rest of the used memory: the kernel, drivers, page tables, and the reserve of the kernel. Page 2 shows \
+         the parts",
     ),
     (
         "░ cache",
-        "Pages of files, which the kernel can give back: Cached + Buffers − Shmem of meminfo",
+        "Pages of files, which the kernel can reclaim: Cached + Buffers − Shmem of meminfo",
     ),
     (
         "avail",
-        "What programs can get without swapping, as the kernel estimates: MemAvailable of meminfo",
+        "Memory that programs can get without swapping, as the kernel estimates it: MemAvailable of meminfo",
     ),
-    ("high", "The limit from which on a cgroup is slowed down: memory.high"),
+    (
+        "high",
+        "The limit above which the kernel throttles a cgroup: memory.high",
+    ),
     ("host", "In a container: the memory of the whole machine"),
     (
         "Swap in, out",
-        "Bytes per second that are read from swap, and written to it",
+        "Bytes per second that are read from swap and written to it",
     ),
     (
         "zram, zswap 1.2G→410M 3.0×",
-        "Swap kept compressed in memory: its size, what it takes, and the ratio",
+        "Swap that is compressed in memory: its size, the memory that it uses, and the ratio",
     ),
-    ("disk", "Swap in areas on a disk"),
+    ("disk", "Swap on a disk"),
     (
         "PSI",
-        "Pressure stall information of the kernel (/proc/pressure/memory): how much tasks wait for memory, averaged over 10 s",
+        "Pressure stall information of the kernel (/proc/pressure/memory): the share of time in which tasks wait for \
+         memory, averaged over 10 s",
     ),
     (
         "some",
@@ -77,24 +92,25 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "major faults 3/s",
-        "Page faults per second that had to wait for a disk, in the machine",
+        "Page faults per second of the whole machine that waited for a disk",
     ),
-    ("load", "The load averages over 1, 5 and 15 minutes, of /proc/loadavg"),
+    ("load", "The load averages over 1, 5 and 15 minutes, from /proc/loadavg"),
     (
         "▲ leak, △ growing, ◇ hoarding, ~ warming up",
-        "The worst suspect, its pace, since when, and when it reaches a limit; L lists all with reasons",
+        "The worst suspect, with its rate, its start, and the time until it reaches a limit. L lists all suspects with \
+         reasons",
     ),
     (
         "or earlier",
-        "It grew already when zmtop began to watch it; in a narrow window: since ≤09:14",
+        "It was already growing when zmtop first read it. In a narrow window: since ≤09:14",
     ),
     (
         "paused for",
-        "A leak that has not grown for that long, and has given nothing back",
+        "A leak that has not grown for this time, and whose memory was not freed",
     ),
     (
         "▲ DANGER",
-        "The machine or a cgroup reaches a limit within minutes at the present pace",
+        "At the current rate, the machine or a cgroup reaches a limit within minutes",
     ),
     (
         "▲ STALLED",
@@ -104,67 +120,77 @@ pub static WORDS: [(&str, &str); 51] = [
         "✖ KILLED",
         "A process that the kernel or a daemon killed for lack of memory; page 2 has the details, a hides the line",
     ),
-    ("FOLLOW", "The selection stays with its process: the key F"),
-    ("FROZEN", "Rows keep their places while their figures change: the key z"),
-    ("PAUSED", "No new figures are read: the key Z"),
-    ("read only", "No process can be changed from here: ui.readonly"),
-    ("! 2 alerts", "Rules of the config that apply now: the key ! lists them"),
+    ("FOLLOW", "The selection follows its process. The key F switches this"),
+    (
+        "FROZEN",
+        "Rows keep their places while their figures change. The key z switches this",
+    ),
+    ("PAUSED", "zmtop reads no new figures. The key Z switches this"),
+    (
+        "read only",
+        "zmtop does not change any process, because ui.readonly is set",
+    ),
+    (
+        "! 2 alerts",
+        "Alerts of the config that are firing. The key ! lists them",
+    ),
     (
         "mark 5m ago",
-        "Changes are shown since that moment: the key b sets a mark",
+        "A column shows the changes since this time. The key b sets a mark",
     ),
     (
         "filter, user, matching",
-        "Only rows that match are shown; Esc or \\ clears that",
+        "Only rows that match are shown. Esc or \\ clears the filter",
     ),
     (
         "by unit; by PSS▼",
-        "The kind of group; the order, if the column that orders the rows is not on the screen",
+        "The kind of groups; the sort column, if it is not on the screen",
     ),
     (
         "mappings 12s old",
-        "The mappings are shown as they were read then; m reads them again",
+        "The age of the mappings on the screen. m reads them again",
     ),
     (
         "▼ ▲",
-        "In a heading: the rows are ordered by it, the greatest or the lowest first",
+        "In a heading: the rows are sorted by this column, largest first or smallest first",
     ),
     (
         "←2 5→ 18–34 of 108",
-        "Columns to the left and to the right that the arrow keys scroll to, and the rows in sight; → scrolls: the commands",
+        "The number of hidden columns to the left and to the right, which the arrow keys scroll to, and the visible \
+         rows. → scrolls: the arrow key scrolls the command lines",
     ),
     (
         "×6 ./worker; [+7]",
-        "Equal processes of one parent in one row; processes folded below a row of the tree",
+        "Six similar processes of one parent in one row; seven processes folded below a row of the tree",
     ),
     (
         "Σ",
-        "The sums of all rows that match, or of the tagged ones; * or (partial): some could not be read",
+        "The sums of all rows that match, or of the tagged rows. * or (partial): some processes could not be read",
     ),
     (
         "1 unreadable",
-        "Processes whose memory could not be read: they are in no sum. p shows why",
+        "The number of processes whose memory could not be read. The sums do not include them. p shows the reason",
     ),
     (
         "✖ ▲ △ ! b * z, with ┊",
-        "In charts, when something happened: a process was killed, a leak or a stall began, growth began, an alert fired, the \
-         mark was set, the program started, the machine woke up (suspended 3m)",
+        "Events in charts: a process was killed, a leak or a stall began, growth began, an alert fired, the mark was \
+         set, the program started, the machine resumed (suspended 3m)",
     ),
     (
         "░ in charts",
-        "The highest value of a column's time, above its last one; an empty column has no sample",
+        "The highest value in the time of a chart column, above its last value. An empty column has no sample",
     ),
     (
         "≤ ≥ - +≥2: bash",
-        "An upper bound, a lower bound, unknown (never zero), and two or more other processes that share a mapping",
+        "An upper bound; a lower bound; unknown (never zero); at least two other processes share the mapping",
     ),
     (
         "K M G; /s /min /h",
-        "Units of 1024 bytes, and paces per second, minute or hour. E changes the unit of sizes",
+        "Units of 1024 bytes, and rates per second, minute or hour. E changes the unit of sizes",
     ),
     (
         "htop's N w k / a s x",
-        "Sort by pid: s, then pid. Command line: Enter. Signal: F9. Search: F3. CPU affinity, system calls and file locks are not \
-         here: taskset -p, strace -p, lslocks -p",
+        "Sort by pid: s, then pid. Command line: Enter. Signal: F9. Search: F3. For CPU affinity, system calls and \
+         file locks, use taskset -p, strace -p and lslocks -p",
     ),
 ];

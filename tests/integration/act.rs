@@ -151,7 +151,7 @@ fn another_identity_or_another_tree_is_not_pinned() {
     let tree = tempfile::tempdir().unwrap();
     let e = Pinned::new(&Roots::new(Some(tree.path())), child.id()).unwrap_err();
     assert_eq!(e, ActError::ForeignProc);
-    assert!(e.to_string().contains("not this machine's"));
+    assert!(e.to_string().contains("not on this machine"));
 }
 
 #[test]

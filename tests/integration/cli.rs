@@ -78,12 +78,12 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
     for (line, expected) in [
         ("--interval 10ms", "--interval: `10ms` is out of range: 100ms to 1h"),
         ("--interval 2h", "--interval: `2h` is out of range: 100ms to 1h"),
-        ("--interval soon", "--interval: expected a length of time such as"),
-        ("--interval=-1", "--interval: expected a length of time such as"),
+        ("--interval soon", "--interval: expected a duration such as"),
+        ("--interval=-1", "--interval: expected a duration such as"),
         ("--sort pps", "--sort: unknown column `pps`; did you mean `pss`?"),
         (
             "--sort pss,rss",
-            "--sort: only one column is possible here, such as `pss`",
+            "--sort: only one column is allowed here, such as `pss`",
         ),
         ("--sort -", "--sort: unknown column ``: zmtop config columns lists the"),
         ("--columns pss,usr", "--columns: unknown column `usr`; did you mean `"),
@@ -210,10 +210,10 @@ fn what_does_not_work_is_refused_with_code_2() {
         ("ps --count 3", "--every"),
         (
             "--interval 2 ps",
-            "--interval <TIME> before `ps` is of the monitor; options and filters of `ps` go after it",
+            "--interval <TIME> before `ps` applies to the monitor; put options and filters of `ps` after it",
         ),
-        ("--proc-root /p ps", "--proc-root <DIR> before `ps` is"),
-        ("--no-color mem --format json", "--no-color before `mem` is"),
+        ("--proc-root /p ps", "--proc-root <DIR> before `ps` applies"),
+        ("--no-color mem --format json", "--no-color before `mem` applies"),
         ("help frob", "frob"),
         ("completions tcsh", "bash, zsh, fish"),
         ("completions", "SHELL"),
@@ -245,10 +245,10 @@ fn words_that_are_no_command_filter_the_monitor() {
     // A command with a typing error is none, and a filter of a command follows it.
     assert!(parse("lekas").unwrap_err().text.contains("leaks"));
     let e = parse("user:nobody ps").unwrap_err();
-    assert!(e.text.contains("filters of `ps` go after it"), "{}", e.text);
+    assert!(e.text.contains("filters of `ps` after it"), "{}", e.text);
     let e = parse("ps --view web").unwrap_err();
     assert!(
-        e.text.contains("views are of the monitor: zmtop --view NAME"),
+        e.text.contains("only the monitor has views: zmtop --view NAME"),
         "{}",
         e.text
     );

@@ -1,4 +1,4 @@
-//! What cgroups needed in a record, and the limits to set.
+//! The memory that cgroups needed in a recording, and the limits to set.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -491,7 +491,7 @@ fn the_table_has_a_line_to_paste_below_each_row() {
       100M   100M   100M   200M  50.0      0  2d02h   125M  sure   web.service
       MemoryHigh=113M MemoryMax=125M
      10.0M  10.0M  10.0M    max            0   2h00  26.0M  short  new.service
-      MemoryHigh=18M MemoryMax=26M; less than a day is recorded: not yet certain
+      MemoryHigh=18M MemoryMax=26M; less than a day was recorded: not yet certain
                                                                    2 cgroups
     a record of 2d02h in 50 snapshots
     ");
@@ -501,9 +501,9 @@ fn the_table_has_a_line_to_paste_below_each_row() {
 fn only_certain_lines_are_pasted() {
     let ran = limits(&record(), &["rec", "--paste", "--filter", "service"]);
     insta::assert_snapshot!(ran.out, @r"
-    # unit web.service: peak 100M + 25% for a record of 2d02h
+    # unit web.service: peak 100M + 25% for a recording of 2d02h
     MemoryHigh=113M MemoryMax=125M
-    # unit new.service: peak 10.0M + 50% for a record of 2h00; less than a day is recorded: not yet certain
+    # unit new.service: peak 10.0M + 50% for a recording of 2h00; less than a day was recorded: not yet certain
     # MemoryHigh=18M MemoryMax=26M
     ");
 }
@@ -546,6 +546,6 @@ fn a_record_that_is_not_there_is_an_error() {
     assert_eq!((empty.code, &*empty.out), (3, ""));
     let stream = limits(&[], &["-", "--since", "1h"]);
     assert_eq!(stream.code, 2);
-    assert!(stream.err.contains("where standard input ends"), "{}", stream.err);
+    assert!(stream.err.contains("the end of standard input"), "{}", stream.err);
     assert_eq!(limits(&[], &["rec", "--by", "user"]).code, 2);
 }

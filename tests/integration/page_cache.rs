@@ -343,7 +343,7 @@ fn the_sentence_beside_the_machine_says_what_it_lacks() {
             "1.1G of 5.0G of page cache is in files that are open or mapped; the rest belongs to files that are closed or \
              could not be read",
             "50.0M in files of tmpfs is shared memory, and in no total here",
-            "1 file not told: the kernel tells what is cached of a file only to its owner and to those who may write it",
+            "1 file unknown: the kernel reports the cached part of a file only to its owner and to users who may write to it",
         ]
     );
     found.files.pop();

@@ -399,7 +399,7 @@ fn a_user_that_does_not_exist_or_that_may_not_be_taken_is_refused() {
         return;
     }
     assert!(refused(&mut of(Path::new(ZMTOP), "no-such-user")).contains("--user: no user no-such-user"));
-    assert!(refused(&mut of(Path::new(ZMTOP), "root")).contains("--user: it is root itself"));
+    assert!(refused(&mut of(Path::new(ZMTOP), "root")).contains("--user: this is root itself"));
     if !have("setpriv") {
         return cannot("setpriv is not installed");
     }

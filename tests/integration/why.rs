@@ -474,7 +474,7 @@ fn the_last_harm_is_explained_and_a_reboot_in_order_is_none() {
             "a kill before a power cut",
             vec![(kill(), false), (calm("two", hours(4)), true), (this(), true)],
             "reboot without warning",
-            "zmtop was not asked to end before",
+            "Before that, zmtop was not asked to end",
         ),
         (
             "a power cut, and no zmtop since",
@@ -542,7 +542,7 @@ fn a_recording_that_ends_in_a_danger_says_so() {
     let told = text(&found);
     assert!(
         told.contains(
-            "The recording ends at 00:03:04, while memory had 30.0M left and would have been full in 6 s at that pace."
+            "The recording ends at 00:03:04, while memory had 30.0M left and would have been full in 6 s at that rate."
         ),
         "{told}"
     );
@@ -637,7 +637,7 @@ fn a_fork_without_a_program_of_its_own_is_named() {
     assert_eq!(found.growers.len(), 1);
     // It lives between two snapshots. Its peak has its parent's pages, too.
     for (parent, told) in [
-        (Some(300), Some("rose to 600M beside what its parent had")),
+        (Some(300), Some("rose to 600M in addition to its parent's memory")),
         (Some(890), None),
         (None, None),
     ] {
@@ -837,7 +837,7 @@ fn a_kill_before_the_recording_and_an_unknown_victim_are_told_as_such() {
     let told = text(&explain(with_kill(|_| vec![holding(8, "calm", "/", 50)], &unknown), None).unwrap());
     assert!(
         told.contains(
-            "The kernel killed a process. Which one is not known: the kernel's log cannot be read: permission denied."
+            "The kernel killed a process. Which process is unknown: the kernel's log cannot be read: permission denied."
         ),
         "{told}"
     );
@@ -985,8 +985,7 @@ fn a_kill_before_the_recording_hides_no_process_of_it() {
                 let case = format!("{ago} {limit:?} {later} {pid} {comm}");
                 assert_eq!((found.event.kind, found.brief.len()), (EventKind::Kill, 1), "{case}");
                 let told = text(&found);
-                let expected =
-                    format!("Nothing has happened since. Between two snapshots came and went: {comm} (pid {pid}");
+                let expected = format!("Nothing has happened since. Between two snapshots, {comm} (pid {pid}");
                 assert!(told.contains(&expected), "{case}\n{told}");
             }
         }
@@ -997,7 +996,7 @@ fn a_kill_before_the_recording_hides_no_process_of_it() {
 fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
-    assert!(told.contains("Between two snapshots came and went: cc1"), "{told}");
+    assert!(told.contains("Between two snapshots, cc1"), "{told}");
     assert!(told.contains("rose to 1.0G and ended at "), "{told}");
     assert!(told.contains(", 0.3s after its start."), "{told}");
     // One was small, the other lived long enough to be in the snapshots.

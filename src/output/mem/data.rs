@@ -105,7 +105,7 @@ described_object! {
         "used": bytes().unread() => scope.used,
         /// Memory that can still be charged without reclaim.
         "free": bytes().unread() => scope.free,
-        /// Memory that can still be taken, with swap, before a limit or the end of the host's memory.
+        /// Memory that can still be allocated, with swap, before a limit or the end of the host's memory.
         "left": bytes().unread() => scope.left,
         /// `MemTotal` of the host.
         "host_total": bytes().unread() => scope.host_total,

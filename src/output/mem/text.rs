@@ -342,7 +342,7 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
     let count = format!("of {readable} of {all} processes{partial}");
     figures.push("sum of PSS", mem.bytes(userland.memory.map(|m| m.pss)), count);
     // By this amount the sum exceeds what is used.
-    let cache = "page cache, which USED above leaves out";
+    let cache = "page cache, which USED above does not include";
     figures.push(
         "  of it files",
         mem.bytes(userland.memory.and_then(|m| m.pss_file)),
@@ -351,13 +351,13 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
     figures.push(
         "sum of USS",
         mem.bytes(userland.memory.map(|m| m.uss())),
-        "what ending each would free at once",
+        "the memory that ending each process would free at once",
     );
     let mapped = sum(system.anon_pages, system.mapped);
     figures.push(
         "AnonPages + Mapped",
         mem.bytes(mapped),
-        "what the kernel says processes map",
+        "the memory that processes map, by the kernel's account",
     );
     figures.0
 }
@@ -439,7 +439,7 @@ fn reclaim(mem: &MemReport<'_>) -> Option<TextTable> {
             "by tasks",
             s.steal_direct,
             s.scan_direct,
-            "which had to wait for it (direct reclaim)",
+            "while the tasks wait (direct reclaim)",
         ),
     ];
     let refaults = [
@@ -485,18 +485,18 @@ fn swap_owners(mem: &MemReport<'_>) -> Option<TextTable> {
             figures.push(name, mem.bytes(bytes), note);
         }
     };
-    let shared = "VmSwap: what they share counts for each";
+    let shared = "VmSwap: shared memory counts for each process";
     part("processes that cannot be read", swap.unreadable, shared);
     part("System V segments", swap.sysv, "");
-    part("files in tmpfs", swap.tmpfs, "at the least");
-    figures.push("swap cache", mem.bytes(swap.cache), "in RAM too; at the most");
+    part("files in tmpfs", swap.tmpfs, "at least");
+    figures.push("swap cache", mem.bytes(swap.cache), "also in RAM; at most");
     let rest = match swap.rest {
-        Ok(n) if n < 0 => "more than is used: the figures are of different moments",
+        Ok(n) if n < 0 => "more than is used: the figures were read at different times",
         _ => "other shared memory, unreadable processes",
     };
     figures.push("the rest", mem.signed_bytes(swap.rest), rest);
     if let Ok(1..) = swap.mapped {
-        figures.push("  mapped by processes", mem.bytes(swap.mapped), "at the most");
+        figures.push("  mapped by processes", mem.bytes(swap.mapped), "at most");
     }
     figures.0.push_totals(&[word("used"), mem.bytes(swap.used)], "");
     let zram = overview::swapped_to_zram(system);

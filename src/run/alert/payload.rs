@@ -96,10 +96,10 @@ pub(in crate::run) fn schema() -> Schema {
     );
     let figure =
         schema::any_of(vec![schema::number(), schema::text()]).null("unknown, such as those of a process that is gone");
-    let help = "Figures as of time, by column id, the figures in the condition first. In bytes, bytes per second, shares of 1, or \
-                seconds; verdicts by name.";
+    let help = "The figures at `time`, by column id; those in the condition come first. In bytes, bytes per second, \
+                ratios or seconds; verdicts by name.";
     fields.push(Field::new("figures", help, schema::map(figure.clone())));
-    let help = "The same figures as of the moment when it fired.";
+    let help = "The same figures at the time at which the alert fired.";
     fields.push(Field::new("was", help, schema::map(figure).absent("unless it cleared")));
     Schema {
         name: SCHEMA,

@@ -63,7 +63,7 @@ impl Keeper {
                 keeper.is_told = true;
             }
             Ok(bytes) => match bytes.map(|bytes| past::unpack(&bytes, &keeper.namespaces)).transpose() {
-                Err(why) => warnings.push(format!("history not read back: {file}: {why}")),
+                Err(why) => warnings.push(format!("history not loaded: {file}: {why}")),
                 Ok(kept) => kept.flatten().into_iter().for_each(|kept| history.resume(kept)),
             },
         }
@@ -79,7 +79,7 @@ impl Keeper {
         // A write that a full disk cut off may leave an empty file.
         let bytes = state::read(&self.file, kept::MAX_BYTES as u64)?.filter(|bytes| !bytes.is_empty());
         if bytes.as_ref().is_some_and(|bytes| !record::is_history(bytes)) {
-            return Err(io::Error::other("is no history of zmtop"));
+            return Err(io::Error::other("is not a history of zmtop"));
         }
         Ok(bytes)
     }

@@ -442,7 +442,7 @@ impl Runner {
     /// Begins to play up to the next event.
     fn search(&mut self) {
         self.is_searching = true;
-        (self.ways.say)(Ok("searches for the next event; any key of the player ends it".into()));
+        (self.ways.say)(Ok("searching for the next event; any replay key stops it".into()));
         self.end_search();
     }
 

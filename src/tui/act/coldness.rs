@@ -71,9 +71,9 @@ impl Question for ColdnessQuestion {
 
 /// Returns the lines that describe the action and its effects.
 fn explanation(app: &App, selection: &Selection) -> [String; 4] {
-    let (its, it) = match selection.processes.len() {
-        1 => ("its", "it"),
-        _ => ("their", "they"),
+    let its = match selection.processes.len() {
+        1 => "its",
+        _ => "their",
     };
     let wait = units::span_exact(app.config.settings.sampler.cold_interval);
     let snapshot = app.engine.snapshot.as_ref();
@@ -81,10 +81,10 @@ fn explanation(app: &App, selection: &Selection) -> [String; 4] {
     let largest = rows.filter_map(|process| Some(snapshot?.row(process.id)?.stat.rss));
     let stall = time_to_clear(largest.max().unwrap_or(0)).as_millis().max(1);
     [
-        format!("Clears the kernel's marks on the pages {it} touched, and looks"),
-        format!("every {wait} which are marked again: those are hot, the rest cold."),
-        format!("For about {stall} ms {its} page faults wait. The kernel takes pages"),
-        "for idle until they are touched again. Nothing else changes.".into(),
+        format!("Clears the referenced bits of {its} pages, and reads them again"),
+        format!("every {wait}: touched pages are hot, the others are cold. Delays"),
+        format!("{its} page faults by about {stall} ms in total. The kernel treats"),
+        "the pages as idle until they are touched. Nothing else changes.".into(),
     ]
 }
 

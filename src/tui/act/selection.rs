@@ -36,7 +36,7 @@ impl Selection {
     /// There are none, or more than `most`.
     pub(super) fn new(app: &mut App, most: usize) -> Result<Self, String> {
         if app.query.scope.grouped_by() == Some(GroupBy::Mapping) {
-            return Err("a mapping is no process: go back to act on processes".into());
+            return Err("a mapping is not a process: go back to act on processes".into());
         }
         let snapshot = app.engine.snapshot.as_ref().ok_or("no process is known yet")?;
         let tagged: Vec<&RowKey> = app.tagged_rows().collect();
@@ -130,7 +130,7 @@ impl Selection {
     pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
         app.screen.message = None;
         if self.all_exited() {
-            app.screen.fail(format!("{failure}: {} ended before", self.name()));
+            app.screen.fail(format!("{failure}: {} has already ended", self.name()));
             return Response::close();
         }
         Response::close().with(self.perform(app, action))
@@ -229,9 +229,9 @@ impl Selection {
         let refused = count_errors(results.filter_map(|result| result.as_ref().err().copied()));
         match (exited, refused.is_empty()) {
             (0, true) => None,
-            (0, false) => Some(format!("not to be acted on: {refused}")),
+            (0, false) => Some(format!("refused: {refused}")),
             (n, true) => Some(format!("{n} of {all} have ended")),
-            (n, false) => Some(format!("{n} have ended since; not to be acted on: {refused}")),
+            (n, false) => Some(format!("{n} have ended since; refused: {refused}")),
         }
     }
 }
@@ -253,13 +253,13 @@ pub(super) fn performed(name: &str, action: ProcessAction, results: &[Result<i32
         }
         ProcessAction::ClearReferenced => match done {
             0 => format!("{name} is not measured: {error}"),
-            n if n == all => format!("measuring what {name} touches from now on"),
-            n => format!("measuring what {n} of {all} touch from now on: {error}"),
+            n if n == all => format!("measuring which memory {name} touches from now on"),
+            n => format!("measuring which memory {n} of {all} touch from now on: {error}"),
         },
         ProcessAction::Set(tunable, _) | ProcessAction::Step(tunable, _) => {
             let what = tunable.spec().name;
             match values.clone().min().zip(values.max()).map(value_range_text) {
-                None => format!("{what} of {name} stays: {error}"),
+                None => format!("{what} of {name} is unchanged: {error}"),
                 Some(value) if done == all => format!("{what} of {name} is {value}"),
                 Some(value) => format!("{what} is {value} for {done} of {all}: {error}"),
             }
@@ -283,13 +283,13 @@ pub(super) fn outcome(sent: &PendingAction, signal: Signal, exited: usize, runni
     let what = match (running, reached) {
         (0, 1) => "it ended".into(),
         (0, _) => "they ended".into(),
-        (1, 1) => "it is still there".into(),
-        (1, _) => "1 is still there".into(),
-        (n, _) => format!("{n} are still there"),
+        (1, 1) => "it still exists".into(),
+        (1, _) => "1 still exists".into(),
+        (n, _) => format!("{n} still exist"),
     };
     let hint = match (running, signal) {
         (0, _) => "",
-        (_, Signal::KILL) => " (the kernel has not let go)",
+        (_, Signal::KILL) => " (the kernel has not ended it yet)",
         (1, _) => " (SIGKILL ends it)",
         _ => " (SIGKILL ends them)",
     };

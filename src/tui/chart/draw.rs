@@ -91,7 +91,7 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
     let low = known().map(|band| band.min).min();
     let high = known().map(|band| band.max).max();
     let (Some(low), Some(high)) = (low, high) else {
-        let text = format!(" {name}: nothing known of these {}", chart.name());
+        let text = format!(" {name}: no data for these {}", chart.name());
         label.text(1, text, theme.dim);
         return label.draw(head, buf);
     };
@@ -118,7 +118,7 @@ pub(in crate::tui) fn draw_chart(app: &App, snapshot: &Snapshot, charted: &Chart
             label.text(95, text, theme.title);
         }
         None if history.histories.iter().any(|history| history.is_without_past()) => {
-            let text = "  ·  its past is not kept: history.max_memory is too small";
+            let text = "  ·  no history: history.max_memory is too small";
             label.text(70, text, theme.warning);
         }
         None => verdict(app, snapshot, charted, &mut label),
@@ -216,11 +216,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     label.spans(90, vec![("  ·  ".into(), theme.dim), verdict]);
     match judged.metric {
         Metric::File => label.text(50, " of file pages, which the kernel can reclaim", theme.text),
-        Metric::Lazy => label.text(
-            50,
-            " of lazily freed memory, which the kernel can take back",
-            theme.text,
-        ),
+        Metric::Lazy => label.text(50, " of lazily freed memory, which the kernel can reclaim", theme.text),
         Metric::Heap => label.text(50, " of its heap, which a collection may free", theme.text),
         Metric::Rss => label.text(50, " of anonymous RSS and swap", theme.text),
         Metric::Free => label.text(50, " of memory that malloc keeps free", theme.text),
@@ -237,7 +233,7 @@ fn verdict(app: &App, snapshot: &Snapshot, charted: &Charted<'_>, label: &mut St
     if let Some(eta) = charted.eta.filter(|eta| *eta < 3.15e7) {
         let eta = Duration::try_from_secs_f64(eta).unwrap_or_default();
         let style = if eta < labels::SOON { theme.warning } else { theme.text };
-        label.text(75, format!(", at this pace full in {}", units::about(eta)), style);
+        label.text(75, format!(", at this rate full in {}", units::about(eta)), style);
     }
     if judged.verdict == Verdict::Leaking {
         label.text(55, format!(", {}", labels::surety(judged)), theme.dim);

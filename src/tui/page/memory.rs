@@ -413,9 +413,7 @@ impl Page for MemoryPage {
             cgroup::draw_heading(app, snapshot, shown, heading.intersection(area), buf);
             if let Err(why) = shown.system(snapshot) {
                 let why = match why {
-                    Missing::Pending if app.replay.is_some() => {
-                        " not recorded: only what was looked at then is known".into()
-                    }
+                    Missing::Pending if app.replay.is_some() => " not recorded for this cgroup".into(),
                     why => format!(" {}", cgroup::unread(why)),
                 };
                 draw_line(buf, line(panel::below(table, 1), 0), &why, app.config.theme.dim);
@@ -619,7 +617,7 @@ fn meaning(row: &PartRow<'_>) -> String {
     match growth {
         Growth::Leak => format!("Growth may be a leak: {reason}."),
         Growth::Processes => format!("Growth is reported for the processes: {reason}."),
-        Growth::Reclaimed => format!("Growth is never called a leak: {reason}."),
+        Growth::Reclaimed => format!("Growth is never reported as a leak: {reason}."),
         Growth::Free => String::new(),
     }
 }

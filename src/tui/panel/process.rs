@@ -134,7 +134,7 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
         Err(Missing::NotAsked) => return None,
         Err(Missing::Pending) => {
             let wait = units::span_exact(app.config.settings.sampler.cold_interval);
-            let text = format!(" hot and cold: first measured {wait} after it was asked for");
+            let text = format!(" hot and cold: the first measurement takes {wait}");
             return Some(StatusLine::of(text, theme.dim));
         }
         Err(why) => return Some(StatusLine::of(format!(" hot and cold: {why}"), theme.warning)),
@@ -229,7 +229,7 @@ fn state_line(app: &App, snapshot: &Snapshot, sample: &ProcessSample) -> StatusL
     }
     if let Some(what) = sample.facts.replaced {
         let what = labels::replaced(what);
-        line.text(80, format!("  [{what}: to start anew]"), theme.warning);
+        line.text(80, format!("  [{what}: restart it]"), theme.warning);
     }
     line
 }
@@ -386,7 +386,7 @@ fn summary(app: &App, held: &Held, history: Option<&RowHistory>) -> StatusLine {
     let mut line = StatusLine::default();
     let bytes = |n| units::bytes(n, app.screen.units);
     let (least, total) = (at_least(&held.figures), bytes(held.figures.total()));
-    line.text(90, format!(" holds {least}{total} beside its PSS"), theme.text);
+    line.text(90, format!(" holds {least}{total} outside of its PSS"), theme.text);
     let trend = history.map(RowHistory::trend);
     if let Some(trend) = trend.filter(|trend| trend.verdict.is_growth()) {
         let width = usize::from(layout::TREND.get().width);
@@ -472,12 +472,12 @@ fn growth_heading(
         (Some(mappings), Some((tracked, (duration, age)))) => {
             let age = units::span(age);
             if duration.is_zero() {
-                line.text(90, " what it maps", theme.text);
-                line.text(50, "  ·  what grew shows with the next reading", theme.dim);
+                line.text(90, " its mappings", theme.text);
+                line.text(50, "  ·  growth at the next reading", theme.dim);
             } else {
                 let since = if tracked.marked { " since the mark" } else { "" };
                 let duration = units::span(duration);
-                line.text(90, format!(" what grew in {duration}{since}"), theme.text);
+                line.text(90, format!(" growth in {duration}{since}"), theme.text);
                 let sum = units::delta(total_growth(mappings), app.screen.units);
                 line.text(80, format!("  ·  {sum} in all"), theme.text);
             }

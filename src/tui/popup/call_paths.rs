@@ -73,7 +73,7 @@ const READABLE: f64 = 20.0;
 /// would be too narrow to read.
 fn draw_flame(app: &App, measured: &Measured, cursor: usize, area: Rect, buf: &mut Buffer) {
     let (theme, cells) = (&app.config.theme, &app.data.call_paths.cells);
-    let title = " each function below its caller, as wide as the memory it keeps; the arrows walk";
+    let title = " each function below its caller, as wide as the memory that it keeps; the arrow keys move";
     draw_line(buf, area, title, theme.dim);
     let Some(selected) = cells.get(cursor) else { return };
     let width = f64::from(area.width.saturating_sub(2));
@@ -174,7 +174,7 @@ impl Popup for CallPathTree {
             Some(Ok(measured)) => {
                 let mut parts = vec![measured.summary(units)];
                 if data.is_armed {
-                    parts.push("sampled since its growth was seen; Enter measures anew".to_owned());
+                    parts.push("sampled since it began to grow; Enter measures again".to_owned());
                 }
                 let selected = match data.view {
                     CallPathView::Flame => data.cells.get(at).and_then(|cell| {
@@ -231,7 +231,7 @@ impl Popup for CallPathTree {
         }
         let measured = match &data.found {
             None => {
-                let wait = "sampling its page faults, the first result comes in some seconds …";
+                let wait = "sampling its page faults; the first result appears in a few seconds …";
                 return draw_wrapped(buf, area, &format!("{}: {wait}", data.name), theme.dim);
             }
             Some(Err(why)) => return draw_wrapped(buf, area, &text::safe(why.as_bytes()), theme.error),

@@ -51,14 +51,14 @@ fn figures(app: &App) -> Vec<Figure> {
         _ => of_machine(app, snapshot),
     };
     if let Some(why) = &app.config_fault {
-        figures.push(("Config", format!("{why}; the former config is in force")));
+        figures.push(("Config", format!("{why}; the previous config is in force")));
     }
     if let Some(short) = app.engine.history.shortfall().rows_text() {
         figures.push(("Without history", format!("{short} (history.max_memory is too small)")));
     }
     let left_out = app.engine.history.held().left_out();
     if left_out > 0 {
-        let text = format!("{} more hold something", units::counted(left_out as u64, "process"));
+        let text = format!("{} more hold memory", units::counted(left_out as u64, "process"));
         figures.push(("Held, no history", text));
     }
     figures
@@ -91,8 +91,8 @@ fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet)
     figures.extend(status.fault_text().map(|fault| ("Error", fault)));
     figures.extend(status.remarks.iter().map(|remark| ("Remark", remark.clone())));
     let past = match &status.past {
-        None => "being asked for",
-        Some(None) => "known for the last hour, as far as the server has it",
+        None => "requested",
+        Some(None) => "complete for the last hour, as far as the server has data",
         Some(Some(lacks)) => lacks,
     };
     figures.push(("Time before", past.into()));
@@ -126,8 +126,8 @@ fn of_machine(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
     );
     let interval = format!("{interval}; the last scan took {} ms", sampling.took.as_millis());
     let walks = format!(
-        "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks page tables; \
-         it is made where the process's counters moved",
+        "{} in the last scan, {} waiting. A walk reads smaps_rollup, for which the kernel walks the page tables. zmtop \
+         walks a process if its counters changed",
         sampling.walks, sampling.waiting
     );
     let mut figures = vec![

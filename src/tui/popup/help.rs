@@ -113,21 +113,21 @@ fn sections(app: &App) -> Vec<HelpSection> {
 const FIRST: [(&[Action], &str); 10] = [
     (
         &[Action::Up, Action::Down],
-        "Select a row, or scroll a panel that covers all rows. Digits jump to that pid",
+        "Select a row, or scroll a panel that covers all rows. Digits select that pid",
     ),
     (&[Action::Open], "Details of a process; the processes of a group"),
     (
         &[Action::Filter],
         "Filter: words, user:NAME, pss>100M. All forms are below",
     ),
-    (&[Action::SortMenu], "Sort by a column, found by typing its name"),
+    (&[Action::SortMenu], "Sort by a column: type its name"),
     (&[Action::NextGroups], "Sum by program, user, unit, container, and back"),
-    (&[Action::Leaks], "What leaks or grows, how fast, since when"),
+    (&[Action::Leaks], "Leaks and growth, with rate and start"),
     (
         &[Action::ProcessesPage, Action::MemoryPage, Action::KernelPage],
         "Pages: processes, memory of the machine, kernel",
     ),
-    (&[Action::Signal], "Send a signal, after a question"),
+    (&[Action::Signal], "Send a signal, after a confirmation"),
     (
         &[Action::Cancel],
         "Back one step; when nothing is open, clear the filter",

@@ -68,11 +68,11 @@ pub(super) fn selected_process(app: &mut App) -> Option<(Identity, String)> {
     if named.is_none() {
         let of_mappings = app.query.scope.grouped_by() == Some(GroupBy::Mapping);
         let way = if of_mappings {
-            "lists those that map this"
+            "lists the processes that map this"
         } else {
             "opens a group"
         };
-        app.screen.say(format!("select one process for that: Enter {way}"));
+        app.screen.say(format!("select one process first: Enter {way}"));
     }
     named
 }
@@ -105,7 +105,7 @@ fn lines(app: &App, width: usize, label: usize) -> Vec<TextLine> {
     let (noun, hint) = match asked.inquiry {
         Inquiry::Environment => (
             "line",
-            "its limits, then its environment as it was started; *** hides possible secrets",
+            "its limits, then its environment at the start; *** hides possible secrets",
         ),
         Inquiry::OpenFiles => (
             "open file",

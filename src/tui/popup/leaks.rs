@@ -77,22 +77,23 @@ impl Popup for LeakList {
         if let Some(last) = suspect.stopped {
             let by = units::bytes(last.bytes(), app.screen.units);
             parts.push(format!(
-                "it grew by {by}, and keeps it: a fill or a warm-up ends so, and a leak may pause"
+                "it grew by {by} and kept it: a fill or a warm-up ends like this, but a leak may pause"
             ));
         } else if judgement.reasons.is_none() {
             let why = match judgement.metric {
                 _ if app.fleet.is_some() => {
-                    "judged on the hosts by all of their figures: run zmtop there for the reasons"
+                    "each host judged this from all of its data: run zmtop there for the reasons"
                 }
-                Metric::File => "pages of files grow, which the kernel can reclaim: no leak",
-                Metric::Lazy => "memory that it freed lazily grows, which the kernel can take back: no leak",
+                Metric::File => "pages of files grow, which the kernel can reclaim: not a leak",
+                Metric::Lazy => "lazily freed memory grows, which the kernel can reclaim: not a leak",
                 Metric::Heap => {
                     "the heap grows, but so far nothing shows that live objects grow; a collection may free it"
                 }
                 Metric::Processes if suspect.orphans > 0 => "a build or a pool may still explain it",
-                Metric::Processes => "their parents live and may still use them",
+                Metric::Processes => "their parents still exist and may use them",
                 Metric::Free => {
-                    "the program freed it, and malloc keeps it: no leak. malloc_trim(0) would return it; zmtop heap PID has more"
+                    "the program freed it, and malloc keeps it: not a leak. malloc_trim(0) would return it; zmtop heap \
+                     PID has more"
                 }
                 Metric::LiveSet
                 | Metric::InUse
@@ -244,7 +245,7 @@ pub(in crate::tui) fn request_files(app: &mut App) -> Option<Effect> {
 /// Returns the file that grows in a file system in memory, its size and the processes that have it open, or how to find it.
 fn growing_file(app: &App, suspect: &Suspect) -> String {
     let Some(file) = grower_of(app, suspect) else {
-        return "Enter lists its files, and who has them open".into();
+        return "Enter lists its files, and the processes that have them open".into();
     };
     format!("mostly in {}", file.text(app.screen.units))
 }

@@ -185,7 +185,7 @@ impl Popup for SortMenu {
             Some(column) if column.at == self.sorted => {
                 let key = app.config.keymap.shown_key(Context::Table, Action::Reverse);
                 let key = key.map_or_else(String::new, |key| format!(": {key} reverses the order"));
-                app.screen.say(format!("sorted by it already{key}"));
+                app.screen.say(format!("already sorted by it{key}"));
             }
             Some(column) if self.is_of_page => app.with_page(|page, app| page.sort_by(app, column.at)),
             Some(column) => rows::change_order(app, |table| table.sort_by(ColumnId(column.at))),

@@ -73,7 +73,8 @@ impl Popup for ViewMenu {
         match views(app).get(at).map(|view| view.name.clone()) {
             None => Response::stay(),
             Some(name) if name == DEFAULT => {
-                app.screen.say("the default view is the config itself: it stays");
+                app.screen
+                    .say("the default view is the config itself and cannot be deleted");
                 Response::stay()
             }
             Some(name) => {

@@ -90,7 +90,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::SortMenu => app.open_popup(popup::menus::SortMenu::new(app)),
         Action::Users if app.query.shows_mappings() => {
             app.screen
-                .say("a user is picked before the mappings are read: Esc goes back");
+                .say("choose a user before you open the mappings: Esc goes back");
         }
         Action::Users => app.open_popup(popup::menus::UserPicker::new(app)),
         Action::Leaks => app.open_popup(popup::leaks::LeakList::new(app)),
@@ -114,10 +114,10 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.screen.graph = app.screen.graph.next();
             let height = app.screen.graph.id();
             let remark = match app.screen.graph {
-                GraphHeight::Off => "threads have no rows, as they share one memory",
+                GraphHeight::Off => "threads have no rows, because they share their memory",
                 _ if app.shows_panel() => "the panel has its lines",
                 _ if app.layout().graph.is_empty() => "too few lines for a graph",
-                _ => "threads have no rows, as they share one memory",
+                _ => "threads have no rows, because they share their memory",
             };
             app.screen.say(format!("graph of memory: {height}; {remark}"));
             app.scroll_to_selection();
@@ -199,7 +199,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.query.folds = !app.query.folds;
             app.query.unfolded.clear();
             let rows = if app.query.folds { "one row" } else { "a row each" };
-            app.screen.say(format!("equal processes of one parent: {rows}"));
+            app.screen.say(format!("similar processes of one parent: {rows}"));
             rebuild(app);
         }
         Action::TwoTables => {
@@ -251,7 +251,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::KernelThreads => app.screen.say("kernel threads have no memory: they are in no group"),
 
-        Action::Jump if app.fleet.is_some() => app.screen.say("a fleet has no black box: zmtop on the host has"),
+        Action::Jump if app.fleet.is_some() => app.screen.say("a fleet has no black box: each host has its own"),
         Action::Jump if app.replay.as_ref().is_some_and(|replay| replay.is_stream) => {
             app.screen.fail(replay::NO_WAY_BACK);
         }
@@ -297,7 +297,7 @@ fn sort_by(app: &mut App, columns: &[ColumnId]) {
     let shown = columns.iter().find(|c| app.tables.current().columns.contains(c));
     let column = *shown.unwrap_or(&columns[0]);
     if !app.has_values(column) {
-        let text = format!("these rows have no {}; their order stays", column.get().title);
+        let text = format!("these rows have no {}; their order is unchanged", column.get().title);
         return app.screen.say(text);
     }
     change_order(app, |table| (table.sort, table.descending) = (column, true));
@@ -351,7 +351,7 @@ fn sort_beside(app: &mut App, step: isize) {
     let before = app.tables.current().sort;
     change_order(app, |table| table.sort_beside(step));
     if app.tables.current().sort == before {
-        app.screen.say("no column is beside it to sort by");
+        app.screen.say("there is no further column to sort by");
     }
 }
 

@@ -88,7 +88,7 @@ fn title(app: &App) -> StatusLine {
     let Some(snapshot) = &app.engine.snapshot else {
         let what = match (&app.fleet, is_at_fault) {
             (_, true) => "",
-            (Some(_), false) => "  asking Prometheus …",
+            (Some(_), false) => "  querying Prometheus …",
             (None, false) if app.replay.is_some() => "  reading the recording …",
             (None, false) => "  reading /proc …",
         };
@@ -174,7 +174,7 @@ fn add_replay(app: &App, replay: &ReplayStatus, line: &mut StatusLine) {
     }
     let how = match (replay.is_at_end, replay.is_playing) {
         (true, _) if replay.is_stream => "the stream has ended".into(),
-        (true, true) => "at the end, waits for more".into(),
+        (true, true) => "at the end, waiting for more".into(),
         (true, false) => "at the end".into(),
         (false, true) => format!("playing {}×", replay.speed),
         (false, false) if replay.speed == 1 => "paused".into(),

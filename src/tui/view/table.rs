@@ -444,7 +444,7 @@ fn group_line(app: &App, snapshot: &Snapshot, group: &Group, width: usize) -> St
     let mut parts = vec![(80, format!("  ·  {count}"), theme.dim)];
     if let Some((what, count)) = group.replaced {
         let what = labels::replaced(what);
-        parts.push((85, format!(", {count} to start anew ({what})"), theme.warning));
+        parts.push((85, format!(", {count} to restart ({what})"), theme.warning));
     }
     let mut add = |priority, text| parts.push((priority, text, theme.dim));
     let bytes = |n| units::bytes(n, app.screen.units);

@@ -23,7 +23,7 @@ fn conditions_that_cannot_be_are_refused() {
     );
     assert_eq!(
         fault("system", "swap_in>1M"),
-        "swap_in wants a size per time such as 10K/s or 1M/min, not 1M at column 9"
+        "swap_in needs a size per time such as 10K/s or 1M/min, not 1M at column 9"
     );
     assert!(fault("system", "firefox").starts_with("the system has only figures: mem_total, "));
     assert!(fault("system", "swap_used>1G user:root").starts_with("the system has only figures: "));

@@ -146,11 +146,8 @@ fn wrong_options_say_what_is_known() {
     let tree = ProcTree::new();
     for (line, said) in [
         ("--by cpu", "[possible values: site, symbol]"),
-        (
-            "--for 5ms",
-            "--for: expected a length of time from 100ms to 24h, such as 5s",
-        ),
-        ("--for x", "--for: expected a length of time"),
+        ("--for 5ms", "--for: expected a duration from 100ms to 24h, such as 5s"),
+        ("--for x", "--for: expected a duration"),
     ] {
         let (code, out, err) = tree.zmtop(&format!("kernel callers {line}"));
         assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");

@@ -231,7 +231,7 @@ level = "loud"
         "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
         "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`?",
         "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",
-        "config.toml:7:12: sampler.deadline: expected a length of time such as",
+        "config.toml:7:12: sampler.deadline: expected a duration such as",
         "config.toml:8:11: sampler.threads: 65 is out of range: 0 to 64",
         "config.toml:9:13: sampler.max_stuck: expected a whole number, found \"many\"",
         "config.toml:11:19: ui.columns: unknown column `pps`; did you mean `pss`?",

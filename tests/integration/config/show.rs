@@ -49,7 +49,7 @@ fn path_is_where_it_would_be() {
 #[test]
 fn check_is_silent_but_for_a_line_when_all_is_well() {
     let home = Home::new();
-    let expected = "~/.config/zmtop/config.toml (not there: the shipped settings): ok\n";
+    let expected = "~/.config/zmtop/config.toml (does not exist: the shipped settings): ok\n";
     assert_eq!(
         run(&home, ConfigAction::Check, None),
         (Exit::Done, expected.into(), String::new())
@@ -181,7 +181,7 @@ fn an_alert_is_fired_once_to_try_its_program() {
     let test = |name: &str| run(&home, ConfigAction::TestAlert { name: name.into() }, None);
     let (exit, out, err) = test("good");
     assert_eq!((exit, &*err), (Exit::Done, ""));
-    assert!(out.contains("ended with code 0"), "{out}");
+    assert!(out.contains("exited with code 0"), "{out}");
     let payload = std::fs::read_to_string(seen).unwrap();
     assert!(
         payload.contains("\"event\":\"fired\"") && payload.contains("\"alert\":\"good\""),

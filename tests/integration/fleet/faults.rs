@@ -230,7 +230,7 @@ fn the_past_that_failed_is_asked_for_again_while_rows_are_told() {
     server.change(|series| series.failing = 1);
     pty.wait("all", |text| !text.contains("not known yet"));
     pty.send("D");
-    pty.wait("that all is known", |text| text.contains("known for the last hour"));
+    pty.wait("that all is known", |text| text.contains("complete for the last hour"));
     pty.send("q");
     pty.wait("no popup", |text| !text.contains("Diagnostics"));
     quit(pty);

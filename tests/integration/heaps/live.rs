@@ -187,7 +187,7 @@ fn processes_without_a_heap_say_why() {
         let done = Command::new(ZMTOP).arg("heap").args(line).output().unwrap();
         (done.status.code(), String::from_utf8(done.stderr).unwrap())
     };
-    let expected = format!("zmtop: {zombie} is a zombie, which has given its memory back\n");
+    let expected = format!("zmtop: {zombie} is a zombie, which has freed its memory\n");
     assert_eq!(said(&[&zombie.to_string()]), (Some(3), expected));
     child.wait().unwrap();
     let gone = u32::MAX / 2;

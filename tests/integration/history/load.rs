@@ -46,8 +46,8 @@ fn what_was_asked_for_before_is_no_leak() {
     for judgement in asks(|_| Ok(900 * MIB)) {
         assert_eq!(judgement.verdict, Verdict::Growing, "{judgement:?}");
         let texts = judgement.texts();
-        assert_eq!(texts[0], "no leak so far: it fills memory that it asked for before");
-        assert!(texts[1].ends_with(" and asked for 0"), "{texts:?}");
+        assert_eq!(texts[0], "not a leak so far: it fills memory that it requested earlier");
+        assert!(texts[1].ends_with(" and requested 0"), "{texts:?}");
     }
     let leaks: [fn(u64) -> Reading<u64>; 3] = [
         |second| Ok(410 * MIB + second * MIB / 6),

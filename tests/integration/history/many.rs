@@ -294,5 +294,5 @@ fn the_title_says_what_has_no_history() {
     session.line(&format!("  {processes} processes without history"));
     // The chart of one of them does not claim that it is only too early to tell.
     session.keys("f G Enter");
-    session.line("its past is not kept");
+    session.line("no history: history.max_memory");
 }

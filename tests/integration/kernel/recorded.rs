@@ -36,7 +36,7 @@ fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let document = explained(&recording);
     if let Some(why) = unseen.filter(|why| *why != Missing::Unsupported) {
         let told = recording.why(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-        let expected = format!("Processes that came and went between two snapshots could not be seen: {why}.");
+        let expected = format!("Processes that started and ended between two snapshots could not be recorded: {why}.");
         assert!(told.contains(&expected), "{told}");
         assert_eq!(document["brief_unread"], why.reason());
         return;
@@ -82,7 +82,7 @@ fn of_a_machine_that_is_only_slow_nothing_is_said_to_have_happened() {
     if !is_others {
         assert_eq!(document["event"]["kind"], "nothing", "{document:#}");
         let told = recording.why(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in [": nothing happened", "No process was killed because memory was short"] {
+        for part in [": nothing happened", "No process was killed for lack of memory"] {
             assert!(told.contains(part), "{told}");
         }
     }

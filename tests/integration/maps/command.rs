@@ -285,7 +285,7 @@ fn a_name_of_none_or_of_several_is_refused_and_they_are_listed() {
         (
             "growth>1M/min",
             2,
-            "zmtop: PROCESS: growth takes more than one snapshot",
+            "zmtop: PROCESS: growth needs more than one snapshot",
         ),
         // Meant as a filter, but it is none: both are said.
         (

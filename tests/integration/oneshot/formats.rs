@@ -133,7 +133,7 @@ fn again_and_again_each_line_has_its_time() {
     assert_eq!(code, Some(2));
     assert_eq!(
         err,
-        "zmtop: --format: json is one object; with --every write rows, a line a row, or ndjson, a line a snapshot\n"
+        "zmtop: --format: json is one object; with --every, use rows (one line per row) or ndjson (one line per snapshot)\n"
     );
 }
 

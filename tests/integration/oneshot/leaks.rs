@@ -566,7 +566,7 @@ fn it_announces_at_once_how_long_it_watches() {
     read.unwrap();
     assert_eq!(
         line,
-        "zmtop: no history is kept of this: watching for 2m; Ctrl-C reports\n"
+        "zmtop: no history is kept for this: watching for 2m; Ctrl-C reports\n"
     );
 }
 
@@ -590,21 +590,21 @@ fn a_filter_that_matches_no_process_is_answered_at_once() {
 fn the_announcement_is_true_of_the_past() {
     let minutes = |n: u64| Duration::from_secs(60 * n);
     let line = |past, known| opening(past, minutes(known), minutes(20));
-    let past = || Some(Ok("the past that the monitor kept until 13:05, 2m03 ago".to_owned()));
+    let past = || Some(Ok("the history that the monitor saved until 13:05, 2m03 ago".to_owned()));
     assert_eq!(
         line(past(), 12),
-        "the past that the monitor kept until 13:05, 2m03 ago, is too short to judge: 12m00 are known; watching for 20m; \
+        "the history that the monitor saved until 13:05, 2m03 ago, is too short to judge: 12m00 are known; watching for 20m; \
          Ctrl-C reports"
     );
     assert_eq!(
         line(past(), 40),
-        "continues the past that the monitor kept until 13:05, 2m03 ago; watching for 20m; Ctrl-C reports"
+        "continues the history that the monitor saved until 13:05, 2m03 ago; watching for 20m; Ctrl-C reports"
     );
     assert_eq!(
         opening(None, minutes(0), minutes(20)),
-        "no history is kept of this: watching for 20m; Ctrl-C reports"
+        "no history is kept for this: watching for 20m; Ctrl-C reports"
     );
-    let stale = "the past that the monitor kept ends 1h ago, more than 15m";
+    let stale = "the history that the monitor saved ended 1h ago, more than 15m";
     assert_eq!(
         line(Some(Err(stale.into())), 0),
         format!("{stale}; watching for 20m; Ctrl-C reports")
@@ -616,9 +616,9 @@ fn options_that_make_no_sense_are_told() {
     for (args, what) in [
         (
             &["leaks", "--for", "1m"][..],
-            "--for: expected a length of time from 2m to 24h, such as 20m",
+            "--for: expected a duration from 2m to 24h, such as 20m",
         ),
-        (&["leaks", "--for", "soon"], "--for: expected a length of time"),
+        (&["leaks", "--for", "soon"], "--for: expected a duration"),
         (&["leaks", "--from", "x", "--for", "5m"], "cannot be used with"),
         (
             &["leaks", "--by", "mapping"],

@@ -216,12 +216,12 @@ fn what_cannot_be_is_refused_with_a_reason() {
     for (line, expected) in [
         (
             "--columns pid,dpss",
-            "--columns: dpss takes more than one snapshot: add --every TIME or --from FILE",
+            "--columns: dpss needs more than one snapshot: add --every TIME or --from FILE",
         ),
         ("--every 10ms", "--every: `10ms` is out of range: 100ms to 1h"),
-        ("--every soon", "--every: expected a length of time"),
+        ("--every soon", "--every: expected a duration"),
         ("-p 7,abc", "-p <N,M>': a pid is a whole number"),
-        ("--bars --sort user", "--bars: user is no figure to draw"),
+        ("--bars --sort user", "--bars: user is not a figure"),
         ("--count 3", "--every"),
         ("--all", "--every"),
         ("--every 1 --count 0", "1.."),

@@ -159,7 +159,7 @@ fn ctrl_c_tells_at_once() {
     target.end();
     let done = waits.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(3));
-    assert!(text(&done.stderr).contains("the process ended meanwhile"));
+    assert!(text(&done.stderr).contains("the process has ended"));
     assert!(done.stdout.is_empty());
 }
 
@@ -186,7 +186,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (
             format!("--prove {own} --for 500ms"),
             2,
-            "--for: expected a length of time from 1s to 24h, such as 1m",
+            "--for: expected a duration from 1s to 24h, such as 1m",
         ),
         (
             format!("--prove {own} --config {}", readonly.display()),
@@ -197,7 +197,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (
             format!("--prove 7 --proc-root {}", tree.root().display()),
             3,
-            "these processes are not this machine's",
+            "these processes are not on this machine",
         ),
     ] {
         let done = run(&line);

@@ -97,7 +97,7 @@ fn one_that_does_not_heed_it_is_still_there() {
     pty.wait_for("Send a signal");
     pty.send("\ry");
     pty.wait_for("SIGTERM sent to");
-    pty.wait_for("is still there (SIGKILL ends it)");
+    pty.wait_for("still exists (SIGKILL ends it)");
     assert!(runs(&mut deaf));
     pty.send(&format!("{F9}kill\ry"));
     pty.wait_for("it ended");
@@ -181,7 +181,7 @@ fn readonly_changes_nothing_and_runs_nothing() {
 fn some_are_never_touched() {
     let mut pty = monitor(&[], 1);
     pty.send(F9);
-    pty.wait_for("process 1 is not to be touched");
+    pty.wait_for("process 1 must not be changed");
     assert!(!pty.text().contains("Send a signal"));
     let own = pty.pid();
     pty.send("\\");
@@ -201,7 +201,7 @@ fn of_another_tree_nothing_is_touched() {
     let mut child = Owned::sleep("300");
     let mut pty = monitor(&["--proc-root", root.to_str().unwrap()], child.id());
     pty.send(F9);
-    pty.wait_for("these processes are not this machine's");
+    pty.wait_for("these processes are not on this machine");
     // No dialog is open that these could confirm.
     pty.send("9\ry");
     assert!(runs(&mut child));
@@ -235,14 +235,14 @@ fn what_is_anothers_is_denied() {
     pty.send("]");
     pty.wait_for("Set the niceness");
     pty.send("\r");
-    pty.wait_for(&format!("nice of {name} stays: permission denied"));
+    pty.wait_for(&format!("nice of {name} is unchanged: permission denied"));
     pty.send(ESC);
     pty.wait("it is closed", |s| !s.contains("Set the niceness"));
     pty.send("o");
     pty.wait_for("Set oom_score_adj");
     pty.send("\x151000\r");
     pty.wait("why not", |s| {
-        s.contains("stays: permission denied") && s.contains("Set oom_score_adj")
+        s.contains("is unchanged: permission denied") && s.contains("Set oom_score_adj")
     });
     assert!(runs(&mut child));
     pty.send(ESC);

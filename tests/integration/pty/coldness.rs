@@ -20,7 +20,7 @@ fn c_asks_and_the_panel_tells_what_is_cold() {
     pty.send(&format!("/pid:{}\r", target.pid()));
     pty.wait_for("Σ 1 of");
     pty.send("\r");
-    pty.wait_for("what it maps");
+    pty.wait_for("its mappings  ·");
     pty.send("r");
     pty.wait_for("Nothing else changes.");
     pty.send("\r");

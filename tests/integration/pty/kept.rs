@@ -148,7 +148,7 @@ fn a_write_that_fails_is_said_whatever_was_there_before() {
         );
         pty.wait_for_table();
         if before.is_some() {
-            pty.wait_for("history not read back");
+            pty.wait_for("history not loaded");
         }
         let after = quit(pty);
         assert_eq!(after.matches("history not kept").count(), 1, "{before:?}: {after}");
@@ -197,7 +197,7 @@ fn whatever_lies_there_is_harmless() {
         (
             "another file",
             |at| fs::write(at, "hello").unwrap(),
-            "no history",
+            "not a history",
             false,
         ),
         ("half of one", |at| fs::write(at, MAGIC).unwrap(), "damaged", true),
@@ -239,7 +239,7 @@ fn whatever_lies_there_is_harmless() {
         let before = state(&file);
         let pty = started(home.path(), &[]);
         let word = if is_replaced {
-            "history not read back"
+            "history not loaded"
         } else {
             "nothing is kept"
         };

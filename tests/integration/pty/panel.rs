@@ -20,11 +20,11 @@ fn it_names_what_grows() {
     pty.send(&format!("/pid:{}\r", grows.pid()));
     pty.wait_for("Σ 1 of");
     pty.send("\r");
-    pty.wait_for("what it maps");
+    pty.wait_for("its mappings  ·");
     // One that it had grows, and one that it had not comes.
     grows.tell("touch 0 10 60");
     grows.tell(&format!("share 1 24 {}", file.display()));
-    pty.wait("what grew", |screen| {
+    pty.wait("growth in", |screen| {
         let grew = |name: &str, low: f64, high: f64| {
             screen.lines().filter(|l| l.contains(name)).any(|line| {
                 let first = line.split_whitespace().next().unwrap_or_default();
@@ -33,7 +33,7 @@ fn it_names_what_grows() {
                     .is_some_and(|n| n >= low && n <= high)
             })
         };
-        grew("[anon]", 59.0, 62.0) && grew("grows-here new", 23.0, 25.0) && screen.contains("what grew in")
+        grew("[anon]", 59.0, 62.0) && grew("grows-here new", 23.0, 25.0) && screen.contains("growth in")
     });
     // While it reads again and again, it ends at once.
     pty.send("q");

@@ -64,7 +64,7 @@ fn the_head_says_that_it_is_a_replay_of_which_time_and_how_it_is_played() {
     for (change, expected) in [
         ((|r| r.is_playing = false) as fn(&mut ReplayStatus), "paused, 10×"),
         (|r| r.is_at_end = true, "at the end"),
-        (|r| r.is_playing = true, "at the end, waits for more"),
+        (|r| r.is_playing = true, "at the end, waiting for more"),
         (|r| r.is_visit = true, " BLACK BOX "),
         (|r| r.known_since = Some(at(60)), "verdicts since 03:01:00"),
     ] {
@@ -210,7 +210,7 @@ fn a_stream_goes_forward_only() {
                 .as_ref()
                 .unwrap()
                 .text
-                .contains("a pipe has no way back")
+                .contains("a pipe cannot go back")
         );
     }
     assert_eq!(commands(&mut session), []);

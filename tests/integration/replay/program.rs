@@ -119,7 +119,7 @@ fn the_next_event_is_found_where_nobody_has_noted_it() {
     pty.wait_for("03:05:00  paused");
     pty.wait_for("9197 importer by the kernel");
     pty.send("{");
-    pty.wait_for("a pipe has no way back");
+    pty.wait_for("a pipe cannot go back");
     pty.send("q");
     pty.wait("the end", |text| !text.contains("REPLAY"));
 }
@@ -194,10 +194,10 @@ fn a_file_that_is_written_is_followed() {
     let (now, later) = lines.split_at(20);
     fs::write(&made.path, now.concat()).unwrap();
     let mut pty = play(&made, &["--speed", "1000"]);
-    pty.wait_for("03:01:35  at the end, waits for more");
+    pty.wait_for("03:01:35  at the end, waiting for more");
     let mut file = File::options().append(true).open(&made.path).unwrap();
     file.write_all(&later.concat()).unwrap();
-    pty.wait_for("03:03:15  at the end, waits for more");
+    pty.wait_for("03:03:15  at the end, waiting for more");
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
 }
@@ -210,7 +210,7 @@ fn a_stream_is_played_while_the_keys_come_from_the_terminal() {
     let mut pty = Pty::run((120, 30), "sh", &["-c", &script], &[("TZ", "UTC")]);
     pty.wait_for("REPLAY   11-24 03:02:25");
     pty.send("[");
-    pty.wait_for("a pipe has no way back");
+    pty.wait_for("a pipe cannot go back");
     pty.send("q");
     pty.wait("the end", |text| !text.contains("REPLAY"));
 }

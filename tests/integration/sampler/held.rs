@@ -186,7 +186,7 @@ fn what_could_not_be_read_is_unknown() {
     for pid in 2..=4 {
         tree.process(pid).write();
     }
-    // No descriptors at all; one whose size is none; one of a ring whose buffers nobody can compare with what it maps.
+    // No descriptors at all; one whose size is none; one of a ring whose buffers nobody can compare with its mappings.
     open(
         &tree,
         3,

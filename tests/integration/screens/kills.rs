@@ -128,6 +128,6 @@ fn page_two_says_which_daemons_cannot_be_watched() {
     });
     session.keys("2");
     let line = session.line("kills by earlyoom");
-    assert!(line.contains("not seen: only root may"), "{line}");
+    assert!(line.contains("not visible: needs root"), "{line}");
     assert!(session.line("kills by systemd-oomd").contains("watched"));
 }

@@ -155,7 +155,7 @@ fn every_fault_is_named_with_its_key_and_place() {
         ("rate_limit:\n  interval: 1s\n", "rate_limit: burst is missing"),
         (
             "rate_limit:\n  interval: soon\n  burst: 0\n",
-            "rate_limit.interval: expected a length of time such as 1s, found `soon`",
+            "rate_limit.interval: expected a duration such as 1s, found `soon`",
         ),
     ] {
         expect(text, expected);

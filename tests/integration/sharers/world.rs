@@ -269,7 +269,7 @@ impl World {
         self.walk_as(pid, false, true);
     }
 
-    /// Walks it: at the first scan if `is_initial`, and reading what it maps, where that is asked for, if it `may_read`.
+    /// Walks it: at the first scan if `is_initial`, and reading its mappings, where that is asked for, if it `may_read`.
     pub(crate) fn walk_as(&mut self, pid: usize, is_initial: bool, may_read: bool) {
         let memory = self.memory(pid);
         let process = self.processes.get_mut(&pid).unwrap();

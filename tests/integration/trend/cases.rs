@@ -86,7 +86,7 @@ fn what_was_asked_for_before_is_filled() {
             assert_eq!(judgement.verdict, Verdict::Growing, "{what}");
             assert_eq!(
                 judgement.texts()[0],
-                "no leak so far: it fills memory that it asked for before",
+                "not a leak so far: it fills memory that it requested earlier",
                 "{what}"
             );
         }
@@ -205,10 +205,7 @@ fn reasons_in_words() {
         gave_back: 0.034,
         load: None,
     };
-    let (grew, back) = (
-        "grew in 10 of 11 parts of the 16m00 judged",
-        "gave back 3% of it at most",
-    );
+    let (grew, back) = ("grew in 10 of 11 parts of the 16m00 judged", "freed at most 3% of it");
     assert_eq!(window.texts(), [grew, back]);
     for (rise, text) in [
         (-0.08, "with no more work than before"),
@@ -224,8 +221,8 @@ fn reasons_in_words() {
         requested: 2 << 20,
     };
     let texts = [
-        "no leak so far: it fills memory that it asked for before",
-        "in 16m00 it grew by 160M and asked for 2.0M",
+        "not a leak so far: it fills memory that it requested earlier",
+        "in 16m00 it grew by 160M and requested 2.0M",
     ];
     assert_eq!(fill.texts(), texts);
     let days = |days| Reasons::Days {
@@ -233,7 +230,7 @@ fn reasons_in_words() {
         hours: 24,
         risen: 23,
     };
-    let above = "23 of 24 hours stand above the same hour of the day before";
+    let above = "23 of 24 hours were above the same hour of the day before";
     assert_eq!(days(1).texts(), [above]);
     assert_eq!(days(2).texts(), [above, "2 days running"]);
 }

@@ -80,10 +80,7 @@ fn tagged_processes_are_meant_together() {
     assert_eq!(selection(&session).name(), "3 processes");
     let pins = vec![Ok(values(0, 0)), Err(ActError::Gone), Ok(values(0, 0))];
     reply(&mut session, Reply::Pinned(1, pins));
-    assert_eq!(
-        selection(&session).obstacles().as_deref(),
-        Some("not to be acted on: 1 ended")
-    );
+    assert_eq!(selection(&session).obstacles().as_deref(), Some("refused: 1 ended"));
     session.keys("Enter").types("y");
     let results = vec![Ok(15), Err(ActError::Gone), Err(ActError::Denied)];
     reply(
@@ -140,7 +137,7 @@ fn what_was_shown_when_it_opened_is_what_is_meant() {
     assert!(session.line("has ended").contains("has ended"));
     session.keys("Enter").types("y");
     assert_eq!(commands(&session).last(), Some(&Command::Release(1)), "nothing is sent");
-    assert_eq!(message(&session), "not sent: 900 python3 ended before");
+    assert_eq!(message(&session), "not sent: 900 python3 has already ended");
 }
 
 #[test]

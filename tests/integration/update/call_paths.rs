@@ -104,7 +104,7 @@ fn of_a_process_that_grows_the_samples_so_far_are_shown_at_once() {
     session.feed(Event::Armed(id, Arc::new(measured())));
     session.keys("O");
     session.line("remember server.c:41");
-    session.line("growth was seen; Enter measures anew");
+    session.line("Enter measures again");
     assert_eq!(session.world.measured, None);
     let mut later = measured();
     later.stacks.frames[1].function = "forget".into();

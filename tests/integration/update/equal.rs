@@ -274,7 +274,7 @@ fn the_panel_shows_the_sum_and_each() {
     let picture = session.picture();
     for part in [
         "4 processes",
-        "equal processes of one parent",
+        "similar processes of one parent",
         "its processes, by growth",
         " 104 ",
     ] {

@@ -212,7 +212,7 @@ fn the_column_that_is_sorted_by_is_not_reversed_by_the_menu() {
         .types("rss")
         .keys("Enter");
     assert!(session.app.tables.single.descending);
-    session.line("sorted by it already: I reverses the order");
+    session.line("already sorted by it: I reverses the order");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn the_help_begins_with_the_ten_keys_that_one_needs() {
     let rest = picture.find("ALL KEYS");
     assert!(rest.is_none_or(|rest| rest > first));
     for words in [
-        "Filter:", "Sort by", "Sum by", "leaks", "Pages:", "signal", "Back one", "Quit", "Select", "Details",
+        "Filter:", "Sort by", "Sum by", "Leaks", "Pages:", "signal", "Back one", "Quit", "Select", "Details",
     ] {
         assert!(picture.contains(words), "{words}: {picture}");
     }

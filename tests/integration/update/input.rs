@@ -221,7 +221,7 @@ fn an_interval_of_1s5_is_an_error() {
     assert!(
         session
             .picture()
-            .contains("1s5  no time: type a number and a unit, such as 500ms, 2s, 1m"),
+            .contains("1s5  not a time: type a number and a unit, such as 500ms, 2s, 1m"),
         "{}",
         session.picture()
     );

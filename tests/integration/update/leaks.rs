@@ -321,7 +321,7 @@ fn a_slow_leak_in_one_of_a_thousand_is_named_with_its_growing_mapping() {
     assert_eq!(session.selected(), Some(777));
     let picture = session.picture();
     assert!(
-        picture.contains("▲ leaking") && picture.contains("what grew in"),
+        picture.contains("▲ leaking") && picture.contains("growth in"),
         "{picture}"
     );
     assert!(
@@ -392,7 +392,7 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
     );
     session.keys("L");
     let list = session.picture();
-    assert!(list.contains("gave nothing back"), "{list}");
+    assert!(list.contains("freed nothing"), "{list}");
     assert!(list.contains("412M of 430M of [heap] untouched"), "{list}");
 }
 
@@ -456,7 +456,7 @@ fn growth_that_stopped_is_listed_below_what_grows_for_a_while() {
     session.keys("L");
     let line = session.line("fill.py  grew until ");
     assert!(line.contains("steady") && line.contains(", now steady"), "{line}");
-    session.line("it grew by 93.0M, and keeps it");
+    session.line("it grew by 93.0M and kept it");
     session.keys("Enter");
     assert_eq!(session.selected(), Some(500));
     watch(&mut session, 1300..1800);

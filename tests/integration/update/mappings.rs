@@ -212,7 +212,7 @@ fn enter_on_a_mapping_lists_who_maps_it() {
         ..Mappings::default()
     };
     session.feed(Event::ScanDone(number, Arc::new(found)));
-    assert!(session.picture().contains("who maps it"), "{}", session.picture());
+    assert!(session.picture().contains("Enter processes"), "{}", session.picture());
     session.keys("Enter");
     assert_eq!(session.app.query.scope, Scope::Processes);
     assert_eq!(session.app.query.filter.text, r#"maps:"/usr/lib/libssl.so.3""#);

@@ -69,10 +69,10 @@ fn what_grew_is_shown_since_the_first_reading() {
     let mut session = session();
     session.keys("Enter");
     read(&mut session, 900, 100);
-    assert!(session.picture().contains("what it maps"));
+    assert!(session.picture().contains("its mappings  ·"));
     session.tick(30, busy(1));
     read(&mut session, 900, 140);
-    assert!(session.picture().contains("what grew in 30s"));
+    assert!(session.picture().contains("growth in 30s"));
     assert!(session.line("[heap]").contains("+40.0M"));
     // It is kept while another is looked at, and while the panel is closed.
     session.keys("j").tick(10, busy(1));
@@ -99,7 +99,7 @@ fn an_exec_or_another_process_begins_anew() {
     assert!(session.picture().contains("reading its mappings"));
     read(&mut session, 900, 400);
     assert!(
-        session.picture().contains("what it maps"),
+        session.picture().contains("its mappings  ·"),
         "no growth from another program"
     );
     // A late answer about one that is gone changes nothing.
@@ -119,7 +119,7 @@ fn why_it_cannot_be_read_is_said() {
     read(&mut session, 900, 100);
     assert!(!session.picture().contains("mappings not read"));
     session.feed(Event::Inspected(id, Arc::new(Err(Missing::TimedOut))));
-    assert!(session.line("mappings not read").contains("what it maps"));
+    assert!(session.line("mappings not read").contains("its mappings  ·"));
 }
 
 #[test]

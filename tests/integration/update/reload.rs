@@ -26,8 +26,7 @@ fn what_can_change_does_and_the_rest_is_named() {
         ..AlertSettings::default()
     }];
     session.feed(Event::Config(Ok(Box::new(new.clone()))));
-    let said =
-        "config read again: keys, theme, columns, alerts (without 3 shipped); from the next start on: sampler.interval";
+    let said = "config reloaded: keys, theme, columns, alerts (without 3 shipped); after a restart: sampler.interval";
     assert_eq!(message(&session), (said, false));
     assert_eq!(session.app.config.theme, new.theme);
     assert_eq!(session.app.tables.columns, new.settings.ui.columns);
@@ -47,15 +46,15 @@ fn a_faulty_one_changes_nothing_and_is_told() {
     session.feed(Event::Config(Err("config.toml:3:1: faulty".into())));
     let (text, is_bad) = message(&session);
     assert!(
-        is_bad && text.contains("config.toml:3:1: faulty") && text.contains("former"),
+        is_bad && text.contains("config.toml:3:1: faulty") && text.contains("previous"),
         "{text}"
     );
     assert_eq!(session.app.config.settings, before.settings);
     // Keys remove the message, but not the fault.
     session.keys("j D");
-    session.line("config.toml:3:1: faulty; the former config is in force");
+    session.line("config.toml:3:1: faulty; the previous config is in force");
     session.keys("Esc").feed(Event::Config(Ok(Box::new(before))));
-    assert_eq!(message(&session), ("config read again", false));
+    assert_eq!(message(&session), ("config reloaded", false));
     session.keys("D");
     assert!(!session.picture().contains("faulty"), "{}", session.picture());
 }
@@ -112,7 +111,7 @@ fn what_answers_no_key_goes_by_itself_after_some_seconds() {
     new.settings.sampler.interval *= 7;
     session.feed(Event::Config(Ok(Box::new(new))));
     for second in 0..8 {
-        let is_shown = session.picture().contains("config read again");
+        let is_shown = session.picture().contains("config reloaded");
         assert!(is_shown || second >= 5, "it is gone after {second} s");
         session.tick(1, busy(12));
     }
@@ -138,7 +137,7 @@ fn a_fault_of_the_config_stays_until_it_is_read_or_mended() {
         session.line("config.toml:3:1: faulty");
         if mends {
             session.feed(Event::Config(Ok(Box::new(before.clone()))));
-            session.line("config read again");
+            session.line("config reloaded");
         } else {
             session.keys("j");
         }

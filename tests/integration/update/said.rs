@@ -79,7 +79,7 @@ fn mappings_have_an_order_of_their_own_by_columns_that_they_have() {
     // A key that sorts by what they do not have says so.
     session.keys("P");
     assert_eq!(session.app.tables.current().sort, rss);
-    assert_eq!(message(&session), "these rows have no CPU%; their order stays");
+    assert_eq!(message(&session), "these rows have no CPU%; their order is unchanged");
     session.keys("Backspace");
     assert_eq!(session.app.tables.current().sort, layout::PSS, "that of the processes");
 }

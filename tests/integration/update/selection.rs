@@ -46,7 +46,7 @@ fn a_followed_process_that_ends_is_said() {
     fewer.retain(|p| p.id.pid != 400);
     session.tick(1, fewer);
     assert!(!session.app.tables.follow);
-    session.line("400 has ended: it is followed no longer");
+    session.line("400 has ended: it is no longer followed");
 }
 
 #[test]

@@ -100,7 +100,10 @@ fn a_view_is_deleted_after_a_question_and_the_default_one_stays() {
         .keys("Enter V")
         .answers();
     session.keys("Delete");
-    assert_eq!(message(&session), "the default view is the config itself: it stays");
+    assert_eq!(
+        message(&session),
+        "the default view is the config itself and cannot be deleted"
+    );
     session.keys("Down Delete");
     session.line("delete the view web?  y/n");
     session.keys("n V").answers().keys("Down Delete y").answers();

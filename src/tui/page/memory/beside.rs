@@ -181,10 +181,10 @@ fn swap_section<'a>(app: &'a App, snapshot: &Snapshot, totals: &ProcessTotals) -
         return section;
     }
     section.bytes("processes, sum of SwapPss", account.processes);
-    section.bytes("swap cache, in RAM too", account.cache);
+    section.bytes("swap cache, also in RAM", account.cache);
     section.nonzero("processes that cannot be read", account.unreadable);
     section.nonzero("System V segments", account.sysv);
-    section.nonzero("files of tmpfs, at the least", account.tmpfs);
+    section.nonzero("files of tmpfs, at least", account.tmpfs);
     let rest = account.rest.map(|rest| u64::try_from(rest).unwrap_or(0));
     section.bytes("the rest: other shared memory", rest);
     section.nonzero("of it on zram", overview::swapped_to_zram(system));
@@ -298,8 +298,8 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
     for (name, state) in &*snapshot.killers {
         let state = match state {
             Ok(()) => "watched".into(),
-            Err(Missing::Denied) => "not seen: only root may".into(),
-            Err(why) => format!("not seen: {why}"),
+            Err(Missing::Denied) => "not visible: needs root".into(),
+            Err(why) => format!("not visible: {why}"),
         };
         section.push(format!("kills by {name}"), state);
     }

@@ -59,7 +59,7 @@ impl Shown {
         if let (Some(by), true) = (by, key.is_some_and(is_named)) {
             let by = by.id();
             app.screen.say(format!(
-                "this {by} is in several cgroups: group by cgroup to see each; here is the machine"
+                "this {by} is in several cgroups: group by cgroup to see each; this page shows the machine"
             ));
         }
         None

@@ -69,10 +69,10 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     for text in [
         "Hot and cold",
         "900",
-        "looks",
+        "reads them again",
         "every 1m",
-        "its page faults wait",
-        "for idle until they are touched again. Nothing else changes.",
+        "its page faults by about",
+        "the pages as idle until they are touched. Nothing else changes.",
         "start?  y/n",
     ] {
         assert!(picture.contains(text), "{text}:\n{picture}");
@@ -91,7 +91,10 @@ fn it_says_what_it_changes_and_does_it_on_enter() {
     assert_eq!(commands(&session)[2..], did);
     assert!(looks(&session).is_empty(), "not before it was done");
     reply(&mut session, Reply::Performed(2, CLEAR, vec![Ok(0)]));
-    assert_eq!(message(&session), "measuring what 900 python3 touches from now on");
+    assert_eq!(
+        message(&session),
+        "measuring which memory 900 python3 touches from now on"
+    );
     assert_eq!(looks(&session).len(), 1);
     assert_eq!(looks(&session)[0][0].id, id(900));
 }
@@ -105,7 +108,7 @@ fn what_was_found_is_in_the_columns_and_in_the_panel() {
     }
     session.app.screen.size = (120, 40);
     session.keys("Enter");
-    assert!(session.picture().contains("first measured 1m after it was asked for"));
+    assert!(session.picture().contains("the first measurement takes 1m"));
     session.feed(Event::Inspected(id(900), std::sync::Arc::new(Ok(heap(430, 18)))));
     assert!(!session.line("GROWTH").contains("COLD"));
     let found = Coldness::new(&heap(430, 18), Duration::from_secs(600));

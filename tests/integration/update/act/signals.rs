@@ -171,25 +171,25 @@ fn a_process_that_stays_after_a_signal_is_told() {
             Signal::TERM,
             0,
             1,
-            "SIGTERM sent to 900 python3: it is still there (SIGKILL ends it)",
+            "SIGTERM sent to 900 python3: it still exists (SIGKILL ends it)",
         ),
         (
             Signal::KILL,
             0,
             1,
-            "SIGKILL sent to 900 python3: it is still there (the kernel has not let go)",
+            "SIGKILL sent to 900 python3: it still exists (the kernel has not ended it yet)",
         ),
         (
             Signal::TERM,
             3,
             1,
-            "SIGTERM sent to 4 processes: 1 is still there (SIGKILL ends it)",
+            "SIGTERM sent to 4 processes: 1 still exists (SIGKILL ends it)",
         ),
         (
             Signal::TERM,
             2,
             2,
-            "SIGTERM sent to 4 processes: 2 are still there (SIGKILL ends them)",
+            "SIGTERM sent to 4 processes: 2 still exist (SIGKILL ends them)",
         ),
         (Signal::TERM, 4, 0, "SIGTERM sent to 4 processes: they ended"),
         // One was not reached.
@@ -198,7 +198,7 @@ fn a_process_that_stays_after_a_signal_is_told() {
             Signal::INT,
             0,
             4,
-            "SIGINT sent to 4 processes: 4 are still there (SIGKILL ends them)",
+            "SIGINT sent to 4 processes: 4 still exist (SIGKILL ends them)",
         ),
         (Signal::HUP, 1, 0, "SIGHUP sent to 900 python3: it ended"),
         // Many read their settings anew at that.

@@ -41,7 +41,7 @@ fn a_number_is_prefilled_checked_and_set() {
         &mut session,
         Reply::Performed(1, ProcessAction::Set(Tunable::OomScoreAdj, 300), denied),
     );
-    let stays = "oom_score_adj of 900 python3 stays: permission denied";
+    let stays = "oom_score_adj of 900 python3 is unchanged: permission denied";
     assert_eq!(error(&session), Some(stays), "it stays open");
     session.keys("Enter");
     reply(
