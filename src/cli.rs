@@ -237,7 +237,7 @@ const WAYS: [(&str, &str); 15] = [
     ),
     (
         "--interval",
-        "only the monitor has it: zmtop --interval TIME; the commands have --every TIME",
+        "the monitor, leaks and serve have it; zmtop ps and zmtop record have --every TIME",
     ),
     ("-u", "user:NAME is a filter: zmtop user:NAME"),
     ("-p", "pid:N is a filter: zmtop pid:1,1234"),

@@ -87,6 +87,12 @@ pub fn safe_prefix(bytes: &[u8], columns: usize) -> Cow<'_, str> {
     Cow::Owned(out.text)
 }
 
+/// Returns true if [`safe`] of the bytes takes more than `columns` terminal columns. Its cost does not depend on the length of
+/// the bytes. Text that consists mostly of marks may count as wider than it is.
+pub fn is_wider(bytes: &[u8], columns: usize) -> bool {
+    width(&safe_prefix(bytes, columns)) > columns
+}
+
 /// Returns the part of `bytes` that is enough to fill `columns`. A character of one column takes up to 4 bytes, and so
 /// does each of its marks. Only text made to deceive needs more.
 fn enough(bytes: &[u8], columns: usize) -> &[u8] {

@@ -42,6 +42,8 @@ fn compare(rounds: usize) {
         .unwrap();
     let options = || Options {
         threads: 2,
+        // What a heap holds is not part of a scan.
+        heaps: false,
         // Every process every time, as without a budget.
         policy: Policy::UNLIMITED,
         ..Options::new(None)

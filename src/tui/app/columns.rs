@@ -265,9 +265,11 @@ impl App {
         let snapshot = self.engine.snapshot.as_ref()?;
         let rows = table.rows.iter().skip(table.list.offset).take(self.rows_shown());
         let is_cut = |row: &RowRef| {
+            let guide = text::width(&row.guide);
             let sample = row.key.process().and_then(|id| snapshot.row(id));
-            let command = sample.map_or(0, |sample| text::width(&text::safe(&sample.facts.short_command())));
-            text::width(&row.guide) + command > room
+            sample.map_or(guide > room, |sample| {
+                text::is_wider(&sample.facts.short_command(), room.saturating_sub(guide))
+            })
         };
         rows.into_iter().any(is_cut).then_some(RightShows::Commands)
     }

@@ -37,7 +37,7 @@ fn scroll_right(app: &mut App) {
     let ends = |snapshot: &Snapshot| {
         let rows = table.rows.iter().skip(table.list.offset).take(usize::from(area.height));
         let mut samples = rows.filter_map(|row| snapshot.row(row.key.process()?));
-        !samples.any(|sample| text::width(&text::safe(&sample.facts.command())) > skip)
+        !samples.any(|sample| text::is_wider(&sample.facts.command(), skip))
     };
     if skip > 0 && app.engine.snapshot.as_deref().is_some_and(ends) {
         app.screen.say("the ends of the commands");

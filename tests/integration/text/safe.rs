@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use zmtop::text::{Align, fit, safe, safe_prefix, skip, width};
+use zmtop::text::{Align, fit, is_wider, safe, safe_prefix, skip, width};
 
 use crate::support::thread_time;
 
@@ -69,6 +69,12 @@ fn check(bytes: &[u8]) {
     check_text(&text);
     for columns in [0, 1, 2, 7, 80] {
         let part = safe_prefix(bytes, columns);
+        let is_long = width(&text) > columns;
+        // Of text with too many marks, only the beginning is measured.
+        assert!(
+            is_wider(bytes, columns) == is_long || (!is_long && bytes.len() > 20 * columns),
+            "{bytes:?} in {columns}"
+        );
         check_text(&part);
         assert!(
             width(&part) >= columns.min(width(&text)),
