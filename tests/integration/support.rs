@@ -40,6 +40,27 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// A directory for many small files, removed when dropped. It is in memory where the machine has a tmpfs with room: on a disk,
+/// making the files takes longer than all that a test does with them.
+pub(crate) fn scratch() -> tempfile::TempDir {
+    use std::path::{Path, PathBuf};
+    const TMPFS: i64 = 0x0102_1994;
+    const ROOM: u64 = 1 << 30;
+    static PLACE: std::sync::LazyLock<PathBuf> = std::sync::LazyLock::new(|| {
+        let memory = Path::new("/dev/shm");
+        let has_room = |fs: rustix::fs::StatFs| fs.f_type == TMPFS && fs.f_bavail * fs.f_bsize as u64 >= ROOM;
+        let is_fit = rustix::fs::statfs(memory).is_ok_and(has_room);
+        if is_fit {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        }
+    });
+    let made = || tempfile::Builder::new().prefix("zmtop-tree-").tempdir_in(&*PLACE);
+    // Who may not write there uses the disk.
+    made().or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// A child process that is killed and reaped when dropped.
 pub(crate) struct Owned(pub(crate) std::process::Child);
 

@@ -12,8 +12,8 @@ use zmtop::source::{Recording, Source};
 
 use super::made::{HOSTILE, hostile, small};
 use super::record::assert_same;
-use crate::support::long;
 use crate::support::rows::{MIB, process, snapshot, walk};
+use crate::support::{long, scratch};
 
 const START: u64 = 1_795_478_400;
 
@@ -71,7 +71,7 @@ fn groups() -> Vec<Vec<Arc<Snapshot>>> {
 }
 
 fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = scratch();
     let path = folder.path().join("a.zmrec");
     fs::write(&path, bytes).unwrap();
     (folder, path)

@@ -17,6 +17,7 @@ use zmtop::source::{Fault, Source, span};
 
 use super::made::{small, told};
 use crate::support::rows::{process, snapshot, walk};
+use crate::support::scratch;
 
 /// Snapshots of two processes, ten seconds apart, each of another size.
 fn series(count: u64) -> Vec<Snapshot> {
@@ -44,7 +45,7 @@ struct Made {
 }
 
 fn file(bytes: &[u8]) -> Made {
-    let dir = TempDir::new().unwrap();
+    let dir = scratch();
     let path = dir.path().join("a file");
     fs::write(&path, bytes).unwrap();
     Made { _dir: dir, path }

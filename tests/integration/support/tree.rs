@@ -73,9 +73,7 @@ impl ProcTree {
 
     /// A tree with nothing in it.
     pub(crate) fn empty() -> Self {
-        let tree = Self {
-            dir: TempDir::with_prefix("zmtop-tree-").unwrap(),
-        };
+        let tree = Self { dir: super::scratch() };
         fs::create_dir_all(tree.root()).unwrap();
         fs::create_dir_all(tree.path("sys/block")).unwrap();
         tree
@@ -150,10 +148,13 @@ impl ProcTree {
 }
 
 pub(super) fn replace(path: &Path, content: &[u8]) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut new = path.as_os_str().to_owned();
     new.push(OsStr::from_bytes(b".new"));
-    fs::write(&new, content).unwrap();
+    // Most directories are there.
+    if fs::write(&new, content).is_err() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&new, content).unwrap();
+    }
     fs::rename(&new, path).unwrap();
 }
 
