@@ -4,6 +4,7 @@ pub(crate) mod certificates;
 pub(crate) mod kept;
 pub(crate) mod kills;
 pub(crate) mod machine;
+mod malloc;
 pub(crate) mod pty;
 pub(crate) mod recorded;
 pub(crate) mod rows;
