@@ -57,8 +57,7 @@ fn in_the_background_and_without_memory() {
 #[test]
 fn beside_short_programs() {
     let mut judge = Judge::new("short programs");
-    scenes::end_a_sharer_after_churn(&mut judge);
-    scenes::grow_beside_short_programs(&mut judge);
+    scenes::beside_short_programs(&mut judge);
     judge.end();
 }
 

@@ -221,32 +221,16 @@ pub(super) fn end(judge: &mut Judge) {
     judge.left(f.pid());
 }
 
-/// Two share a memfd, unrelated programs come and go, and one of the two ends.
-pub(super) fn end_a_sharer_after_churn(judge: &mut Judge) {
+/// Beside two hundred short programs each second, a process grows, another rests, and two share a memfd. After that, one of
+/// the two ends.
+pub(super) fn beside_short_programs(judge: &mut Judge) {
     let mb = size(512, 64);
     let (_memory, path) = memfd(mb);
-    judge.scene("two share a memfd beside short programs");
-    let [mut g, mut h] = ["g", "h"].map(|name| watched(judge, name, Place::InSight));
+    judge.scene("growing and sharing beside 200 short programs a second");
+    let [mut g, mut h, mut i, mut quiet] = ["g", "h", "i", "quiet"].map(|name| watched(judge, name, Place::InSight));
     for holder in [&mut g, &mut h] {
         holder.tell(&format!("share 0 {mb} {path}"));
     }
-    judge.settle();
-    let churn = Churn::start(100);
-    judge.run(size(Duration::from_secs(60), Duration::from_secs(8)));
-    drop(churn);
-    judge.run(size(Duration::from_secs(4), Duration::from_secs(1)));
-    judge.scene("one of the two ends after that");
-    h.end();
-    judge.left(h.pid());
-    judge.settle();
-    judge.left(g.pid());
-}
-
-/// A process grows beside two hundred short programs each second.
-pub(super) fn grow_beside_short_programs(judge: &mut Judge) {
-    judge.scene("growing beside 200 short programs a second");
-    let mut i = watched(judge, "i", Place::InSight);
-    let mut quiet = watched(judge, "quiet", Place::InSight);
     quiet.tell("map 0 32");
     quiet.tell("touch 0 0 32");
     i.tell("map 0 400");
@@ -257,6 +241,12 @@ pub(super) fn grow_beside_short_programs(judge: &mut Judge) {
     drop(churn);
     judge.left(i.pid());
     judge.left(quiet.pid());
+    judge.run(size(Duration::from_secs(4), Duration::from_secs(1)));
+    judge.scene("one of the two ends after that");
+    h.end();
+    judge.left(h.pid());
+    judge.settle();
+    judge.left(g.pid());
 }
 
 /// A process grows while a server of much memory forks forty workers each second, which each live for one.
@@ -271,6 +261,6 @@ pub(super) fn grow_beside_forks(judge: &mut Judge) {
     judge.settle();
     server.tell("forks 40");
     i.tell("grow 0 4");
-    judge.run(size(Duration::from_secs(60), Duration::from_secs(12)));
+    judge.run(size(Duration::from_secs(60), Duration::from_secs(8)));
     judge.left(i.pid());
 }
