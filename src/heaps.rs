@@ -12,6 +12,7 @@ pub mod node;
 #[cfg(feature = "code")]
 mod python;
 pub mod runtimes;
+pub mod socket;
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -4,19 +4,16 @@
 //! `-XX:+DisableAttachMechanism`, it prints a thread dump instead; with `-Xrs`, the signal ends it. So the signal is only sent if
 //! that is known to be safe.
 
-use std::fmt;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
-use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
-use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::ClockId;
 
+use super::socket::{Refusal, Socket, receive, send, within};
 use crate::model::{Missing, Reading};
 use crate::proc::{files, hsperfdata};
 
@@ -28,68 +25,13 @@ const MAX_RECORDING: usize = 16 << 20;
 const OPENING: Duration = Duration::from_secs(10);
 const MAX_MAPS: usize = 64 << 20;
 
-/// The reason why a JVM was not queried, or did not answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It is `OpenJ9`, which has another protocol.
-    OpenJ9,
-    /// `-XX:+DisableAttachMechanism`.
-    Disabled,
-    /// It does not handle SIGQUIT: `-Xrs`, or it is starting.
-    NoHandler,
-    /// It is stopped, as by SIGSTOP or a debugger.
-    Stopped,
-    /// Neither its counters nor its threads show that it would handle SIGQUIT as an attach request.
-    Unsure,
-    /// Its root or working directory is read-only, or the like.
-    Unread(Missing),
-    /// The socket did not open, or the answer did not end, in that time.
-    TimedOut(Duration),
-    /// It closed the connection without an answer: it does so with other credentials.
-    Closed,
-    /// The socket belongs to another user.
-    Foreign,
-    /// The response of the machine to a command that failed. Raw.
-    Failed(String),
-    TooLong,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OpenJ9 => {
-                f.write_str("OpenJ9 is not asked; its own jcmd shows its heap: jcmd PID GC.class_histogram")
-            }
-            Self::Disabled => f.write_str("-XX:+DisableAttachMechanism: it cannot be asked"),
-            Self::NoHandler => f.write_str("it does not handle SIGQUIT (-Xrs?), which would end it: it is not asked"),
-            Self::Stopped => f.write_str("it is stopped: it cannot answer"),
-            Self::Unsure => f.write_str("it is not known to handle SIGQUIT as an attach request: it is not asked"),
-            Self::Unread(why) => write!(f, "it cannot be asked: {why}"),
-            Self::TimedOut(time) => write!(f, "it did not answer within {} s", time.as_secs()),
-            Self::Closed => f.write_str("it closed the connection: the user or group of zmtop is another"),
-            Self::Foreign => f.write_str("its socket belongs to another user"),
-            Self::Failed(answer) => write!(f, "it answered: {}", answer.lines().next().unwrap_or_default()),
-            Self::TooLong => write!(f, "its answer is longer than {} MiB", MAX_ANSWER >> 20),
-        }
-    }
-}
-
-impl From<Errno> for Refusal {
-    fn from(errno: Errno) -> Self {
-        Self::Unread(files::reason(errno))
-    }
-}
-
 /// A Java virtual machine that can be queried.
 pub struct Jvm {
-    pid: Pid,
     pidfd: OwnedFd,
     /// The pid in its own namespace, by which it names its files.
     own_pid: u32,
-    uid: u32,
-    gid: u32,
-    /// `/tmp` as it sees it.
-    tmp: OwnedFd,
+    /// In `/tmp` as it sees it.
+    socket: Socket,
     /// `/proc/PID`.
     pub dir: PathBuf,
     /// Its name and version, and its counters, if it publishes them.
@@ -211,13 +153,17 @@ impl Jvm {
             let name = text("java.property.java.vm.name")?;
             Some(format!("{name} {}", text("java.property.java.vm.version")?))
         });
-        Ok(Self {
+        let socket = Socket {
             pid: raw,
-            pidfd,
-            own_pid: status.own_pid,
             uid: status.uid,
             gid: status.gid,
-            tmp,
+            dir: tmp,
+            name: format!(".java_pid{}", status.own_pid),
+        };
+        Ok(Self {
+            pidfd,
+            own_pid: status.own_pid,
+            socket,
             dir,
             version,
             counters,
@@ -229,34 +175,14 @@ impl Jvm {
     /// # Errors
     /// The reason why there is no answer, or the answer of a failed command.
     pub fn ask(&self, command: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
-        self.as_owner(|| {
-            let deadline = Instant::now() + limit;
-            let socket = self.connect(deadline)?;
-            let mut request = b"1\0jcmd\0".to_vec();
-            request.extend_from_slice(command.as_bytes());
-            request.extend_from_slice(b"\0\0\0");
-            exchange(&socket, &request, deadline).map_err(|refusal| match refusal {
-                Refusal::TimedOut(_) => Refusal::TimedOut(limit),
-                other => other,
+        self.socket.as_owner(|| {
+            within(limit, |deadline| {
+                let socket = self.connect(deadline)?;
+                let mut request = b"1\0jcmd\0".to_vec();
+                request.extend_from_slice(command.as_bytes());
+                request.extend_from_slice(b"\0\0\0");
+                exchange(&socket, &request, deadline)
             })
-        })
-    }
-
-    /// Runs a function with the user and group of the JVM, if zmtop is root and the JVM is not.
-    fn as_owner<T: Send>(&self, task: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
-        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        if own == (self.uid, self.gid) || own.0 != 0 {
-            return task();
-        }
-        // JDK 8 accepts only its own user and group, not root: a thread of its own gets them, by the system calls.
-        std::thread::scope(|scope| {
-            let done = scope.spawn(|| {
-                let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
-                set_thread_res_gid(None, gid, None)?;
-                set_thread_res_uid(None, uid, None)?;
-                task()
-            });
-            done.join().unwrap_or(Err(Refusal::Closed))
         })
     }
 
@@ -288,67 +214,34 @@ impl Jvm {
         if collects {
             self.ask("GC.run", LIMIT)?;
         }
-        self.as_owner(|| Ok(mkdirat(&self.tmp, &name, Mode::RWXU)?))?;
+        self.socket
+            .as_owner(|| Ok(mkdirat(&self.socket.dir, &name, Mode::RWXU)?))?;
         let stopped = self.ask(
             &format!("JFR.stop name={name} filename=/tmp/{name}/recording.jfr"),
             LIMIT,
         );
         let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = openat(&self.tmp, &name, path, Mode::empty())?;
-        let recording = stopped.and_then(|_| self.as_owner(|| read_recording(&dir)));
-        let _ = self.as_owner(|| {
+        let dir = openat(&self.socket.dir, &name, path, Mode::empty())?;
+        let recording = stopped.and_then(|_| self.socket.as_owner(|| read_recording(&dir)));
+        let _ = self.socket.as_owner(|| {
             let _ = unlinkat(&dir, "recording.jfr", AtFlags::empty());
-            Ok(unlinkat(&self.tmp, &name, AtFlags::REMOVEDIR)?)
+            Ok(unlinkat(&self.socket.dir, &name, AtFlags::REMOVEDIR)?)
         });
         recording
     }
 
-    fn socket_name(&self) -> String {
-        format!(".java_pid{}", self.own_pid)
-    }
-
-    fn has_socket(&self) -> Result<bool, Refusal> {
-        match statat(&self.tmp, self.socket_name(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != self.uid => {
-                Err(Refusal::Foreign)
-            }
-            Ok(_) => Ok(true),
-            Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
     /// Connects to the socket; lets the JVM open it first if it has not yet.
     fn connect(&self, deadline: Instant) -> Result<OwnedFd, Refusal> {
-        if !self.has_socket()? {
+        if !self.socket.exists()? {
             self.open_socket(deadline)?;
         }
-        // The path of a socket has at most 107 bytes, and `/proc/PID/root` cannot be reached with all credentials.
-        let path = PathBuf::from(format!("/proc/self/fd/{}", self.tmp.as_raw_fd())).join(self.socket_name());
-        let address = SocketAddrUnix::new(path)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        loop {
-            match connect(&socket, &address) {
-                Ok(()) => break,
-                // The JVM is answering other requests.
-                Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
-                Err(Errno::AGAIN) => return Err(Refusal::TimedOut(Duration::ZERO)),
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        let peer = sockopt::socket_peercred(&socket)?;
-        if peer.pid == self.pid {
-            Ok(socket)
-        } else {
-            Err(Refusal::Foreign)
-        }
+        self.socket.connect(deadline)
     }
 
     fn open_socket(&self, deadline: Instant) -> Result<(), Refusal> {
         let name = format!(".attach_pid{}", self.own_pid);
         let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let is_mine = match openat(&self.tmp, &name, create, Mode::from_raw_mode(0o600)) {
+        let is_mine = match openat(&self.socket.dir, &name, create, Mode::from_raw_mode(0o600)) {
             Ok(_) => true,
             // Another tool attaches just now.
             Err(Errno::EXIST) => false,
@@ -356,7 +249,7 @@ impl Jvm {
         };
         let opened = self.signal_and_wait(deadline.min(Instant::now() + OPENING));
         if is_mine {
-            let _ = unlinkat(&self.tmp, &name, AtFlags::empty());
+            let _ = unlinkat(&self.socket.dir, &name, AtFlags::empty());
         }
         opened
     }
@@ -364,7 +257,7 @@ impl Jvm {
     fn signal_and_wait(&self, deadline: Instant) -> Result<(), Refusal> {
         pidfd_send_signal(&self.pidfd, Signal::QUIT)?;
         let mut pause = Duration::from_millis(5);
-        while !self.has_socket()? {
+        while !self.socket.exists()? {
             if Instant::now() >= deadline {
                 return Err(Refusal::TimedOut(OPENING));
             }
@@ -381,7 +274,7 @@ fn read_recording(dir: &OwnedFd) -> Result<Vec<u8>, Refusal> {
     let file = openat(dir, "recording.jfr", flags, Mode::empty())?;
     let size = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
     if size > MAX_RECORDING {
-        return Err(Refusal::TooLong);
+        return Err(Refusal::TooLong(MAX_RECORDING));
     }
     let mut bytes = vec![0; size];
     let len = files::read_all(file, &mut bytes)?;
@@ -391,39 +284,16 @@ fn read_recording(dir: &OwnedFd) -> Result<Vec<u8>, Refusal> {
 
 /// Sends a request, and returns the answer without its first line, which is 0 if the command succeeded.
 fn exchange(socket: &OwnedFd, request: &[u8], deadline: Instant) -> Result<Vec<u8>, Refusal> {
-    let wait = |events| {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        match poll(&mut [PollFd::new(socket, events)], Some(&left)) {
-            Ok(0) => Err(Refusal::TimedOut(Duration::ZERO)),
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
-    };
-    let mut sent = 0;
-    while sent < request.len() {
-        match rustix::net::send(socket, &request[sent..], rustix::net::SendFlags::NOSIGNAL) {
-            Ok(count) => sent += count,
-            Err(Errno::AGAIN | Errno::INTR) => wait(PollFlags::OUT)?,
-            Err(Errno::PIPE | Errno::CONNRESET) => return Err(Refusal::Closed),
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    send(socket, request, deadline)?;
     let mut answer = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        match rustix::io::read(socket, &mut buffer[..]) {
-            Ok(0) => break,
-            Ok(count) => answer.extend_from_slice(&buffer[..count]),
-            Err(Errno::AGAIN | Errno::INTR) => wait(PollFlags::IN)?,
-            Err(Errno::CONNRESET) if answer.is_empty() => return Err(Refusal::Closed),
-            Err(errno) => return Err(errno.into()),
+        match receive(socket, &mut buffer, deadline)? {
+            0 => break,
+            count => answer.extend_from_slice(&buffer[..count]),
         }
         if answer.len() > MAX_ANSWER {
-            return Err(Refusal::TooLong);
-        }
-        if Instant::now() >= deadline {
-            return Err(Refusal::TimedOut(Duration::ZERO));
+            return Err(Refusal::TooLong(MAX_ANSWER));
         }
     }
     unpack(answer)

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Files;
-use super::java::{Jvm, Refusal};
+use super::java::Jvm;
 #[cfg(feature = "network")]
 use super::node::Node;
+use super::socket::Refusal;
 #[cfg(feature = "code")]
 use super::{go, python};
 use crate::heap::kinds::Kind;

@@ -8,7 +8,8 @@ use serde_json::Value;
 use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
 use zmtop::heap::runtimes::Objects;
-use zmtop::heaps::java::{Refusal, Status, safety, unpack};
+use zmtop::heaps::java::{Status, safety, unpack};
+use zmtop::heaps::socket::Refusal;
 
 use crate::proc::hsperfdata;
 use crate::support::pty::ZMTOP;
