@@ -6,6 +6,7 @@
 //! The process controls its memory, so every pointer is checked and the work is bounded. Nothing is written to it.
 
 mod cache;
+pub mod dotnet;
 pub mod glibc;
 pub mod go;
 pub mod java;

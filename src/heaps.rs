@@ -4,6 +4,7 @@
 //! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then; the reads by pid count only if
 //! that program still runs at the end. A read may block, so it needs a process or thread of its own.
 
+pub mod dotnet;
 #[cfg(feature = "code")]
 mod go;
 pub mod java;

@@ -158,7 +158,7 @@ pub fn heap_info(text: &[u8]) -> Vec<(Part, Option<Range<u64>>)> {
             is_heap: name != "Metaspace",
             name,
             used,
-            committed,
+            committed: Some(committed),
             resident: None,
         };
         parts.push((part, range));

@@ -484,7 +484,7 @@ impl Heap {
         let part = |name: String, arena: &Arena| Part {
             name,
             used: arena.in_use,
-            committed: arena.active.saturating_add(arena.unused.total()),
+            committed: Some(arena.active.saturating_add(arena.unused.total())),
             resident: Some(arena.in_use.saturating_add(arena.kept())),
             is_heap: true,
         };

@@ -46,7 +46,7 @@ impl Kind {
                 "process.memoryUsage() and v8.getHeapStatistics() return its state, and zmtop heap PID --code 30s --inspector shows \
                  which code keeps what it allocates"
             }
-            Self::Dotnet => "dotnet-counters monitor -p PID shows its heap",
+            Self::Dotnet => "zmtop heap PID asks it for its counters, as dotnet-counters monitor -p PID does",
             Self::Ruby => "GC.stat returns the state of its heap",
             Self::Erlang => "erlang:memory() and recon_alloc return its state",
         }
@@ -57,6 +57,10 @@ impl Kind {
         match self {
             Self::Java => Some(
                 "The JVM keeps it for new objects: -XX:MaxHeapFreeRatio, -XX:G1PeriodicGCInterval or a smaller -Xmx return it",
+            ),
+            Self::Dotnet => Some(
+                "The .NET runtime keeps it for new objects: DOTNET_GCConserveMemory or a smaller DOTNET_GCHeapHardLimit makes it keep \
+                 less",
             ),
             Self::Python => Some("Python returns an arena only when the last object in it is gone"),
             Self::Jemalloc => Some("jemalloc keeps them for new objects"),

@@ -208,7 +208,7 @@ impl Heap {
         runtime.parts.push(Part {
             name: "slots of up to 128K".to_owned(),
             used: self.small,
-            committed: self.groups,
+            committed: Some(self.groups),
             resident: Some(self.small.saturating_add(self.kept)),
             is_heap: true,
         });
@@ -217,7 +217,7 @@ impl Heap {
             runtime.parts.push(Part {
                 name: units::counted(count, "mapping") + " of their own",
                 used: bytes,
-                committed: bytes,
+                committed: Some(bytes),
                 resident: Some(bytes),
                 is_heap: true,
             });

@@ -11,11 +11,11 @@ use crate::units::{self, Units, counted};
 pub struct Part {
     pub name: String,
     pub used: u64,
-    /// Bytes that the runtime has reserved for it.
-    pub committed: u64,
+    /// Bytes that the runtime has reserved for it. `None` if it does not say.
+    pub committed: Option<u64>,
     /// The part of them that is in RAM; the rest costs nothing. `None` if that is not known.
     pub resident: Option<u64>,
-    /// It holds the program's objects.
+    /// It holds the program's objects, and is no part of another part.
     pub is_heap: bool,
 }
 
@@ -73,6 +73,10 @@ pub struct Runtime {
     /// Its name and version, as it states them. Raw.
     pub version: String,
     pub parts: Vec<Part>,
+    /// Free bytes between the objects of its heap, as of the last collection, if it states them.
+    pub gaps: Option<u64>,
+    /// The memory of the process in RAM and swap, if it is not known how much of the heap is in RAM: at most that much.
+    pub memory: Option<u64>,
     /// Other memory by purpose, if the runtime accounts for it.
     pub native: Vec<(String, u64)>,
     pub objects: Option<Objects>,
@@ -137,6 +141,8 @@ impl Runtime {
             kind,
             version,
             parts: Vec::new(),
+            gaps: None,
+            memory: None,
             native: Vec::new(),
             objects: None,
             changes: None,
@@ -151,13 +157,19 @@ impl Runtime {
         self.objects.is_some() || !self.parts.is_empty() || !self.sites.is_empty()
     }
 
-    /// Returns the bytes of the object heap in RAM, and the bytes of it in use.
+    /// Returns the bytes of the object heap in RAM, and the bytes of it in use. `None` if they are not known.
     pub fn heap(&self) -> Option<(u64, u64)> {
         let heap = || self.parts.iter().filter(|part| part.is_heap);
-        let sum = |of: fn(&Part) -> u64| heap().map(of).fold(0, u64::saturating_add);
-        let used = sum(|part| part.used);
-        let kept = sum(|part| part.resident.unwrap_or(part.committed).min(part.committed));
-        heap().next().map(|_| (kept.max(used), used))
+        let used = heap().fold(0, |sum: u64, part| sum.saturating_add(part.used));
+        let mut kept: u64 = 0;
+        for part in heap() {
+            let committed = part.committed?;
+            kept = kept.saturating_add(part.resident.unwrap_or(committed).min(committed));
+        }
+        heap().next()?;
+        // Otherwise, some of it was never touched.
+        let is_in_ram = self.memory.is_none_or(|memory| kept <= memory);
+        is_in_ram.then_some((kept.max(used), used))
     }
 
     /// Returns true if at least a quarter of its heap in RAM is free: it hoards.
@@ -180,11 +192,10 @@ impl Runtime {
             let in_ram = part
                 .resident
                 .map_or_else(String::new, |n| format!(", {} in RAM", bytes(n)));
-            let text = format!(
-                "{} in use, {} committed{in_ram}",
-                bytes(part.used),
-                bytes(part.committed)
-            );
+            let committed = part
+                .committed
+                .map_or_else(String::new, |n| format!(", {} committed", bytes(n)));
+            let text = format!("{} in use{committed}{in_ram}", bytes(part.used));
             lines.push((part.name.clone(), text));
         }
         let types = self.objects.iter().flat_map(|objects| &objects.types).take(LISTED);
@@ -205,19 +216,22 @@ impl Runtime {
         let mut lines = Vec::new();
         if let Some((kept, used)) = self.heap() {
             let free = bytes(kept.saturating_sub(used));
+            let is_known = self.parts.iter().any(|part| part.resident.is_some());
+            let place = if is_known { "has in RAM" } else { "has committed" };
+            let kept = bytes(kept);
             lines.push(if self.is_hoard() {
                 let keeps = self.kind.keeps().unwrap_or("The runtime keeps it for new objects");
-                format!(
-                    "{free} of the {} that its heap has in RAM are free. {keeps}.",
-                    bytes(kept)
-                )
+                format!("{free} of the {kept} that its heap {place} are free. {keeps}.")
             } else {
-                format!(
-                    "{} of the {} that its heap has in RAM are in use, and {free} are free.",
-                    bytes(used),
-                    bytes(kept)
-                )
+                let used = bytes(used);
+                format!("{used} of the {kept} that its heap {place} are in use, and {free} are free.")
             });
+        }
+        if let Some(gaps) = self.gaps.filter(|gaps| *gaps >= MIN_HOARD) {
+            let gaps = bytes(gaps);
+            lines.push(format!(
+                "{gaps} lay free between its objects after the last collection: fragmentation."
+            ));
         }
         match (&self.changes, &self.objects) {
             (Some((time, changes)), _) => {

@@ -277,7 +277,7 @@ impl Session {
         let heap = usage.map(|usage| Part {
             name: "heap".to_owned(),
             used: usage.used_size as u64,
-            committed: usage.total_size as u64,
+            committed: Some(usage.total_size as u64),
             // Its free part may have no pages: it is no hoard.
             resident: None,
             is_heap: false,

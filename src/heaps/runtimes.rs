@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Files;
+use super::dotnet::Dotnet;
 use super::java::Jvm;
 #[cfg(feature = "network")]
 use super::node::Node;
@@ -15,7 +16,7 @@ use super::socket::Refusal;
 use super::{go, python};
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Objects, Part, Runtime};
-use crate::heap::{self, Memory, State, Unknown};
+use crate::heap::{self, Memory, Placed, State, Unknown};
 use crate::proc::hsperfdata;
 use crate::text::safe;
 use crate::units;
@@ -24,6 +25,8 @@ use crate::units;
 const LIMIT: Duration = Duration::from_secs(30);
 /// Maximum time for the answer of a JVM. The time to count objects is bounded by the accepted pause.
 const ANSWER: Duration = Duration::from_secs(120);
+/// Maximum time for the counters of a .NET runtime, which it sends after a second.
+const COUNTERS: Duration = Duration::from_secs(3);
 /// Pause of a JVM per GB of its heap while it counts its objects, without and with a garbage collection before: up to 1 and 3 s
 /// with JDK 17 on a busy machine.
 const COUNTING: f64 = 1.0;
@@ -59,6 +62,7 @@ pub struct Door {
 
 enum Way {
     Java(Jvm),
+    Dotnet(PathBuf, Dotnet),
     #[cfg(feature = "network")]
     Node(Node),
     /// An allocator whose structures are read.
@@ -80,6 +84,10 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             Kind::Java => match Jvm::open(&dir, state.pid) {
                 Ok(jvm) => Way::Java(jvm),
                 Err(why) => Way::None(format!("The Java machine is not asked: {why}.")),
+            },
+            Kind::Dotnet => match Dotnet::open(&dir, state.pid) {
+                Ok(dotnet) => Way::Dotnet(dir.clone(), dotnet),
+                Err(why) => Way::None(format!(".NET is not asked: {}.", safe(why.to_string().as_bytes()))),
             },
             Kind::Python if is_in_swap => Way::None(
                 "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
@@ -112,6 +120,13 @@ fn native(proc: &Path, dir: &Path, pid: u32, kind: Kind) -> Option<Way> {
 impl Door {
     /// Returns the cost of a read for the program, as a part of a sentence; `None` if there is none.
     pub fn cost(&self, accepted: Accepted) -> Option<String> {
+        if let Way::Dotnet(..) = &self.way {
+            let seconds = COUNTERS.as_secs();
+            return Some(format!(
+                ".NET is asked over its diagnostics socket for its counters, for up to {seconds} s: it does not stand still or collect \
+                 garbage"
+            ));
+        }
         let Way::Java(jvm) = &self.way else { return None };
         let pause = pause(used(jvm)?, accepted);
         (pause <= accepted.pause).then(|| {
@@ -123,7 +138,7 @@ impl Door {
 
     /// Returns true if a read only reads the memory of the program, which does not notice it.
     pub const fn is_free(&self) -> bool {
-        !matches!(self.way, Way::Java(_))
+        !matches!(self.way, Way::Java(_) | Way::Dotnet(..))
     }
 
     /// Returns what a recording of the code that allocates costs the program, as a part of a sentence; `None` if it cannot record.
@@ -160,6 +175,7 @@ impl Door {
         match &self.way {
             Way::None(why) => runtime.remarks.push(why.clone()),
             Way::Java(jvm) => look_at_java(jvm, accepted, &mut runtime),
+            Way::Dotnet(dir, dotnet) => look_at_dotnet(dir, dotnet, &mut runtime),
             #[cfg(feature = "network")]
             Way::Node(_) => {}
             Way::Malloc(proc, pid) => look_at_malloc(proc, *pid, &mut runtime),
@@ -321,10 +337,25 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
         runtime.parts.push(Part {
             name: "heap".to_owned(),
             used: heap.used,
-            committed: heap.capacity,
+            committed: Some(heap.capacity),
             resident: None,
             is_heap: true,
         });
+    }
+}
+
+fn look_at_dotnet(dir: &Path, dotnet: &Dotnet, runtime: &mut Runtime) {
+    match dotnet.counters(COUNTERS) {
+        Ok(counters) => {
+            let memory = super::memory(dir).ok().map(Placed::total);
+            *runtime = counters.runtime(dotnet.version.clone(), memory);
+        }
+        Err(why) => {
+            let why = why.to_string();
+            runtime
+                .remarks
+                .push(format!(".NET did not send its counters: {}.", safe(why.as_bytes())));
+        }
     }
 }
 
@@ -375,7 +406,7 @@ fn look_at_python(dir: &Path, python: heap::python::Runtime, runtime: &mut Runti
         runtime.parts.push(Part {
             name: "objects of up to 512 bytes".to_owned(),
             used: pools.used,
-            committed: pools.arenas,
+            committed: Some(pools.arenas),
             resident: Some(pools.used + pools.free + pools.empty),
             is_heap: true,
         });

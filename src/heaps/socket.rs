@@ -28,18 +28,23 @@ pub enum Refusal {
     Stopped,
     /// Neither its counters nor its threads show that it would handle SIGQUIT as an attach request.
     Unsure,
+    /// A .NET runtime has no socket in that directory. Raw.
+    NoSocket(String),
     /// Its root or working directory is read-only, or the like.
     Unread(Missing),
     /// The socket did not open, or the answer did not end, in that time.
     TimedOut(Duration),
     /// It closed the connection without an answer: a JVM does so with other credentials.
     Closed,
+    /// Its answer ended before it was complete.
+    Cut,
     /// The socket belongs to another user.
     Foreign,
     /// The response of the machine to a command that failed. Raw.
     Failed(String),
     /// The answer has more than that number of bytes.
     TooLong(usize),
+    NotUnderstood,
 }
 
 impl fmt::Display for Refusal {
@@ -52,12 +57,17 @@ impl fmt::Display for Refusal {
             Self::NoHandler => f.write_str("it does not handle SIGQUIT (-Xrs?), which would end it: it is not asked"),
             Self::Stopped => f.write_str("it is stopped: it cannot answer"),
             Self::Unsure => f.write_str("it is not known to handle SIGQUIT as an attach request: it is not asked"),
+            Self::NoSocket(dir) => {
+                write!(f, "it has no diagnostics socket in {dir} (DOTNET_EnableDiagnostics=0?)")
+            }
             Self::Unread(why) => write!(f, "it cannot be asked: {why}"),
             Self::TimedOut(time) => write!(f, "it did not answer within {} s", time.as_secs()),
             Self::Closed => f.write_str("it closed the connection: the user or group of zmtop is another"),
+            Self::Cut => f.write_str("its answer ended too early"),
             Self::Foreign => f.write_str("its socket belongs to another user"),
             Self::Failed(answer) => write!(f, "it answered: {}", answer.lines().next().unwrap_or_default()),
             Self::TooLong(most) => write!(f, "its answer is longer than {} MiB", most >> 20),
+            Self::NotUnderstood => f.write_str("its answer is not understood"),
         }
     }
 }

@@ -106,13 +106,13 @@ described_object! {
     fn part, part_fields<'s>(part: &'s Part) -> Object<'s> {
         /// Its name in the runtime.
         "name": foreign() => Node::bytes(part.name.as_bytes()),
-        /// Bytes in use; garbage that was not collected yet is.
+        /// Bytes in use; garbage that was not collected yet is. Of a generation of .NET: its size after the last collection.
         "used": bytes() => part.used,
         /// Bytes that the runtime has for it.
-        "committed": bytes() => part.committed,
+        "committed": bytes().null("the runtime does not say") => part.committed,
         /// The part of them that is in RAM.
         "resident": bytes().null("not known") => part.resident,
-        /// It holds the program's objects.
+        /// It holds the program's objects, and is no part of another part, as the generations of .NET are.
         "objects": switch() => part.is_heap,
     }
 
@@ -170,6 +170,8 @@ described_object! {
         "version": foreign() => Node::bytes(runtime.version.as_bytes()),
         /// The parts of its heap.
         "parts": list(object(part_fields())) => runtime.parts.iter().map(part).collect::<Vec<_>>(),
+        /// Free bytes between the objects of its heap, as of the last collection.
+        "gaps": bytes().null("only .NET 5 and later state them, after the first collection") => runtime.gaps,
         /// Its objects by type, largest first.
         "types": list(object(type_fields())).null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.types.iter().map(type_use).collect::<Vec<_>>()),
         /// All objects were counted.
@@ -311,8 +313,9 @@ impl HeapReport {
             ("PART", Align::Left),
         ]);
         for part in &runtime.parts {
-            let resident = part.resident.map_or_else(|| word("-"), bytes);
-            table.push(&[bytes(part.used), bytes(part.committed), resident, name(&part.name)]);
+            let known = |n: Option<u64>| n.map_or_else(|| word("-"), bytes);
+            let (committed, resident) = (known(part.committed), known(part.resident));
+            table.push(&[bytes(part.used), committed, resident, name(&part.name)]);
         }
         for (purpose, committed) in &runtime.native {
             table.push(&[word(""), bytes(*committed), word(""), name(purpose)]);

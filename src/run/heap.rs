@@ -28,7 +28,7 @@ use crate::units::{parse_span, span, span_exact};
     after_help = "Reads the heaps of glibc, jemalloc and musl, the objects of Python and the memory profile of Go from \
                   outside, with the program running: nothing is stopped, injected or written. Asks a JVM (HotSpot) for \
                   its heap and its objects by class: the JVM pauses for this, and the expected pause is printed first. \
-                  Samples the code of Node.js only with --inspector. For other allocators and runtimes, the report \
+                  Asks a .NET runtime for its counters. Samples the code of Node.js only with --inspector. For other allocators and runtimes, the report \
                   names the tool that shows their state.\n\nNeeds the right to trace the process: the same user, as \
                   far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be \
                   read."

@@ -1,6 +1,7 @@
-//! What the runtimes of a process hold: the answers of a Java machine, objects of Python and profiles of Go made in memory, hostile
-//! ones among them, and a real Python that leaks.
+//! What the runtimes of a process hold: the answers of a Java machine and of .NET, objects of Python and profiles of Go made in
+//! memory, hostile ones among them, and a real Python that leaks.
 
+mod dotnet;
 mod go;
 mod java;
 mod jfr;

@@ -139,7 +139,7 @@ fn each_collector_states_its_heap_in_its_own_words() {
     for (text, expected) in cases {
         let parts: Vec<_> = heap_info(text.as_bytes())
             .into_iter()
-            .map(|(part, _)| (part.name, part.used, part.committed))
+            .map(|(part, _)| (part.name, part.used, part.committed.unwrap()))
             .collect();
         let expected: Vec<_> = expected
             .iter()

@@ -42,7 +42,7 @@ pub(crate) fn java() -> Runtime {
     let part = |name: &str, used, committed, resident, is_heap| Part {
         name: name.to_owned(),
         used,
-        committed,
+        committed: Some(committed),
         resident,
         is_heap,
     };
