@@ -13,6 +13,7 @@ pub mod java;
 pub mod jemalloc;
 pub mod kinds;
 pub mod mallocng;
+pub mod mimalloc;
 #[cfg(feature = "network")]
 pub mod node;
 pub mod python;

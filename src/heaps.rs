@@ -23,7 +23,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng};
+use crate::heap::{
+    self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng, mimalloc,
+};
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
@@ -245,7 +247,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Returns the free bytes in the heap of a process, of glibc, jemalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
+/// Returns the free bytes in the heap of a process, of glibc, jemalloc, mimalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
@@ -307,11 +309,13 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
         return glibc;
     }
     // The memory is elsewhere: perhaps the program has another allocator.
-    let found = match jemalloc::read(&mut files) {
-        Ok(heap) => Ok((heap.total().in_use, heap.total().kept())),
-        Err(Unknown::NotFound) => mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept)),
-        Err(why) => Err(why),
-    };
+    let mut found = jemalloc::read(&mut files).map(|heap| (heap.total().in_use, heap.total().kept()));
+    if found == Err(Unknown::NotFound) {
+        found = mimalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept()));
+    }
+    if found == Err(Unknown::NotFound) {
+        found = mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept));
+    }
     match found {
         Ok((in_use, kept)) => {
             let before = glibc.unwrap_or_default();

@@ -316,7 +316,7 @@ impl Scan<'_> {
     }
 
     /// Returns the entries of a node that are not empty, with their indexes.
-    fn entries_of(&mut self, node: u64, len: u64, size: u64) -> Option<Vec<(u64, [u64; 2])>> {
+    pub(super) fn entries_of(&mut self, node: u64, len: u64, size: u64) -> Option<Vec<(u64, [u64; 2])>> {
         let start = node / PAGE * PAGE;
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.resize((len + PAGE) as usize, 0);

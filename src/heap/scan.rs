@@ -112,6 +112,15 @@ impl<'m> Scan<'m> {
     /// Fills `into` with the resident pages of a range. Pages that were never touched are zero, and are not touched by this read
     /// either; pages in swap count as zero too.
     pub(super) fn resident(&mut self, start: u64, into: &mut [u8]) -> Option<()> {
+        self.placed_at(PRESENT, start, into)
+    }
+
+    /// Fills `into` like [`Self::resident`], and with the pages in swap. These come back into RAM.
+    pub(super) fn touched(&mut self, start: u64, into: &mut [u8]) -> Option<()> {
+        self.placed_at(PRESENT | SWAPPED, start, into)
+    }
+
+    fn placed_at(&mut self, locations: u64, start: u64, into: &mut [u8]) -> Option<()> {
         into.fill(0);
         let first = start / PAGE;
         let count = into.len() / PAGE as usize;
@@ -119,7 +128,10 @@ impl<'m> Scan<'m> {
         self.memory.pages(first, &mut entries).then_some(())?;
         let mut at = 0;
         while at < count {
-            let run = entries[at..].iter().take_while(|entry| **entry & PRESENT != 0).count();
+            let run = entries[at..]
+                .iter()
+                .take_while(|entry| **entry & locations != 0)
+                .count();
             if run > 0 {
                 let bytes = &mut into[at * PAGE as usize..(at + run) * PAGE as usize];
                 self.memory.read(start + at as u64 * PAGE, bytes).then_some(())?;

@@ -14,7 +14,7 @@ pub struct Taker {
     pub time: SystemTime,
     /// Its memory in RAM and in swap, in bytes.
     pub memory: Reading<u64>,
-    /// Its heap, of glibc or of jemalloc.
+    /// Its heap, of glibc or of another allocator.
     pub heap: Reading<HeapUse>,
     /// Its largest mappings, the largest first.
     pub mappings: Reading<Vec<MappingUse>>,

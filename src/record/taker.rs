@@ -24,7 +24,7 @@ described! {
         time: String = time(),
         /// Its memory in RAM and in swap.
         memory: Option<u64> = bytes().unread(),
-        /// Its heap, of glibc or of jemalloc.
+        /// Its heap, of glibc or of another allocator.
         heap: Option<HeapRecord> = object(HeapRecord::fields()).unread(),
         /// Its largest mappings, the largest first.
         #[serde(default)]

@@ -4,6 +4,7 @@ mod jemalloc;
 mod live;
 mod made;
 mod mallocng;
+mod mimalloc;
 mod words;
 
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! The heaps of other processes: glibc, jemalloc, mallocng, Go and Python, in the memory of a made process.
+//! The heaps of other processes: glibc, jemalloc, mallocng, mimalloc, Go and Python, in the memory of a made process.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::hint::black_box;
 use support::{Numbers, Process};
-use zmtop::heap::{Placed, State, glibc, go, jemalloc, mallocng, python};
+use zmtop::heap::{Placed, State, glibc, go, jemalloc, mallocng, mimalloc, python};
 use zmtop::units::Units;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let minor = numbers.u8() % 8 + 7;
     let place = numbers.u16();
     let mut memory = Process::new(&mut numbers);
-    match kind % 6 {
+    match kind % 7 {
         0 => {
             let state = State {
                 pid: 1,
@@ -56,8 +56,13 @@ fuzz_target!(|bytes: &[u8]| {
             };
             black_box(python::objects(&mut memory, &mut || {}, runtime).ok());
         }
-        _ => {
+        5 => {
             black_box(python::pools(&mut memory, (3, minor)));
+        }
+        _ => {
+            if let Ok(heap) = mimalloc::read(&mut memory) {
+                black_box((heap.in_use(), heap.kept(), heap.runtime()));
+            }
         }
     }
 });
