@@ -677,7 +677,7 @@ impl Heap {
                 runtime.parts.push(Part {
                     name,
                     used,
-                    committed,
+                    committed: Some(committed),
                     resident: Some(used.saturating_add(free)),
                     is_heap: true,
                 });
