@@ -88,7 +88,7 @@ fn what_is_wrong_is_said_and_the_rows_stay() {
 #[test]
 fn neither_a_flood_nor_silence_takes_the_rows() {
     let cases = [
-        (Reply::Flood(100 << 20), "answers more than 64 MB"),
+        (Reply::Flood(65 << 20), "answers more than 64 MB"),
         (Reply::Nothing, "has not answered yet"),
     ];
     says_what_is_wrong(&cases);

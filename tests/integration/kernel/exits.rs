@@ -48,7 +48,7 @@ fn a_process_that_ends_between_two_snapshots_is_seen_with_its_peak() {
     const NAME: &str = "kernel::exits::a_process_that_ends_between_two_snapshots_is_seen_with_its_peak";
     if std::env::var_os(SPIKE).is_some() {
         // Each page is written to.
-        let memory: Vec<u8> = (0..SIZE).map(|at| at as u8).collect();
+        let memory = vec![1_u8; SIZE];
         std::hint::black_box(&memory);
         std::thread::sleep(Duration::from_millis(50));
         std::process::exit(7);

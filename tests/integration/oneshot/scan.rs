@@ -82,6 +82,8 @@ fn processes_that_end_meanwhile_are_no_trouble() {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     Command::new("true").status().unwrap();
+                    // Some hundred a second: more would only take the processor from the scans.
+                    std::thread::sleep(Duration::from_millis(3));
                 }
             });
         }

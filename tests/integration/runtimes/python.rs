@@ -9,6 +9,7 @@ use zmtop::heap::python::{self, Pools, Refusal, Runtime, objects, pools};
 use zmtop::heap::runtimes::Objects;
 
 use super::Made;
+use crate::support::long;
 use crate::support::pty::ZMTOP;
 
 const RUNTIME: u64 = 0x10_0000;
@@ -224,7 +225,7 @@ fn what_is_no_interpreter_is_refused() {
 /// Damaged memory is walked without a panic, and to an end, in the layout of each version.
 #[test]
 fn damaged_objects_are_harmless() {
-    for (n, mut made) in sessions(3).made.mutations(3000).enumerate() {
+    for (n, mut made) in sessions(3).made.mutations(if long() { 3000 } else { 900 }).enumerate() {
         made.left = 4;
         let version = [(3, 12), (3, 8), (3, 10), (3, 11), (3, 12), (3, 14)][n % 6];
         let _ = objects(&mut made, &mut || {}, Runtime { version, ..PYTHON });
