@@ -19,6 +19,7 @@ pub mod node;
 pub mod python;
 pub mod runtimes;
 mod scan;
+pub mod tcmalloc;
 
 use std::fmt;
 use std::time::Duration;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
 use crate::heap::{
-    self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng, mimalloc,
+    self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng, mimalloc, tcmalloc,
 };
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
@@ -247,7 +247,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
     })
 }
 
-/// Returns the free bytes in the heap of a process, of glibc, jemalloc, mimalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
+/// Returns the free bytes in the heap of a process, of glibc, jemalloc, mimalloc, tcmalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
 /// processor time, so a busy machine does not cause it to fail.
 ///
 /// # Errors
@@ -312,6 +312,9 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     let mut found = jemalloc::read(&mut files).map(|heap| (heap.total().in_use, heap.total().kept()));
     if found == Err(Unknown::NotFound) {
         found = mimalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept()));
+    }
+    if found == Err(Unknown::NotFound) {
+        found = tcmalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept()));
     }
     if found == Err(Unknown::NotFound) {
         found = mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept));

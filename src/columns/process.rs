@@ -231,7 +231,7 @@ pub static COLUMNS: &[Entry] = &[
         }
     })
     .help(
-        "Memory that the program freed and that malloc of glibc, jemalloc, mimalloc or musl keeps, in RAM or in swap. It is in \
+        "Memory that the program freed and that malloc of glibc, jemalloc, mimalloc, tcmalloc or musl keeps, in RAM or in swap. It is in \
          PSS, and is not a leak. Read every 30 s or less often, in processes with at least 64M of anonymous memory \
          (sampler.heaps). Kernel: free lists in /proc/PID/mem, with pagemap.",
     )

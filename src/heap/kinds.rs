@@ -64,6 +64,7 @@ impl Kind {
             ),
             Self::Python => Some("Python returns an arena only when the last object in it is gone"),
             Self::Jemalloc => Some("jemalloc keeps them for new objects"),
+            Self::Tcmalloc => Some("tcmalloc keeps them for new objects"),
             Self::Mimalloc => Some("mimalloc keeps them for new objects"),
             Self::Musl => Some("musl keeps them for new objects"),
             _ => None,

@@ -94,7 +94,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
             ),
             #[cfg(feature = "network")]
             Kind::Node => Way::Node(Node::open(&dir, state.pid).ok()?),
-            Kind::Jemalloc | Kind::Mimalloc | Kind::Musl => Way::Malloc(proc.to_owned(), state.pid),
+            Kind::Jemalloc | Kind::Mimalloc | Kind::Tcmalloc | Kind::Musl => Way::Malloc(proc.to_owned(), state.pid),
             #[cfg(feature = "code")]
             Kind::Python | Kind::Go => native(proc, &dir, state.pid, *kind)?,
             _ => return None,
@@ -245,6 +245,7 @@ fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
         let runtime = match runtime.kind {
             Kind::Mimalloc => heap::mimalloc::read(&mut files).map(|heap| heap.runtime()),
             Kind::Musl => heap::mallocng::read(&mut files).map(|heap| heap.runtime()),
+            Kind::Tcmalloc => heap::tcmalloc::read(&mut files).map(|heap| heap.runtime()),
             _ => heap::jemalloc::read(&mut files).map(|heap| heap.runtime()),
         };
         runtime.map_err(|why| match why {

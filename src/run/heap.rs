@@ -25,7 +25,7 @@ use crate::units::{parse_span, span, span_exact};
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
-    after_help = "Reads the heaps of glibc, jemalloc, mimalloc and musl, the objects of Python and the memory profile of Go from \
+    after_help = "Reads the heaps of glibc, jemalloc, mimalloc, tcmalloc (of gperftools) and musl, the objects of Python and the memory profile of Go from \
                   outside, with the program running: nothing is stopped, injected or written. Asks a JVM (HotSpot) for \
                   its heap and its objects by class: the JVM pauses for this, and the expected pause is printed first. \
                   Asks a .NET runtime for its counters. Samples the code of Node.js only with --inspector. For other allocators and runtimes, the report \

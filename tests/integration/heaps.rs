@@ -5,6 +5,7 @@ mod live;
 mod made;
 mod mallocng;
 mod mimalloc;
+mod tcmalloc;
 mod words;
 
 use std::collections::BTreeMap;
