@@ -1,11 +1,11 @@
-//! The heaps of other processes: glibc, jemalloc, mallocng, mimalloc, Go and Python, in the memory of a made process.
+//! The heaps of other processes: glibc, jemalloc, mallocng, mimalloc, tcmalloc, Go and Python, in the memory of a made process.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::hint::black_box;
 use support::{Numbers, Process};
-use zmtop::heap::{Placed, State, glibc, go, jemalloc, mallocng, mimalloc, python};
+use zmtop::heap::{Placed, State, glibc, go, jemalloc, mallocng, mimalloc, python, tcmalloc};
 use zmtop::units::Units;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let minor = numbers.u8() % 8 + 7;
     let place = numbers.u16();
     let mut memory = Process::new(&mut numbers);
-    match kind % 7 {
+    match kind % 8 {
         0 => {
             let state = State {
                 pid: 1,
@@ -59,8 +59,13 @@ fuzz_target!(|bytes: &[u8]| {
         5 => {
             black_box(python::pools(&mut memory, (3, minor)));
         }
-        _ => {
+        6 => {
             if let Ok(heap) = mimalloc::read(&mut memory) {
+                black_box((heap.in_use(), heap.kept(), heap.runtime()));
+            }
+        }
+        _ => {
+            if let Ok(heap) = tcmalloc::read(&mut memory) {
                 black_box((heap.in_use(), heap.kept(), heap.runtime()));
             }
         }
