@@ -448,7 +448,7 @@ impl Scan<'_> {
     }
 
     /// Follows all spans by the page map. Ends early if there are more than `most` bytes of them.
-    fn spans(&mut self, root: &Root, most: u64) -> Result<Spans, Unknown> {
+    fn all_spans(&mut self, root: &Root, most: u64) -> Result<Spans, Unknown> {
         let mut found = Spans::default();
         let (bits, shift) = (root.leaf_bits(), root.shift);
         let leaves = self.entries_of(root.map, 8 << (ADDRESS - shift - bits), 8);
@@ -534,7 +534,7 @@ impl Scan<'_> {
     /// Reads the counters and the spans once.
     fn tcmalloc(&mut self, root: &Root) -> Result<Heap, Unknown> {
         let before = self.counted(root)?;
-        let spans = self.spans(root, before.system.saturating_mul(2).saturating_add(1 << 30))?;
+        let spans = self.all_spans(root, before.system.saturating_mul(2).saturating_add(1 << 30))?;
         let (between, after) = (self.counted(root)?, self.counted(root)?);
         // The counters are not read at the same moment. If another read at once has the same sum, no block was missed.
         if between.in_use.abs_diff(after.in_use) > slack(after.in_use) / 2 {
