@@ -534,6 +534,8 @@ impl Scan<'_> {
     /// Reads the counters and the spans once.
     fn tcmalloc(&mut self, root: &Root) -> Result<Heap, Unknown> {
         let before = self.counted(root)?;
+        // They hold what was counted, also if the heap grew since it was found.
+        self.regions = self.memory.regions().ok_or(Unknown::Moving)?;
         let spans = self.all_spans(root, before.system.saturating_mul(2).saturating_add(1 << 30))?;
         let (between, after) = (self.counted(root)?, self.counted(root)?);
         // The counters are not read at the same moment. If another read at once has the same sum, no block was missed.
