@@ -49,6 +49,8 @@ const BATCH: usize = 64;
 const PARTS: [u64; 4] = [0, 32, 88, 120];
 /// Slices of a part of the map.
 const MAPPED: u64 = 8192;
+/// Maximum number of parts in which pages are searched to recognize a map.
+const MAX_TRIED: usize = 64;
 /// The bytes of the root for addresses of 40 to 48 bits.
 const ROOTS: Range<u64> = 8 << 11..(8 << 19) + 1;
 /// Maximum number of arenas, and of slices of one.
@@ -499,7 +501,8 @@ impl Scan<'_> {
             if !len.is_power_of_two() || !ROOTS.contains(&len) {
                 return None;
             }
-            let has_page = scan.entries_of(root, len, 8)?.into_iter().any(|(index, [part, _])| {
+            let mut parts = scan.entries_of(root, len, 8)?.into_iter().take(MAX_TRIED);
+            let has_page = parts.any(|(index, [part, _])| {
                 let mut mapped = scan.mapped(index, part).unwrap_or_default();
                 mapped.truncate(BATCH);
                 scan.pages(&mapped).iter().flatten().any(|(page, _)| page.block > 0)
@@ -586,6 +589,9 @@ impl Scan<'_> {
         let mut end = 0;
         self.forget();
         for (index, [part, _]) in self.entries_of(root, len, 8).ok_or(Unknown::Moving)? {
+            if self.memory.is_over() {
+                return Err(Unknown::TooLarge);
+            }
             for mapped in self.mapped(index, part).ok_or(Unknown::Moving)?.chunks(BATCH) {
                 let mut pages = Vec::with_capacity(mapped.len());
                 for ((slice, ..), found) in mapped.iter().zip(self.pages(mapped)) {
@@ -628,7 +634,8 @@ impl Scan<'_> {
         let len = slices.div_ceil(CHUNK * 8) * CHUNK;
         let start = maps[1].checked_sub(len).filter(|start| *start > maps[0])?;
         let is_map = slices <= MAX_ARENA && head[0][0] == len / CHUNK && inside.contains(&maps[1]);
-        let mut bits = vec![0; if is_map { len as usize } else { return None }];
+        is_map.then_some(())?;
+        let mut bits = vec![0; len as usize];
         self.memory.read(start, &mut bits).then_some(())?;
         let mut free: Vec<Range<u64>> = Vec::new();
         for slice in (info..slices).filter(|slice| bits[(slice / 8) as usize] >> (slice % 8) & 1 == 1) {
