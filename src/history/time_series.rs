@@ -22,11 +22,13 @@ struct Run {
 }
 
 impl Run {
+    #[inline]
     const fn newest(&self) -> u32 {
         self.first + self.len - 1
     }
 
     /// Returns the second at which it ends. Buckets are `step` seconds long.
+    #[inline]
     fn end(&self, step: u32) -> u64 {
         (u64::from(self.first) + u64::from(self.len)) * u64::from(step)
     }
@@ -42,6 +44,7 @@ impl Run {
     }
 
     /// Buckets are `step` seconds long.
+    #[inline]
     fn point(&self, step: u32) -> Point {
         let bytes = |kib: u32| u64::from(kib) * 1024;
         Point {
@@ -382,6 +385,7 @@ impl TimeSeries {
     }
 
     /// Returns the runs of one resolution that end after the second `since`, oldest first, including the current value.
+    #[inline]
     fn runs(&self, level: usize, since: u64) -> impl DoubleEndedIterator<Item = Run> + Clone + '_ {
         let step = RESOLUTIONS.get(level).map_or(1, |resolution| resolution.step);
         let ring = self.past.as_ref().and_then(|past| past.rings.get(level));
@@ -400,6 +404,7 @@ impl TimeSeries {
     }
 
     /// Returns the buckets of one resolution that end after `since`, oldest first. A run of equal buckets is one point.
+    #[inline]
     pub fn points_since(&self, level: usize, since: Duration) -> impl DoubleEndedIterator<Item = Point> + Clone + '_ {
         let level = level.min(RESOLUTIONS.len() - 1);
         let step = RESOLUTIONS[level].step;
