@@ -135,6 +135,9 @@ fn the_mouse_is_taken_unless_told_otherwise() {
 fn a_click_on_a_heading_sorts() {
     let mut pty = Pty::zmtop((120, 40), &[]);
     pty.wait_for_table();
+    // Paused, no line appears above the table between the look at the screen and the click.
+    pty.send("Z");
+    pty.wait_for("PAUSED");
     pty.click(" USS ", 1, "another order", |s| s.contains("▼USS"));
 }
 
