@@ -309,15 +309,20 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
         return glibc;
     }
     // The memory is elsewhere: perhaps the program has another allocator.
-    let mut found = jemalloc::read(&mut files).map(|heap| (heap.total().in_use, heap.total().kept()));
-    if found == Err(Unknown::NotFound) {
-        found = mimalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept()));
-    }
-    if found == Err(Unknown::NotFound) {
-        found = tcmalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept()));
-    }
-    if found == Err(Unknown::NotFound) {
-        found = mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept));
+    // Those whose library is mapped come first, because each searches the data of the program.
+    let mut kinds = [Kind::Jemalloc, Kind::Mimalloc, Kind::Tcmalloc, Kind::Musl];
+    kinds.sort_by_key(|kind| !files.others.contains(kind));
+    let mut found = Err(Unknown::NotFound);
+    for kind in kinds {
+        found = match kind {
+            Kind::Mimalloc => mimalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept())),
+            Kind::Tcmalloc => tcmalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept())),
+            Kind::Musl => mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept)),
+            _ => jemalloc::read(&mut files).map(|heap| (heap.total().in_use, heap.total().kept())),
+        };
+        if found != Err(Unknown::NotFound) {
+            break;
+        }
     }
     match found {
         Ok((in_use, kept)) => {

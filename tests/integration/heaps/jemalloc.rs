@@ -11,7 +11,7 @@ use zmtop::heap::{Memory, Placed, RegionKind, Regions, Unknown};
 use zmtop::heaps::runtimes::{Accepted, open};
 use zmtop::heaps::{free, look};
 
-use super::{Words, region};
+use super::{ALLOCATE, Words, library, region};
 use crate::code::compile;
 use crate::support::cannot;
 
@@ -131,15 +131,9 @@ impl Memory for Fake {
 
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
         self.reads += 1;
-        for (entry, page) in into.iter_mut().zip(page..) {
-            let start = page * PAGE;
-            let is_there = if start >= HEAP {
-                start < HEAP + 512 * MIB && !self.absent.contains(&start)
-            } else {
-                self.words.0.range(start..start + PAGE).next().is_some()
-            };
-            *entry = u64::from(is_there) << 63;
-        }
+        self.words.pages(page, into, HEAP..HEAP + 512 * MIB, |start| {
+            !self.absent.contains(&start)
+        });
         true
     }
 
@@ -264,33 +258,7 @@ fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
 
 /// A program that allocates in `argv[1]` threads, frees three of four, and prints what jemalloc counts.
 const PROGRAM: &str = r#"
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
-static int kind, threads;
-static pthread_barrier_t all_there;
-static void allocate(unsigned seed) {
-    int count = 0;
-    size_t total = 0, most = (96u << 20) / threads;
-    char **kept = malloc(60000 * sizeof *kept);
-    pthread_barrier_wait(&all_there);
-    while (total < most && count < 60000) {
-        seed = seed * 1103515245u + 12345u;
-        size_t size = kind == 0 ? 16 + (seed >> 8) % 3000 : kind == 1 ? 16 + (seed >> 8) % 110 : 4096 + (seed >> 8) % 60000;
-        kept[count] = malloc(size);
-        memset(kept[count++], 1, size);
-        total += size;
-    }
-    for (int i = 0; i < count; i++) {
-        seed = seed * 1103515245u + 12345u;
-        if ((seed >> 8) % 4) free(kept[i]);
-    }
-    pthread_barrier_wait(&all_there);
-}
-static void *work(void *seed) { allocate((unsigned)(size_t)seed); pause(); return 0; }
 int main(int argc, char **argv) {
     setvbuf(stdout, 0, _IONBF, 0);
     threads = atoi(argv[1]); kind = atoi(argv[2]);
@@ -320,21 +288,17 @@ impl Drop for Guard {
 
 #[test]
 fn a_real_heap_is_as_the_program_counts_it() {
-    let libraries = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-    ];
-    let library = libraries
-        .iter()
-        .map(|dir| format!("{dir}/libjemalloc.so.2"))
-        .find(|path| Path::new(path).exists());
-    let Some(library) = library else {
+    let Some(library) = library(&["libjemalloc.so.2"]) else {
         return cannot("libjemalloc2 is not installed");
     };
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "cc", PROGRAM, "c", &["-O1", "-pthread"]);
+    let program = compile(
+        dir.path(),
+        "cc",
+        &format!("{ALLOCATE}{PROGRAM}"),
+        "c",
+        &["-O1", "-pthread", "-DMOST=60000"],
+    );
     for (threads, kind) in [("1", "0"), ("6", "1"), ("3", "2")] {
         let mut command = Command::new(&program);
         let child = command

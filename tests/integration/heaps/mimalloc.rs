@@ -12,7 +12,7 @@ use zmtop::heaps::runtimes::{Accepted, open};
 use zmtop::heaps::{free, look};
 
 use super::jemalloc::Guard;
-use super::{Words, region};
+use super::{Words, library, region};
 use crate::code::compile;
 use crate::support::cannot;
 
@@ -187,15 +187,9 @@ impl Memory for Fake {
 
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
         self.reads += 1;
-        for (entry, page) in into.iter_mut().zip(page..) {
-            let start = page * PAGE;
-            let is_there = if start >= HEAP {
-                !self.absent.iter().any(|absent| absent.contains(&start))
-            } else {
-                self.words.0.range(start..start + PAGE).next().is_some()
-            };
-            *entry = u64::from(is_there) << 63;
-        }
+        self.words.pages(page, into, HEAP..u64::MAX, |start| {
+            !self.absent.iter().any(|absent| absent.contains(&start))
+        });
         true
     }
 
@@ -486,16 +480,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_real_heap_is_as_the_program_counts_it() {
-    let library = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-    ]
-    .iter()
-    .flat_map(|dir| ["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"].map(|name| format!("{dir}/{name}")))
-    .find(|path| Path::new(path).exists());
-    let Some(library) = library else {
+    let Some(library) = library(&["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"]) else {
         return cannot("libmimalloc is not installed");
     };
     let dir = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use zmtop::heaps::{free, look};
 use zmtop::units::Units;
 
 use super::jemalloc::Guard;
-use super::{Words, region};
+use super::{ALLOCATE, Words, library, region};
 use crate::code::compile;
 use crate::support::{cannot, long};
 
@@ -212,15 +212,9 @@ impl Memory for Fake {
 
     fn pages(&mut self, page: u64, into: &mut [u64]) -> bool {
         self.reads += 1;
-        for (entry, page) in into.iter_mut().zip(page..) {
-            let start = page.saturating_mul(PAGE);
-            let is_there = if (HEAP..HEAP + 512 * MIB).contains(&start) {
-                !self.absent.contains(&start)
-            } else {
-                self.words.0.range(start..start.saturating_add(PAGE)).next().is_some()
-            };
-            *entry = u64::from(is_there) << 63;
-        }
+        self.words.pages(page, into, HEAP..HEAP + 512 * MIB, |start| {
+            !self.absent.contains(&start)
+        });
         true
     }
 
@@ -406,34 +400,8 @@ fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
 /// A program that allocates in `argv[1]` threads, frees three of four, and prints what tcmalloc counts. At the next line of input, it
 /// returns the free pages.
 const PROGRAM: &str = r#"
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
 void MallocExtension_ReleaseFreeMemory(void) __attribute__((weak));
-static int kind, threads;
-static pthread_barrier_t all_there;
-static void allocate(unsigned seed) {
-    int count = 0;
-    size_t total = 0, most = (96u << 20) / threads;
-    char **kept = malloc(60000 * sizeof *kept);
-    pthread_barrier_wait(&all_there);
-    while (total < most && count < 60000) {
-        seed = seed * 1103515245u + 12345u;
-        size_t size = kind == 0 ? 16 + (seed >> 8) % 3000 : kind == 1 ? 16 + (seed >> 8) % 110 : 4096 + (seed >> 8) % 600000;
-        kept[count] = malloc(size);
-        memset(kept[count++], 1, size);
-        total += size;
-    }
-    for (int i = 0; i < count; i++) {
-        seed = seed * 1103515245u + 12345u;
-        if ((seed >> 8) % 4) free(kept[i]);
-    }
-    pthread_barrier_wait(&all_there);
-}
-static void *work(void *seed) { allocate((unsigned)(size_t)seed); pause(); return 0; }
 static size_t property(const char *name) {
     size_t value = 0;
     MallocExtension_GetNumericProperty(name, &value);
@@ -461,21 +429,17 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_real_heap_is_as_the_program_counts_it() {
-    let folders = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-    ];
-    let library = folders
-        .iter()
-        .map(|dir| format!("{dir}/libtcmalloc_minimal.so.4"))
-        .find(|path| Path::new(path).exists());
-    let Some(library) = library else {
+    let Some(library) = library(&["libtcmalloc_minimal.so.4"]) else {
         return cannot("libtcmalloc-minimal4 is not installed");
     };
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "cc", PROGRAM, "c", &["-O1", "-pthread"]);
+    let program = compile(
+        dir.path(),
+        "cc",
+        &format!("{ALLOCATE}{PROGRAM}"),
+        "c",
+        &["-O1", "-pthread", "-DMOST=600000"],
+    );
     for (threads, kind) in [("1", "0"), ("6", "1"), ("3", "2")] {
         let mut command = Command::new(&program);
         let child = command
