@@ -181,10 +181,10 @@ pub enum ActError {
     /// zmtop reserves part of the limit on open files for pinning.
     #[error("zmtop may not open enough files to hold one more process (see ulimit -n)")]
     TooMany,
-    #[error("too many processes are being waited for")]
+    #[error("zmtop already waits for the end of too many processes")]
     Busy,
     /// A file of `/proc` does not have the documented format.
-    #[error("/proc cannot be understood")]
+    #[error("/proc cannot be parsed")]
     Malformed,
     #[error("{0}")]
     Kernel(Errno),

@@ -464,12 +464,12 @@ impl Runtime {
         match self {
             Self::Java => {
                 "most of it was allocated by the Java runtime. jcmd PID Compiler.perfmap writes the names of its \
-                 methods. The garbage collector moves objects, so many faults name the collector: zmtop heap PID \
+                 methods. The garbage collector moves objects. Many faults therefore name the collector: zmtop heap PID \
                  counts the objects by class"
             }
             Self::Node => {
                 "most of it was allocated by JavaScript. Start node with --perf-basic-prof for the names of its \
-                 functions. The garbage collector moves objects, so many faults name the collector: node \
+                 functions. The garbage collector moves objects. Many faults therefore name the collector: node \
                  --heapsnapshot-signal writes the objects"
             }
             Self::Python => {
@@ -701,7 +701,7 @@ impl Measured {
             ));
         }
         if counts.samples == 0 {
-            notes.push("no page was touched for the first time in this time".to_owned());
+            notes.push("no page was touched for the first time during the measurement".to_owned());
         }
         notes
     }

@@ -222,7 +222,7 @@ pub fn load_theme(name: &str, files: &Files, env: &Env) -> Result<Theme, NoTheme
             let what = unknown("theme", name, [AUTO].into_iter().chain(theme::SHIPPED.map(|(n, _)| n)));
             let own = theme_file(name, files).map(|own| fault::shown_path(&own));
             let end = if what.ends_with('?') { "" } else { "." };
-            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}{end} Nor is there {own}")))
+            NoTheme::Unknown(own.map_or(what.clone(), |own| format!("{what}{end} There is no file {own} either")))
         })
     };
     let named = load(match name {

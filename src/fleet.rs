@@ -54,7 +54,7 @@ const AT_ONCE: usize = 3;
 /// Niceness of the threads that parse the answers.
 const NICE: i32 = 10;
 /// The fault if an answer made the parser panic.
-const NOT_UNDERSTOOD: &str = "answers what cannot be understood";
+const NOT_UNDERSTOOD: &str = "sends an answer that cannot be parsed";
 
 /// The label that identifies hosts by default: the scraped address, which every target has.
 pub const DEFAULT_LABEL: &str = "instance";
@@ -463,7 +463,7 @@ fn clocks(theirs: SystemTime) -> Option<String> {
     let shown = Duration::from_secs((by.as_secs() + 30) / 60 * 60);
     (by >= CLOCKS_DIFFER).then(|| {
         format!(
-            "its clock is {} {how} this machine's: times are its own",
+            "its clock is {} {how} this machine's: times are by its clock",
             units::span(shown)
         )
     })

@@ -244,10 +244,10 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => write!(f, "no heap of glibc was found in it"),
-            Self::Strange(what) => write!(f, "its heap is not understood: {what}"),
-            Self::Moving => write!(f, "not sure: its heap changed while it was read, each time"),
+            Self::Strange(what) => write!(f, "its heap could not be parsed: {what}"),
+            Self::Moving => write!(f, "its heap changed during every attempt to read it"),
             Self::TooLarge => write!(f, "its data could not be searched in time"),
-            Self::Narrow => write!(f, "it is a 32-bit program, whose heap is not understood"),
+            Self::Narrow => write!(f, "it is a 32-bit program, whose heap zmtop cannot parse"),
             Self::Gone => write!(f, "it ended or executed another program while its heap was read"),
         }
     }
@@ -350,7 +350,7 @@ impl State {
                 if heap.arenas.len() > 2 && sum.kept().saturating_sub(heap.arenas[0].kept()) >= sum.kept() / 2 {
                     let count = heap.arenas.len();
                     lines.push(format!(
-                        "Most of it is in the arenas of threads, of which there are {}: MALLOC_ARENA_MAX=2 limits arenas.",
+                        "Most of it is in the {} arenas of threads: MALLOC_ARENA_MAX=2 limits their number.",
                         count - 1
                     ));
                 }
@@ -362,14 +362,16 @@ impl State {
                 ));
             } else {
                 let free = match sum.free() {
-                    free if free > sum.kept() => format!("and only {kept} of {} free are in RAM or swap.", bytes(free)),
+                    free if free > sum.kept() => {
+                        format!("and of {} free, only {kept} are in RAM or swap.", bytes(free))
+                    }
                     _ => format!("and only {kept} are free."),
                 };
                 lines.push(format!("{in_use}, {free}"));
             }
             if heap.is_partial {
                 lines.push(
-                    "It has more free chunks than can be followed in the time: what is free is a minimum.".into(),
+                    "It has more free chunks than can be followed in time, so its free memory is a minimum.".into(),
                 );
             }
         }
@@ -384,7 +386,11 @@ impl State {
         }
         let is_read = |kind: &&Kind| self.runtimes.iter().any(|runtime| runtime.kind == **kind);
         for kind in self.others.iter().filter(|kind| !is_read(kind)) {
-            lines.push(format!("The memory of {} is not read: {}.", kind.id(), kind.shown_by()));
+            lines.push(format!(
+                "The memory of {} was not read: {}.",
+                kind.label(),
+                kind.shown_by()
+            ));
         }
         for line in &mut lines {
             if let Some(first) = line.get(..1) {
@@ -466,7 +472,9 @@ impl Heap {
         };
         if sum.top_kept.total() >= kept / 2 {
             let top = bytes(sum.top_kept.total());
-            return format!("{top} are the ends of the arenas of threads, which malloc_trim leaves; {only}");
+            return format!(
+                "{top} are at the ends of the arenas of threads, which malloc_trim does not return; {only}"
+            );
         }
         format!("they lie in pieces between memory in use; {only}")
     }

@@ -301,7 +301,7 @@
 //! | `draw` | `self.table.draw(…)`; if its source is missing, a line with the reason instead |
 //!
 //! Moving, sorting, filtering, searching and clicking then work as on every page. `page/memory.rs` is an example; `draw` of
-//! `page/kernel.rs` shows the line for a missing source, such as "the slab caches can be read by root alone".
+//! `page/kernel.rs` shows the line for a missing source, such as "only root can read the slab caches".
 //!
 //! *Tests.* Add a picture of the page to `tests/integration/screens/pages.rs`, at several sizes, and one with its source
 //! missing. Add what its own keys do to `tests/integration/update/pages.rs`.

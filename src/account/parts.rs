@@ -142,12 +142,12 @@ pub static PARTS: &[PartKind] = &[
         .reclaimed("the kernel drops it when memory is needed: it is in swap too"),
     PartKind::new(FILES, "file cache")
         .help(
-            "Pages of files, given back when memory is needed once they are written. Formula: Cached − Shmem of \
-             meminfo.",
+            "Pages of files. The kernel drops them when memory is needed; changed ones must be written first. Formula: Cached − \
+             Shmem of meminfo.",
         )
         .in_cgroup(
-            "Pages of files, given back when memory is needed once they are written. Formula: file − swapcached − \
-             shmem of memory.stat; cache − swapcached − shmem in v1.",
+            "Pages of files. The kernel drops them when memory is needed; changed ones must be written first. Formula: file − \
+             swapcached − shmem of memory.stat; cache − swapcached − shmem in v1.",
         )
         .reclaimed("it grows as files are read, and the kernel drops it when memory is needed"),
     PartKind::new("files_mapped", "mapped by processes")
@@ -204,14 +204,14 @@ pub static PARTS: &[PartKind] = &[
         .help("A stack for each thread. Kernel: KernelStack in meminfo.")
         .in_cgroup("A stack for each thread. Kernel: kernel_stack in memory.stat.")
         .label("kernel: stacks of threads")
-        .may_leak("threads that never end keep their stacks; growth that new processes explain is attributed to these"),
+        .may_leak("threads that never end keep their stacks; growth is attributed to new processes if they explain it"),
     PartKind::new("page_tables", "page tables")
         .help("Tables that map the memory of processes. Kernel: PageTables in meminfo.")
         .in_cgroup("Tables that map the memory of processes. Kernel: pagetables in memory.stat.")
         .label("kernel: page tables")
         .may_leak(
-            "a process keeps them after the memory that they mapped is freed; growth that processes explain is \
-             attributed to these",
+            "a process keeps them after the memory that they mapped is freed; growth is attributed to processes if they explain \
+             it",
         ),
     PartKind::new("sec_page_tables", "page tables of guests and devices")
         .help("Page tables of virtual machines and of an IOMMU. Kernel: SecPageTables in meminfo.")
@@ -283,7 +283,7 @@ pub static PARTS: &[PartKind] = &[
         .may_leak("received data stays until it is read"),
     PartKind::new("limit_others", "taken by others below the same limit")
         .in_cgroup(
-            "What other cgroups take of the limit of one above this one. Formula: limit − free − memory.current.",
+            "What other cgroups use of the limit of a cgroup above this one. Formula: limit − free − memory.current.",
         )
         .label("memory of other cgroups")
         .not_judged("others take it"),
@@ -318,27 +318,27 @@ pub static PARTS: &[PartKind] = &[
         .of_processes("each process is judged by itself"),
     PartKind::new("processes_pss", "sum of their PSS").in_cgroup("Kernel: Σ Pss of smaps_rollup."),
     PartKind::new("processes_elsewhere", "charged to other cgroups").in_cgroup(
-        "Shared libraries, files and memory that another cgroup used first, or that they had before they were moved here: not \
-         in this cgroup. At the least. Formula: Σ Pss − what is charged to it.",
+        "Memory of its processes that is charged to other cgroups: shared libraries and files that another cgroup used first, \
+         and memory from before the processes were moved here. A lower bound. Formula: Σ Pss − what is charged to it.",
     ),
     PartKind::new("mapped_elsewhere", "of processes that are not in it")
         .in_cgroup(
-            "Mapped memory charged to it that no process in it accounts for: processes of other cgroups share it, or they left and \
-             took it along. Formula: anon + file_mapped of memory.stat − the memory of its processes.",
+            "Mapped memory charged to it that no process in it maps: processes of other cgroups share it, or processes that \
+             moved away still map it. Formula: anon + file_mapped of memory.stat − the memory of its processes.",
         )
         .label("memory of processes outside")
         .of_processes("each process is judged by itself"),
-    PartKind::new(CACHED, "file cache that nobody maps")
+    PartKind::new(CACHED, "file cache, not mapped")
         .in_cgroup(
-            "Files that were read or written, given back when memory is needed once they are written. Formula: file − \
-             swapcached − shmem of memory.stat − their part of file_mapped.",
+            "Files that were read or written. The kernel drops their pages when memory is needed; changed ones must be written \
+             first. Formula: file − swapcached − shmem of memory.stat − their part of file_mapped.",
         )
         .label("file cache")
         .reclaimed("it grows as files are read, and the kernel drops it when memory is needed"),
-    PartKind::new("shmem_kept", "tmpfs, shared: nobody maps it")
+    PartKind::new("shmem_kept", "tmpfs, shared: not mapped")
         .in_cgroup(
             "Files in tmpfs, memfd and System V segments that no process maps now. Formula: shmem of memory.stat − its part of \
-             file_mapped, which is Σ Pss_Shmem, and what is too much for the file cache.",
+             file_mapped. This part is Σ Pss_Shmem, plus what exceeds the file cache.",
         )
         .label("unmapped shared memory and tmpfs")
         .may_leak("it stays until the file or the segment is deleted, even after its creator ended"),
@@ -352,5 +352,5 @@ pub static PARTS: &[PartKind] = &[
              were read. Formula: memory.current − Σ of all parts that are in it.",
         )
         .label("memory not accounted for")
-        .may_leak("a driver that allocates pages and does not free them shows nowhere else"),
+        .may_leak("pages that a driver allocates and does not free are in no other figure"),
 ];

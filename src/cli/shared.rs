@@ -164,7 +164,7 @@ pub struct SourceArgs {
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathArgs {
-    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command
+    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Read this proc tree instead of /proc
@@ -182,7 +182,7 @@ pub struct OutputArgs<F: ValueEnum + Send + Sync + 'static> {
     pub units: UnitsArgs,
     #[command(flatten)]
     pub color: ColorArgs,
-    /// Read the settings from FILE. May also stand before the command
+    /// Read the settings from FILE. Also accepted before the command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }

@@ -174,7 +174,7 @@ pub static COLUMNS: &[Entry] = &[
 /// Returns why nothing could be read.
 pub fn unread(why: Missing) -> String {
     match why {
-        Missing::Unsupported => "the files of processes can be read from the kernel's own /proc alone".into(),
+        Missing::Unsupported => "the files of processes can only be read from the kernel's own /proc".into(),
         why => format!("the processes cannot be listed: {why}"),
     }
 }
@@ -201,7 +201,7 @@ pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
     };
     let machine = found.machine.map(bytes);
     let machine = machine.map_or_else(
-        |why| format!("{cached} of page cache is in {files}; how large all of it is is unknown: {why}"),
+        |why| format!("{cached} of page cache is in {files}; the size of the whole page cache is unknown: {why}"),
         |machine| format!("{cached} of {machine} of page cache is in {files}; the rest belongs to {rest}"),
     );
     let mut notes = vec![machine];
@@ -224,7 +224,7 @@ pub fn notes(found: &PageCache, units: Units) -> Vec<String> {
         let looked = found.files.len() as u64;
         let (all, size) = (counted(looked + left_out, "file"), bytes(size));
         notes.push(format!(
-            "looked at {looked} of {all}, the largest first; the others hold at most {size}, their size"
+            "examined {looked} of {all}, the largest first; at most {size} of the others is cached (their total size)"
         ));
     }
     let refused = found.unread(Missing::Denied);

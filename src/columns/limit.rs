@@ -88,8 +88,8 @@ pub static COLUMNS: &[Entry] = &[
         .priority(Priority::High),
     Entry::bytes("peak", "PEAK", |r| r.value(|found| Value::Bytes(found.peak)))
         .help(
-            "The highest need. If memory.peak rose between two snapshots above both of them, the whole rise counts. So \
-             does a limit at which a process was killed. Formula: as MEDIAN.",
+            "The highest need. If memory.peak rose between two snapshots and exceeds both of them, the whole rise counts. A \
+             limit at which a process was killed counts too. Formula: as MEDIAN.",
         )
         .additive(false)
         .priority(Priority::Highest),
@@ -118,7 +118,8 @@ pub static COLUMNS: &[Entry] = &[
     Entry::figure("near", "NEAR", Unit::Share, 5, |r| {
         r.value(|found| found.near.map_or(Value::Blank, Value::Share))
     })
-    .help("How close the cgroup came to its limit: the highest share of the limit that had to stay in RAM.")
+    .help("How close the cgroup came to its limit: the highest share of the limit that was taken by memory that must stay in \
+           RAM.")
     .priority(Priority::High),
     Entry::figure("throttled", "SLOWED", Unit::Count, 6, |r| {
         r.count(|found| found.throttled)

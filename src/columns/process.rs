@@ -60,7 +60,7 @@ pub static COLUMNS: &[Entry] = &[
         .timed()
         .help(
             "Change of PSS over the last seconds (ui.delta in the config, 10 s by default), extrapolated if figures \
-             are less frequent. If PSS cannot be read, the change of RSS, which sums exclude. Coloured if at least 1 \
+             are less frequent. If PSS cannot be read, the change of RSS is shown; sums exclude it. Coloured if at least 1 \
              MiB and 1 % of the footprint. Formula: PSS now − PSS then.",
         )
         .additive(true)
@@ -204,7 +204,7 @@ pub static COLUMNS: &[Entry] = &[
     .metric("zmtop_hugetlb_bytes"),
     Entry::bytes("anon_huge", "THP", |r| memory(r, |m| m.anon_huge)).help(
         "Anonymous memory in transparent huge pages, not divided among sharers. If it rises by as much as PSS, the \
-         kernel merged small pages into huge ones, or a fault allocated a whole huge page. As of READ. Kernel: \
+         kernel merged small pages into huge ones, or a fault allocated a whole huge page. READ shows its age. Kernel: \
          AnonHugePages in smaps_rollup.",
     )
     .metric("zmtop_anon_huge_bytes")
@@ -213,7 +213,7 @@ pub static COLUMNS: &[Entry] = &[
         ),
     Entry::bytes("lazy_free", "LAZY", |r| memory(r, |m| m.lazy_free)).help(
         "Memory that the process freed lazily (MADV_FREE) and the kernel has not taken back yet, not divided among \
-         sharers. It is in RSS and PSS, but is neither growth nor a leak. As of READ. Kernel: LazyFree in smaps_rollup \
+         sharers. It is in RSS and PSS, but is neither growth nor a leak. READ shows its age. Kernel: LazyFree in smaps_rollup \
          (Linux 4.12).",
     )
     .metric("zmtop_lazy_free_bytes")
@@ -837,23 +837,23 @@ pub static COLUMNS: &[Entry] = &[
         },
     })
     .help(
-        "The group's name; for a process, the name of its program: a title in brackets from the command line; an \
-         interpreter with its script (python3 ingest.py); the file's name, if it begins with the kernel's short name \
-         or the parent runs the same file; else the short name.",
+        "The group's name. For a process, the name of its program, which is the first of these: a title in brackets from the \
+         command line; an interpreter with its script (python3 ingest.py); the file's name, if it begins with the kernel's short \
+         name or the parent runs the same file; the kernel's short name.",
     )
     .label(Label::Group)
     .needs(Needs::PROGRAM_NAME),
     // Changes since the mark.
     Entry::figure("mark_pss", "ΔMARK", Unit::Delta, 6, |r| since_mark(r, |s| s.pss))
         .help(
-            "Change of PSS since the mark (b in the monitor). A process that started later counts from 0; for a group, \
-             what ended since is subtracted. Formula: PSS now − PSS at the mark.",
+            "Change of PSS since the mark (b in the monitor). A process that started later counts from 0; for a group, the \
+             memory of processes that ended since is subtracted. Formula: PSS now − PSS at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     Entry::figure("mark_swap", "ΔMSWAP", Unit::Delta, 6, |r| since_mark(r, |s| s.swap))
         .help(
-            "Change of swap since the mark (b in the monitor). A process that started later counts from 0; for a \
-             group, what ended since is subtracted. Formula: SWAP now − SWAP at the mark.",
+            "Change of swap since the mark (b in the monitor). A process that started later counts from 0; for a group, the \
+             memory of processes that ended since is subtracted. Formula: SWAP now − SWAP at the mark.",
         )
         .needs(Needs::MEMORY.and(Needs::HISTORY).and(Needs::MARK)),
     // Hot and cold memory, of processes that the user asked for.

@@ -81,17 +81,17 @@ pub static COLUMNS: &[Entry] = &[
 pub static OVER_TIME: &[Entry] = &over_time(
     "SIZE over the time that x and X choose, for sites of 64K or more. It is read while the page shows it.",
     "Its trend, and how fast its lowest values change, judged like processes: △ it grows; ~ it warms up; ▽ it falls. \
-     None is called a leak, as the kernel does not say what of it can be reclaimed.",
+     None is reported as a leak, because the kernel does not report which part of it can be reclaimed.",
 );
 
 /// The message for counting that was stopped.
-pub const STOPPED: &str = "memory allocation profiling is off, so what is allocated now is missing: sysctl \
-                           vm.mem_profiling=1 switches it on";
+pub const STOPPED: &str = "memory allocation profiling is off, so current allocations are missing: sysctl vm.mem_profiling=1 \
+                           switches it on";
 
 /// Returns why there are no allocation sites to show, and how to get them.
 pub fn unread(why: Missing) -> String {
     match why {
-        Missing::Denied => "the allocation sites can be read by root alone".into(),
+        Missing::Denied => "only root can read the allocation sites".into(),
         Missing::Unsupported => "no /proc/allocinfo: the kernel must be 6.10 or later, built with \
                                  CONFIG_MEM_ALLOC_PROFILING, and booted with sysctl.vm.mem_profiling=1; if it was booted \
                                  with 0, sysctl vm.mem_profiling=1"

@@ -109,7 +109,7 @@ pub static OVER_TIME: &[Entry] = &over_time(
 /// Returns why there are no caches to show.
 pub fn unread(why: Missing) -> String {
     match why {
-        Missing::Denied => "the slab caches can be read by root alone".into(),
+        Missing::Denied => "only root can read the slab caches".into(),
         Missing::Unsupported => "this kernel has no slabinfo".into(),
         other => format!("the slab caches cannot be read: {other}"),
     }

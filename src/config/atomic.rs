@@ -98,7 +98,7 @@ impl<'d> Temporary<'d> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::other("too many others write it"))
+        Err(io::Error::other("too many other processes write it"))
     }
 
     fn has_its_name(&self) -> bool {

@@ -113,7 +113,7 @@ impl Env {
     /// Returns why the environment names no folder, as far as `variable` and `HOME` decide it.
     pub fn why_no_folder(&self, variable: &str) -> String {
         if self.is_foreign {
-            "with file capabilities, the folders of the environment are not used".into()
+            "zmtop has file capabilities, so it does not use the folders named in the environment".into()
         } else {
             format!("neither {variable} nor HOME names a directory")
         }

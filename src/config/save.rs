@@ -123,7 +123,10 @@ fn edited(path: &Path, text: &str, ui: &UiSettings) -> Result<String, ConfigErro
     if check.alerts == alerts && entries(check) == wanted {
         Ok(text)
     } else {
-        Err(ConfigError::of_file(path, "the choices do not fit into its layout"))
+        Err(ConfigError::of_file(
+            path,
+            "its layout leaves no place for the new settings",
+        ))
     }
 }
 

@@ -387,7 +387,7 @@ impl Columns {
         move |name| {
             let id = column(name)?;
             if seen.contains(&id) {
-                return Err(format!("column `{name}` is there twice"));
+                return Err(format!("column `{name}` is listed twice"));
             }
             seen.push(id);
             Ok(id)

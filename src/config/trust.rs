@@ -56,7 +56,7 @@ pub(super) struct Place {
 pub(super) fn doubt(file: impl AsFd, path: &Path) -> Option<String> {
     let place = match follow(path, Purpose::Judge) {
         Ok(place) => place,
-        Err(e) => return Some(format!("its path cannot be followed: {}", reason(&e))),
+        Err(e) => return Some(format!("its path cannot be resolved: {}", reason(&e))),
     };
     let open = rustix::fs::fstat(file).ok();
     let ids = |stat: Option<Stat>| stat.map(|stat| (stat.st_dev, stat.st_ino));

@@ -39,7 +39,7 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(char::is_alphanumeric);
     let fits = begins && name.chars().all(is_sound) && name.chars().count() <= MAX_NAME;
     fits.then_some(())
-        .ok_or("only letters, digits, - and _ (not first), 32 at most")
+        .ok_or("at most 32 letters, digits, - and _; the first is a letter or digit")
 }
 
 /// Returns the file of a view.

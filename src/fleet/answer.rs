@@ -134,7 +134,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// It is not of the API: perhaps a page of a proxy.
-    #[error("answers no JSON of Prometheus: is this its address?")]
+    #[error("does not answer like Prometheus: is this its address?")]
     Foreign,
     /// The server's own reason.
     #[error("refuses: {0}")]

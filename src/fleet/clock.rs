@@ -138,12 +138,15 @@ impl Clocks {
         let spread = aheads().fold(f64::MIN, f64::max) - aheads().fold(f64::MAX, f64::min);
         let span = |seconds: f64| units::span(Duration::try_from_secs_f64(seconds.abs().round()).unwrap_or_default());
         Some(if self.alternates(now) {
-            format!("servers answer in turns whose clocks are {} apart", span(spread))
+            format!(
+                "several servers answer in turn, and their clocks differ by {}",
+                span(spread)
+            )
         } else {
             let by = last.ahead - before.ahead;
             let how = if by < 0.0 { "back" } else { "ahead" };
             format!(
-                "its clock was set {how} by {}: it may answer figures of another time",
+                "its clock was set {how} by {}: it may return figures of another time",
                 span(by)
             )
         })

@@ -167,7 +167,8 @@ impl Server {
     pub(crate) fn parse(url: &str, ca_file: Option<&Path>, authorization: Option<HeaderValue>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| "is no URL such as http://127.0.0.1:9090")?;
         if uri.authority().ok_or("names no host")?.as_str().contains('@') {
-            let why = "must hold no user and password, which all on this machine can see: --user and --password-file name them";
+            let why = "must not contain a user and password, because everyone on this machine can see them: use --user and \
+                       --password-file";
             return Err(why.into());
         }
         if uri.query().is_some() {
@@ -205,7 +206,7 @@ impl Server {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(Full::from(fields.collect::<Vec<_>>().join("&")));
-        let request = request.map_err(|error| format!("cannot be asked: {error}"))?;
+        let request = request.map_err(|error| format!("cannot be queried: {error}"))?;
         match self.client.send(request, &LIMITS).await {
             Ok(response) => body(response),
             Err(error) => Err(match error {
@@ -214,7 +215,7 @@ impl Server {
                 HttpError::Connection(error) => format!("does not answer: {}", reason(&error)),
                 HttpError::Broken(error) => format!("broke off: {}", safe(error.to_string().as_bytes())),
                 HttpError::TooLong => format!(
-                    "answers more than {} MB: --match chooses fewer series",
+                    "answers with more than {} MB: --match selects fewer series",
                     MAX_ANSWER >> 20
                 ),
             }),
@@ -226,21 +227,21 @@ fn body(response: Response<Vec<u8>>) -> Result<Vec<u8>, String> {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(format!(
-            "denies it ({}): log in with --token-file, or with --user and --password-file",
+            "denies access ({}): log in with --token-file, or with --user and --password-file",
             status.as_u16()
         ));
     }
     if status.is_redirection() {
         let to = response.headers().get(LOCATION);
         let to = to.map_or(&b"elsewhere"[..], HeaderValue::as_bytes);
-        return Err(format!("leads to {}: name that", safe_prefix(to, 80)));
+        return Err(format!("redirects to {}: use that address", safe_prefix(to, 80)));
     }
     let bytes = response.into_body();
     if status.is_success() {
         return Ok(bytes);
     }
     Err(match Answer::read(&bytes) {
-        Err(AnswerError::Refused(why)) => format!("refuses: {why}"),
+        Err(AnswerError::Refused(why)) => format!("refuses the query: {why}"),
         _ => format!("answers {}", safe(status.to_string().as_bytes())),
     })
 }

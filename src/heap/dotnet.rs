@@ -262,7 +262,7 @@ impl Counters {
         let Some(used) = self.bytes("gc-heap-size", MEGABYTE) else {
             runtime
                 .remarks
-                .push("It did not state the size of its heap.".to_owned());
+                .push("It did not report the size of its heap.".to_owned());
             return runtime;
         };
         // It is as of the last collection, before the first one 0: by now, it may be more.
@@ -293,10 +293,10 @@ impl Counters {
         match (committed, memory) {
             (None, _) if self.values.contains_key("gc-committed") => runtime
                 .remarks
-                .push("What it has committed by now is known after its next collection.".to_owned()),
+                .push("Its committed memory is known only after its next collection.".to_owned()),
             (None, _) => runtime
                 .remarks
-                .push(".NET before 6 does not state what it has committed.".to_owned()),
+                .push(".NET before 6 does not report its committed memory.".to_owned()),
             (Some(committed), Some(memory)) if committed > memory => runtime.remarks.push(
                 "Its heap has committed more than the process has in RAM and swap: the rest was never touched, and costs nothing."
                     .to_owned(),

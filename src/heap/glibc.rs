@@ -865,7 +865,7 @@ impl<M: Memory> Reader<'_, M> {
             ..Arena::default()
         };
         let in_use = state.system.checked_sub(arena.free());
-        let in_use = in_use.ok_or(Unknown::Strange("more is free than the arena has"))?;
+        let in_use = in_use.ok_or(Unknown::Strange("an arena has more free memory than its size"))?;
         Ok(Arena { in_use, ..arena })
     }
 

@@ -516,7 +516,8 @@ impl Heap {
         let purge = bytes(sum.unused.total());
         if sum.unused.total() >= sum.kept() / 2 {
             return format!(
-                "A purge (mallctl arena.<i>.purge) would return {purge}; background_thread:true in MALLOC_CONF purges by itself."
+                "A purge (mallctl arena.<i>.purge) would return {purge}; with background_thread:true in MALLOC_CONF, jemalloc \
+                 purges without a call."
             );
         }
         let pieces = bytes(sum.slab_free);

@@ -25,6 +25,14 @@ impl Kind {
         matches!(self, Self::Jemalloc | Self::Tcmalloc | Self::Mimalloc | Self::Musl)
     }
 
+    /// Returns its name in a sentence.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Java => "the JVM",
+            other => other.id(),
+        }
+    }
+
     /// Returns the ways to show the state of its memory.
     pub const fn shown_by(self) -> &'static str {
         match self {
@@ -36,17 +44,17 @@ impl Kind {
             }
             Self::Mimalloc => "MIMALLOC_SHOW_STATS=1 prints its state at exit, and mi_stats_print() at any time",
             Self::Musl => "it keeps no statistics",
-            Self::Java => "jcmd PID GC.heap_info shows its heap, and jcmd PID VM.native_memory what else it has",
+            Self::Java => "jcmd PID GC.heap_info shows its heap, and jcmd PID VM.native_memory shows its other memory",
             Self::Go => "GODEBUG=gctrace=1 prints each collection, and runtime.ReadMemStats() returns its state",
             Self::Python => {
                 "objects of up to 512 bytes are in its own arenas; sys._debugmallocstats() prints them, and \
                  PYTHONMALLOC=malloc puts them into malloc"
             }
             Self::Node => {
-                "process.memoryUsage() and v8.getHeapStatistics() return its state, and zmtop heap PID --code 30s --inspector shows \
-                 which code keeps what it allocates"
+                "process.memoryUsage() and v8.getHeapStatistics() return its state, and zmtop heap PID --code 30s --inspector \
+                 shows which code allocates objects that stay in use"
             }
-            Self::Dotnet => "zmtop heap PID asks it for its counters, as dotnet-counters monitor -p PID does",
+            Self::Dotnet => "zmtop heap PID reads its counters, as dotnet-counters monitor -p PID does",
             Self::Ruby => "GC.stat returns the state of its heap",
             Self::Erlang => "erlang:memory() and recon_alloc return its state",
         }

@@ -225,7 +225,8 @@ impl Heap {
         if runtime.is_hoard() {
             let kept = units::bytes(self.kept, Units::Auto);
             runtime.remarks.push(format!(
-                "{kept} of it lie in groups of slots of which some are in use: musl returns a group when its last slot is free."
+                "{kept} of it lie in groups of slots that are partly in use: musl returns a group only when all its slots are \
+                 free."
             ));
         }
         runtime

@@ -612,7 +612,7 @@ impl Scan<'_> {
         for arena in arenas.into_iter().take(MAX_ARENAS) {
             let free = self.free_slices(arena);
             sum.free
-                .extend(free.ok_or(Unknown::Strange("its arenas have another form"))?);
+                .extend(free.ok_or(Unknown::Strange("the layout of its arenas is unknown"))?);
         }
         self.heap_of(sum, "mimalloc 3")
     }
@@ -707,7 +707,9 @@ impl Heap {
         let (unused, between) = (bytes(self.unused.total()), bytes(self.between()));
         let returned = match self.version {
             "mimalloc 2.0" => "MIMALLOC_DECOMMIT_DELAY=0 returns such memory at once",
-            "mimalloc 2" => "MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) that of a thread",
+            "mimalloc 2" => {
+                "MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) returns that of a thread"
+            }
             _ => "MIMALLOC_PURGE_DELAY=0 with MIMALLOC_ALLOW_THP=0 returns such memory at once",
         };
         if self.unused.total() >= self.between() {

@@ -96,8 +96,8 @@ impl Refusal {
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Unknown => "its structures are not those of CPython 3.8 to 3.14",
-            Self::FreeThreaded => "a build without the global lock has no lists of its objects",
-            Self::Collecting => "it collected garbage all the time",
+            Self::FreeThreaded => "a build without the GIL has no lists of its objects",
+            Self::Collecting => "it collected garbage during every attempt to read it",
         }
     }
 }

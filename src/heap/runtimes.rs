@@ -217,20 +217,20 @@ impl Runtime {
         if let Some((kept, used)) = self.heap() {
             let free = bytes(kept.saturating_sub(used));
             let is_known = self.parts.iter().any(|part| part.resident.is_some());
-            let place = if is_known { "has in RAM" } else { "has committed" };
+            let place = if is_known { "in RAM" } else { "committed" };
             let kept = bytes(kept);
             lines.push(if self.is_hoard() {
                 let keeps = self.kind.keeps().unwrap_or("The runtime keeps it for new objects");
-                format!("{free} of the {kept} that its heap {place} are free. {keeps}.")
+                format!("Its heap has {kept} {place}, and {free} of it are free. {keeps}.")
             } else {
                 let used = bytes(used);
-                format!("{used} of the {kept} that its heap {place} are in use, and {free} are free.")
+                format!("Its heap has {kept} {place}: {used} are in use, and {free} are free.")
             });
         }
         if let Some(gaps) = self.gaps.filter(|gaps| *gaps >= MIN_HOARD) {
             let gaps = bytes(gaps);
             lines.push(format!(
-                "{gaps} lay free between its objects after the last collection: fragmentation."
+                "After the last collection, {gaps} between its objects were free: fragmentation."
             ));
         }
         match (&self.changes, &self.objects) {
@@ -238,12 +238,12 @@ impl Runtime {
                 let time = units::span(*time);
                 let own = changes.iter().find(|change| change.is_own && change.bytes > 0);
                 let line = own.map_or_else(
-                    || format!("In {time}, no type of the program itself grew."),
+                    || format!("In {time}, none of the program's own types grew."),
                     |own| {
                         let (count, bytes) = (own.count.max(0).cast_unsigned(), units::delta(own.bytes, units));
                         let name = crate::text::safe(own.name.as_bytes());
                         format!(
-                            "In {time}, {name} grew most of the program's own types: {} more, {bytes}.",
+                            "Of the program's own types, {name} grew most in {time}: {} more, {bytes}.",
                             units::count(count)
                         )
                     },
@@ -263,7 +263,10 @@ impl Runtime {
             (None, None) => {}
         }
         if self.objects.as_ref().is_some_and(|objects| !objects.is_whole) {
-            lines.push("Not sure: its objects changed while they were counted, and some are missing.".to_owned());
+            lines.push(
+                "The counts are uncertain: its objects changed while they were counted, and some are missing."
+                    .to_owned(),
+            );
         }
         lines.extend(self.remarks.iter().cloned());
         lines

@@ -561,7 +561,7 @@ impl Scan<'_> {
         if !is_whole || !fits(spans.free, |counted| counted.free) || !fits(taken, taken_of) {
             // While free pages are returned to the kernel, which takes time, their span is free but not counted.
             return Err(if is_quiet && !is_whole {
-                Unknown::Strange("its counters contradict its spans")
+                Unknown::Strange("its counters do not match its spans")
             } else {
                 Unknown::Moving
             });
@@ -638,7 +638,8 @@ impl Heap {
         let half = self.kept() / 2;
         if self.unused.total() >= half {
             return format!(
-                "MallocExtension::ReleaseFreeMemory() would return {released}; TCMALLOC_RELEASE_RATE=10 returns it sooner by itself."
+                "MallocExtension::ReleaseFreeMemory() would return {released}; with TCMALLOC_RELEASE_RATE=10, tcmalloc returns \
+                 it sooner."
             );
         }
         if self.cached >= half {

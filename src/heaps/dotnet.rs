@@ -1,6 +1,6 @@
 //! The diagnostics socket of a .NET runtime, over which it sends its counters: [`crate::heap::dotnet`].
 //!
-//! It is asked as `dotnet-counters` does. Its program does not stand still, no garbage is collected and no heap is dumped. If the
+//! zmtop queries it as `dotnet-counters` does. The program does not pause, no garbage is collected and no heap is dumped. If the
 //! connection ends early, the runtime ends the session with the next counters that it sends.
 
 use std::os::fd::OwnedFd;

@@ -77,7 +77,7 @@ impl fmt::Display for Refusal {
             Self::NotOpened => {
                 f.write_str("its inspector did not open: its port is in use, or the program handles SIGUSR1 itself")
             }
-            Self::NotUnderstood => f.write_str("its inspector's answer is not understood"),
+            Self::NotUnderstood => f.write_str("the answer of its inspector could not be parsed"),
             Self::Failed(answer) => write!(
                 f,
                 "its inspector answered: {}",

@@ -83,14 +83,15 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
         let way = match kind {
             Kind::Java => match Jvm::open(&dir, state.pid) {
                 Ok(jvm) => Way::Java(jvm),
-                Err(why) => Way::None(format!("The Java machine is not asked: {why}.")),
+                Err(why) => Way::None(format!("The JVM was not queried: {why}.")),
             },
             Kind::Dotnet => match Dotnet::open(&dir, state.pid) {
                 Ok(dotnet) => Way::Dotnet(dir.clone(), dotnet),
-                Err(why) => Way::None(format!(".NET is not asked: {}.", safe(why.to_string().as_bytes()))),
+                Err(why) => Way::None(format!(".NET was not queried: {}.", safe(why.to_string().as_bytes()))),
             },
             Kind::Python if is_in_swap => Way::None(
-                "Python's objects are not counted: much of its memory is in swap, and would come back.".to_owned(),
+                "Python's objects were not counted: much of its memory is in swap, and a read would bring it back into \
+                 RAM.".to_owned(),
             ),
             #[cfg(feature = "network")]
             Kind::Node => Way::Node(Node::open(&dir, state.pid).ok()?),
@@ -114,7 +115,7 @@ fn native(proc: &Path, dir: &Path, pid: u32, kind: Kind) -> Option<Way> {
     }
     let mut memory = Files::open(dir, Instant::now() + LIMIT).ok()?;
     let found = python::find(proc, pid, &maps, &mut memory).map(|found| Way::Python(dir.to_owned(), found));
-    Some(found.unwrap_or_else(|| Way::None("Python's objects are not counted: its version is not known.".to_owned())))
+    Some(found.unwrap_or_else(|| Way::None("Python's objects were not counted: its version is not known.".to_owned())))
 }
 
 impl Door {
@@ -123,8 +124,8 @@ impl Door {
         if let Way::Dotnet(..) = &self.way {
             let seconds = COUNTERS.as_secs();
             return Some(format!(
-                ".NET is asked over its diagnostics socket for its counters, for up to {seconds} s: it does not stand still or collect \
-                 garbage"
+                "the counters of .NET are read over its diagnostics socket, without a pause or a \
+                 collection, for up to {seconds} s"
             ));
         }
         let Way::Java(jvm) = &self.way else { return None };
@@ -132,7 +133,7 @@ impl Door {
         (pause <= accepted.pause).then(|| {
             let collects = if accepted.collection { "collects garbage and " } else { "" };
             let pause = units::span(pause.max(Duration::from_millis(100)));
-            format!("the Java machine is asked over its attach socket: it {collects}counts its objects, and stands still for up to {pause}")
+            format!("the JVM is queried over its attach socket: it {collects}counts its objects, and pauses for up to {pause}")
         })
     }
 
@@ -144,7 +145,7 @@ impl Door {
     /// Returns what a recording of the code that allocates costs the program, as a part of a sentence; `None` if it cannot record.
     pub fn cost_of_recording(&self, accepted: Accepted) -> Option<&'static str> {
         match (&self.way, accepted.inspector) {
-            (Way::Java(_), _) => Some("the Java machine loads its Flight Recorder"),
+            (Way::Java(_), _) => Some("the JVM loads its Flight Recorder"),
             #[cfg(feature = "network")]
             (Way::Node(_), true) => Some(
                 "Node.js opens its inspector on the loopback interface, where every local user could control it meanwhile",
@@ -159,8 +160,8 @@ impl Door {
             Way::Java(jvm) => record_java(jvm, time, accepted, wait, runtime),
             #[cfg(feature = "network")]
             Way::Node(_) if !accepted.inspector => runtime.remarks.push(
-                "The code is not known: Node.js would open its inspector on the loopback interface, where every local user could \
-                 control it meanwhile. To accept that: --inspector."
+                "The code is not known: for this, Node.js must open its inspector on the loopback interface, where every local \
+                 user could control it meanwhile. To accept that, use --inspector."
                     .to_owned(),
             ),
             #[cfg(feature = "network")]
@@ -193,14 +194,14 @@ fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(
         Ok(recording) => match heap::java::jfr::kept(&recording) {
             Some(kept) if kept.is_empty() => {
                 runtime.remarks.push(
-                    "Its Flight Recorder has no sample that a collection left: record longer, or with --collect."
+                    "Its Flight Recorder has no sample of an object that survived a collection: record longer, or with --collect."
                         .to_owned(),
                 );
             }
             Some(kept) => runtime.kept = kept,
             None => runtime
                 .remarks
-                .push("The recording of its Flight Recorder is not understood.".to_owned()),
+                .push("The recording of its Flight Recorder could not be parsed.".to_owned()),
         },
         Err(why) => {
             let why = why.to_string();
@@ -220,7 +221,7 @@ fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &m
             runtime.parts.extend(sampled.heap);
             match heap::node::sites(sampled.profile.get().as_bytes()) {
                 Some(sites) => runtime.sites = sites,
-                None => runtime.remarks.push("Its profile is not understood.".to_owned()),
+                None => runtime.remarks.push("Its profile could not be parsed.".to_owned()),
             }
             let remark = "The bytes were allocated during the recording and are still in use: estimates from one sample per 32 KiB.";
             runtime.remarks.push(remark.to_owned());
@@ -256,10 +257,10 @@ fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
     match heap {
         Ok(found) => *runtime = found,
         Err(why) => {
-            let (name, shown_by) = (runtime.kind.id(), runtime.kind.shown_by());
+            let (name, shown_by) = (runtime.kind.label(), runtime.kind.shown_by());
             runtime
                 .remarks
-                .push(format!("The heap of {name} is not read: {why}; {shown_by}."));
+                .push(format!("The heap of {name} could not be read: {why}; {shown_by}."));
         }
     }
 }
@@ -285,10 +286,9 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
     if let Err(why) = &info
         && !matches!(why, Refusal::Failed(_))
     {
-        runtime.remarks.push(format!(
-            "The Java machine did not answer: {}.",
-            safe(why.to_string().as_bytes())
-        ));
+        runtime
+            .remarks
+            .push(format!("The JVM did not answer: {}.", safe(why.to_string().as_bytes())));
         return;
     }
     let heap: u64 = info
@@ -301,7 +301,7 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
     if pause > accepted.pause {
         let seconds = pause.as_secs() + 1;
         runtime.remarks.push(format!(
-            "Its objects are not counted: it would stand still for up to {seconds} s. To accept that: --pause {seconds}s."
+            "Its objects were not counted: it would pause for up to {seconds} s. To accept that, use --pause {seconds}s."
         ));
     } else {
         let command = if accepted.collection {
@@ -317,15 +317,15 @@ fn look_at_java(jvm: &Jvm, accepted: Accepted, runtime: &mut Runtime) {
                 let why = why.to_string();
                 runtime
                     .remarks
-                    .push(format!("Its objects are not counted: {}.", safe(why.as_bytes())));
+                    .push(format!("Its objects were not counted: {}.", safe(why.as_bytes())));
             }
         }
         if accepted.collection {
             info = parts();
         } else {
-            runtime
-                .remarks
-                .push("Garbage that was not collected yet counts as in use; --collect leaves it out.".to_owned());
+            runtime.remarks.push(
+                "Garbage that was not collected yet counts as in use; with --collect, it does not count.".to_owned(),
+            );
         }
     }
     if let Ok(answer) = jvm.ask("VM.native_memory summary", ANSWER) {
@@ -399,7 +399,7 @@ fn look_at_python(dir: &Path, python: heap::python::Runtime, runtime: &mut Runti
     let mut memory = match Files::open(dir, Instant::now() + LIMIT) {
         Ok(memory) => memory,
         Err(why) => {
-            runtime.remarks.push(format!("Its objects are not counted: {why}."));
+            runtime.remarks.push(format!("Its objects were not counted: {why}."));
             return;
         }
     };
@@ -418,7 +418,7 @@ fn look_at_python(dir: &Path, python: heap::python::Runtime, runtime: &mut Runti
         Ok(objects) => runtime.objects = Some(objects),
         Err(why) => runtime
             .remarks
-            .push(format!("Its objects are not counted: {}.", why.reason())),
+            .push(format!("Its objects were not counted: {}.", why.reason())),
     }
 }
 
@@ -437,6 +437,6 @@ fn look_at_go(dir: &Path, program: &heap::go::Program, runtime: &mut Runtime) {
             "Go keeps no memory profile: the program does not use runtime.MemProfile or net/http/pprof, or allocated little."
                 .to_owned(),
         ),
-        Err(why) => runtime.remarks.push(format!("Go's profile is not read: {why}.")),
+        Err(why) => runtime.remarks.push(format!("Go's profile could not be read: {why}.")),
     }
 }

@@ -1,4 +1,4 @@
-//! The socket of a runtime that answers requests: whose it is, and requests with a time limit.
+//! The socket on which a runtime answers requests: checks its owner, and sends requests with a time limit.
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -51,23 +51,23 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OpenJ9 => {
-                f.write_str("OpenJ9 is not asked; its own jcmd shows its heap: jcmd PID GC.class_histogram")
+                f.write_str("OpenJ9 is not supported; its own jcmd shows its heap: jcmd PID GC.class_histogram")
             }
-            Self::Disabled => f.write_str("-XX:+DisableAttachMechanism: it cannot be asked"),
-            Self::NoHandler => f.write_str("it does not handle SIGQUIT (-Xrs?), which would end it: it is not asked"),
+            Self::Disabled => f.write_str("it was started with -XX:+DisableAttachMechanism"),
+            Self::NoHandler => f.write_str("it does not handle SIGQUIT (-Xrs?), so an attach request would end it"),
             Self::Stopped => f.write_str("it is stopped: it cannot answer"),
-            Self::Unsure => f.write_str("it is not known to handle SIGQUIT as an attach request: it is not asked"),
+            Self::Unsure => f.write_str("zmtop cannot tell whether it handles SIGQUIT as an attach request"),
             Self::NoSocket(dir) => {
                 write!(f, "it has no diagnostics socket in {dir} (DOTNET_EnableDiagnostics=0?)")
             }
-            Self::Unread(why) => write!(f, "it cannot be asked: {why}"),
+            Self::Unread(why) => write!(f, "it cannot be queried: {why}"),
             Self::TimedOut(time) => write!(f, "it did not answer within {} s", time.as_secs()),
-            Self::Closed => f.write_str("it closed the connection: the user or group of zmtop is another"),
+            Self::Closed => f.write_str("it closed the connection, because zmtop runs as another user or group"),
             Self::Cut => f.write_str("its answer ended too early"),
             Self::Foreign => f.write_str("its socket belongs to another user"),
             Self::Failed(answer) => write!(f, "it answered: {}", answer.lines().next().unwrap_or_default()),
             Self::TooLong(most) => write!(f, "its answer is longer than {} MiB", most >> 20),
-            Self::NotUnderstood => f.write_str("its answer is not understood"),
+            Self::NotUnderstood => f.write_str("its answer could not be parsed"),
         }
     }
 }

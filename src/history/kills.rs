@@ -254,7 +254,7 @@ impl Kill {
                     told.victim = format!("{} {}", known.id.pid, name(known));
                     let had = units::bytes(known.footprint, units);
                     told.growth = format!("; {}", told.reason);
-                    told.reason = "it ended as a kill was counted".into();
+                    told.reason = "it ended when a kill was counted".into();
                     told.had = format!(", and it had {had}");
                 }
                 if let Some(cgroup) = &self.cgroup {

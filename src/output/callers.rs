@@ -41,7 +41,7 @@ const COUNTS: [(&str, &str); 11] = [
     ("samples", "Sampled page faults."),
     (
         "lost",
-        "Samples that were lost because the kernel's buffer was full. The other samples stand for them.",
+        "Samples that were lost because the kernel's buffer was full. The other samples represent them.",
     ),
     ("cut", "Samples whose outermost callers are missing."),
     ("without_stack", "Samples without registers, as of a 32-bit program."),
@@ -49,7 +49,7 @@ const COUNTS: [(&str, &str); 11] = [
     ("forgotten", "Samples of call paths beyond the maximum that is kept."),
     (
         "pages_of_each",
-        "One of this number of sampled pages was checked, and stands for the others.",
+        "One of this number of sampled pages was checked, and represents the others.",
     ),
     ("threads", "Threads that were followed."),
     ("threads_left_out", "Threads that could not be followed."),
@@ -115,7 +115,7 @@ pub fn schema() -> Schema {
         field(
             "growth",
             "The growth of its PSS and swap in that time.",
-            delta().null("one of both could not be read"),
+            delta().null("at least one of them could not be read"),
         ),
     ];
     fields.extend(COUNTS.map(|(name, help)| field(name, help, count())));

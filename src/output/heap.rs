@@ -106,13 +106,14 @@ described_object! {
     fn part, part_fields<'s>(part: &'s Part) -> Object<'s> {
         /// Its name in the runtime.
         "name": foreign() => Node::bytes(part.name.as_bytes()),
-        /// Bytes in use; garbage that was not collected yet is. Of a generation of .NET: its size after the last collection.
+        /// Bytes in use, including garbage that was not collected yet. For a generation of .NET: its size after the last
+        /// collection.
         "used": bytes() => part.used,
-        /// Bytes that the runtime has for it.
-        "committed": bytes().null("the runtime does not say") => part.committed,
+        /// Bytes that the runtime has committed for it.
+        "committed": bytes().null("the runtime does not report it") => part.committed,
         /// The part of them that is in RAM.
         "resident": bytes().null("not known") => part.resident,
-        /// It holds the program's objects, and is no part of another part, as the generations of .NET are.
+        /// It holds the program's objects and is not contained in another part. A generation of .NET is contained in the heap.
         "objects": switch() => part.is_heap,
     }
 
@@ -141,7 +142,7 @@ described_object! {
     fn site, site_fields<'s>(site: &'s Site) -> Object<'s> {
         /// The functions, innermost first.
         "frames": list(foreign()) => site.frames.iter().map(|name| Node::bytes(name.as_bytes())).collect::<Vec<_>>(),
-        /// Objects that it allocated and that are in use: an estimate. `null` of V8, which does not say.
+        /// Estimated number of objects that it allocated and that are in use. `null` for V8, which does not report it.
         "count": count() => site.count,
         /// Their bytes.
         "bytes": bytes() => site.bytes,
@@ -152,12 +153,12 @@ described_object! {
         "class": foreign() => Node::bytes(kept.class.as_bytes()),
         /// The methods that allocated them, innermost first.
         "frames": list(foreign()) => kept.frames.iter().map(|name| Node::bytes(name.as_bytes())).collect::<Vec<_>>(),
-        /// Samples: of objects that are in use, more of larger ones.
+        /// Number of samples of objects that are in use. Larger objects are sampled more often.
         "samples": count() => kept.samples,
     }
 
     fn native, native_fields<'s>(of: &'s (String, u64)) -> Object<'s> {
-        /// The purpose, as the Java machine names it.
+        /// The purpose, as the JVM names it.
         "name": foreign() => Node::bytes(of.0.as_bytes()),
         /// Bytes committed for it.
         "bytes": bytes() => of.1,
@@ -166,27 +167,27 @@ described_object! {
     fn runtime_of, runtime_fields<'s>(runtime: &'s Runtime) -> Object<'s> {
         /// Its name, as in `others`.
         "name": text() => runtime.kind.id(),
-        /// Its version, as it states it; empty if it was not asked.
+        /// Its version, as it reports it; empty if it was not queried.
         "version": foreign() => Node::bytes(runtime.version.as_bytes()),
         /// The parts of its heap.
         "parts": list(object(part_fields())) => runtime.parts.iter().map(part).collect::<Vec<_>>(),
         /// Free bytes between the objects of its heap, as of the last collection.
-        "gaps": bytes().null("only .NET 5 and later state them, after the first collection") => runtime.gaps,
+        "gaps": bytes().null("only .NET 5 and later report them, after the first collection") => runtime.gaps,
         /// Its objects by type, largest first.
         "types": list(object(type_fields())).null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.types.iter().map(type_use).collect::<Vec<_>>()),
         /// All objects were counted.
         "whole": switch().null("they were not counted") => runtime.objects.as_ref().map(|objects| objects.is_whole),
-        /// The time between two looks, with `--for`.
+        /// The time between the two reads of `--for`.
         "time_s": seconds().null("there was one look") => runtime.changes.as_ref().map(|(time, _)| time.as_secs_f64()),
         /// The changes between the two reads, largest growth first.
         "changes": list(object(change_fields())).null("there was one look") => runtime.changes.as_ref().map(|(_, changes)| changes.iter().map(type_change).collect::<Vec<_>>()),
         /// The call paths of Go that allocated the memory in use.
         "sites": list(object(site_fields())) => runtime.sites.iter().map(site).collect::<Vec<_>>(),
-        /// Objects that a Java machine allocated during the recording of `--code` and that were still in use at its end.
+        /// Objects that a JVM allocated during the recording of `--code` and that were still in use at its end.
         "kept": list(object(kept_fields())) => runtime.kept.iter().map(kept).collect::<Vec<_>>(),
-        /// Other memory by purpose, if a Java machine tracks it: `-XX:NativeMemoryTracking=summary`.
+        /// Other memory by purpose, if a JVM tracks it: `-XX:NativeMemoryTracking=summary`.
         "native": list(object(native_fields())) => runtime.native.iter().map(native).collect::<Vec<_>>(),
-        /// A quarter of its heap in RAM and more is free.
+        /// At least a quarter of its heap in RAM is free.
         "hoard": switch() => runtime.is_hoard(),
         /// The conclusions, as sentences.
         "verdict": list(text()) => runtime.verdict(units::Units::Auto),
@@ -220,7 +221,7 @@ described_object! {
         "runtimes": list(object(runtime_fields())) => report.state.runtimes.iter().map(runtime_of).collect::<Vec<_>>(),
         /// The change between the two reads of `--for`, of glibc or of the allocator in its place.
         "change": object(overall_fields()).null("it was read once, or could not be read as a whole") => report.state.change.map(overall),
-        /// A quarter of its memory and more is free inside glibc.
+        /// At least a quarter of its memory is free inside glibc.
         "hoard": switch() => report.state.is_hoard(),
         /// The conclusions, as sentences.
         "verdict": list(text()) => report.state.verdict(units::Units::Auto),

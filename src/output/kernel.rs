@@ -85,18 +85,18 @@ fn notes(callers: &Callers, sums: &CallFigures, layout: &ReportLayout<CallSites>
         (
             trace.unseen_frees,
             "allocation",
-            " took memory again that the kernel had not reported as freed",
+            " reused memory that the kernel had not reported as freed",
         ),
         (
             trace.unfollowed,
             "allocation",
-            " not followed to the free, as too many were alive: NET and FREES are without them",
+            " could not be matched to their frees, because too many were alive: NET and FREES do not include them",
         ),
         (trace.failed, "allocation", " failed"),
         (
             trace.torn,
             "page",
-            " of the buffers could not be understood, and is left out",
+            " of the buffers could not be parsed, so the figures are incomplete",
         ),
     ];
     let unusual = unusual.into_iter().filter(|(count, ..)| *count > 0);

@@ -120,14 +120,14 @@ described_object! {
         /// The part of that time in which zmtop did not run.
         "unwatched_s": seconds() => suspect.judgement.unwatched.map_or(0.0, |gaps| gaps.total.as_secs_f64()),
         /// The time until a limit is reached at this pace.
-        "eta_s": seconds().null("no limit is in the way") => suspect.eta,
+        "eta_s": seconds().null("no limit would be reached") => suspect.eta,
         /// When it ended.
-        "ended": time().null("it lives") => suspect.ended.map(|at| report.wall_clock(at)),
+        "ended": time().null("it has not ended") => suspect.ended.map(|at| report.wall_clock(at)),
         /// Number of its processes that ended while they grew.
         "times": count() => suspect.times,
         /// When its growth stopped.
-        "flat_since": time().null("it goes on") => suspect.judgement.flat_since.map(|at| report.wall_clock(at)),
-        /// The last time that growth was seen which has stopped since.
+        "flat_since": time().null("it has not stopped") => suspect.judgement.flat_since.map(|at| report.wall_clock(at)),
+        /// The last time that the growth was seen that has stopped since.
         "grew_until": time().null("it grows, or did not grow") => suspect.stopped.map(|last| report.wall_clock(last.until)),
         /// The size of the growth that stopped.
         "grew_by": bytes().null("it grows, or did not grow") => suspect.stopped.map(|last| last.bytes()),
@@ -498,7 +498,8 @@ described_object! {
         "leaks": list(object(suspect_fields())) => {
             report.suspects.iter().map(|suspect| object(report, suspect)).collect::<Vec<_>>()
         },
-        /// Rows whose growth has stopped, for as long as it lasted, but ten minutes at least and one hour at most.
+        /// Rows whose growth has stopped. Each is listed for as long as its growth lasted, at least ten minutes and at most one
+        /// hour.
         "stopped": list(object(suspect_fields())) => {
             report.stopped.iter().map(|suspect| object(report, suspect)).collect::<Vec<_>>()
         },

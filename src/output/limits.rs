@@ -97,7 +97,7 @@ pub fn schema() -> Schema {
         "cgroups",
         "Units, containers, pods and other cgroups, in the requested order.",
     );
-    let sums = "Empty: cgroups contain each other.";
+    let sums = "Empty, because cgroups contain each other: a sum would count memory twice.";
     Schema {
         name: SCHEMA,
         help: "The memory that cgroups needed in a recording, and the limits to set. Written by `zmtop limits`.",

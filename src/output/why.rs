@@ -310,7 +310,7 @@ impl WhyReport<'_> {
         let told = if rise.is_new {
             format!("to {to} within {over} of its start at {since}{pace}")
         } else if rise.is_cut {
-            format!("from {from} to {to} in {over}{pace}, and already when the recording began")
+            format!("from {from} to {to} in {over}{pace}, and was already growing when the recording began")
         } else {
             format!("from {from} to {to} in {over}{pace}, from {since} on")
         };
@@ -377,7 +377,7 @@ impl WhyReport<'_> {
         let mut told = vec![match victim.map(|victim| victim.role) {
             Some(Role::Grower) => format!("The victim itself had grown: {rise}{remarks}."),
             Some(Role::Member) => {
-                format!("The victim was one of {name}, which had grown together: {rise}{remarks}.")
+                format!("The victim belonged to {name}, which had grown as a whole: {rise}{remarks}.")
             }
             Some(Role::Bystander) => {
                 let own = victim.and_then(|victim| victim.rise).map(|own| {
@@ -840,7 +840,7 @@ described_object! {
         /// The process started with the growth.
         "new": switch() => rise.is_new,
         /// The mean pace.
-        "bytes_per_s": pace().null("in no time") => rise.pace(),
+        "bytes_per_s": pace().null("no time passed") => rise.pace(),
     }
 
     fn grower_of, grower_fields<'s>(grower: &'s Grower) -> Object<'s> {
@@ -932,7 +932,7 @@ described_object! {
         /// Its PSS and swap.
         "memory": bytes() => holder.bytes,
         /// Its growth in `span_s` before.
-        "growth": delta().null("not recorded so long") => holder.grown,
+        "growth": delta().null("the recording does not reach that far back") => holder.grown,
         /// It was killed.
         "killed": switch() => holder.is_victim,
     }

@@ -285,7 +285,10 @@ pub fn advice_to(is_root: bool, held: Option<&str>, capability: &str) -> String 
         "permission denied"
     };
     match held {
-        Some(held) => format!("{denied}, although zmtop has {held}: by a security module or another user namespace"),
+        Some(held) => format!(
+            "{denied}, although zmtop has {held}: a security module or another user namespace may be the \
+             cause"
+        ),
         None if is_root => format!("{denied}: this root has no {capability}"),
         None => format!("{denied}; run as root or as its user, or grant {capability}"),
     }

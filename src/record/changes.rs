@@ -44,7 +44,7 @@ described! {
         time: String = time(),
         /// The same time on the monotonic clock.
         monotonic_s: f64 = seconds(),
-        /// The changed fields of zmtop/1, but for those above and the processes.
+        /// The changed fields of zmtop/1, except those above and the processes.
         #[serde(default, skip_serializing_if = "Object::is_empty")]
         machine: Object = object(Vec::new()).absent("if none changed"),
         /// The new processes, and the changed fields of the others, by pid and start time: 17:4711.
@@ -289,7 +289,7 @@ fn is_changes(line: &[u8]) -> bool {
 
 impl State {
     fn new(whole: &[u8]) -> Result<Self, RecordError> {
-        let lost = || RecordError::lost("its changes are to a snapshot that could not be read");
+        let lost = || RecordError::lost("it changes a snapshot that could not be read");
         let recorded = read(whole).map_err(|_| lost())?;
         let monotonic = recorded.monotonic.ok_or_else(lost)?;
         let mut machine: Object = serde_json::from_slice(whole).map_err(|_| lost())?;
@@ -312,7 +312,7 @@ impl State {
 
     /// Applies the changes; returns the snapshot as it is recorded and as it is placed on its own clock.
     fn next(&mut self, line: Line) -> Result<(Recorded, Snapshot), RecordError> {
-        let monotonic = seconds(Some(line.monotonic_s)).ok_or_else(|| RecordError::lost("its time is none"))?;
+        let monotonic = seconds(Some(line.monotonic_s)).ok_or_else(|| RecordError::lost("its time is not valid"))?;
         apply(&mut self.machine, line.machine);
         self.machine.insert("time".into(), line.time.into());
         self.machine.insert("monotonic_s".into(), line.monotonic_s.into());

@@ -30,7 +30,7 @@ use crate::text;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// JSON of another kind.
-    #[error("its schema is {0}, not zmtop/1: no snapshot of zmtop, as ps --format ndjson writes it")]
+    #[error("its schema is {0}, not zmtop/1: it is not a snapshot that zmtop ps --format ndjson wrote")]
     Schema(String),
     /// A later major version.
     #[error("its schema is {0}, which is newer than this zmtop: it reads zmtop/1")]

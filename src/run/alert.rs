@@ -160,7 +160,8 @@ impl Notifier {
             // The event stays queued. The next event tries again to start a thread.
             self.0.lock().running -= 1;
             let name = shown(&settings.name);
-            self.0.fail(format!("alert {name}: its program waits: {error}"));
+            self.0
+                .fail(format!("alert {name}: its program has not been started yet: {error}"));
         }
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
         .find(|path| has_recording(path));
     found.ok_or_else(|| {
         let shown = text::safe(own.as_os_str().as_encoded_bytes());
-        format!("there is no black box yet, at {shown}; name a FILE of snapshots")
+        format!("there is no black box at {shown} yet; name a FILE of snapshots")
     })
 }
 

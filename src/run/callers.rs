@@ -340,13 +340,13 @@ impl Target {
         for process in &self.processes {
             let id = process.id.map_err(|why| refusal(&[process.pid], why))?;
             let cleared = Pinned::new(&Roots::new(None), id).and_then(|pinned| pinned.clear_referenced());
-            cleared.map_err(|why| format!("nothing can be proved about {}: {why}", process.pid))?;
+            cleared.map_err(|why| format!("no proof is possible for {}: {why}", process.pid))?;
         }
         self.proved = Some(Instant::now());
         let progress = Progress::new();
         progress.announce(|| {
             format!(
-                "watching for {} which memory is touched; Ctrl-C reports",
+                "watching which memory is touched, for {}; Ctrl-C reports",
                 span_exact(time)
             )
         });
@@ -418,7 +418,10 @@ fn refusal(pids: &[u32], why: Missing) -> String {
         Missing::Denied => {
             let need = match files::raised_perf_level() {
                 Some(level) => format!("kernel.perf_event_paranoid is {level}, which needs root or CAP_SYS_ADMIN"),
-                None => format!("this needs the same user, or {}", files::advice("CAP_PERFMON")),
+                None => format!(
+                    "this needs the user of the process, or {}",
+                    files::advice("CAP_PERFMON")
+                ),
             };
             format!("no permission to sample the page faults of {of}: {need}")
         }

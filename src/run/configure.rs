@@ -19,7 +19,7 @@ use crate::config::{Config, Env, Settings, keymap, settings, theme, unknown};
 pub struct ConfigArgs {
     #[command(subcommand)]
     pub action: ConfigAction,
-    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command
+    /// Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }

@@ -28,10 +28,10 @@ use crate::units::{parse_span, span, span_exact};
     after_help = "Reads the heaps of glibc, jemalloc, mimalloc, tcmalloc (of gperftools) and musl, the objects of Python and the memory profile of Go from \
                   outside, with the program running: nothing is stopped, injected or written. Asks a JVM (HotSpot) for \
                   its heap and its objects by class: the JVM pauses for this, and the expected pause is printed first. \
-                  Asks a .NET runtime for its counters. Samples the code of Node.js only with --inspector. For other allocators and runtimes, the report \
-                  names the tool that shows their state.\n\nNeeds the right to trace the process: the same user, as \
-                  far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the heap could not be \
-                  read."
+                  Asks a .NET runtime for its counters. Samples the allocations of Node.js only with --inspector. For other \
+                  allocators and runtimes, the report names the tool that shows their state.\n\nNeeds the right to trace the \
+                  process: the same user, as far as kernel.yama.ptrace_scope allows it, or CAP_SYS_PTRACE. Exit code 3 if the \
+                  heap could not be read."
 )]
 pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches
@@ -46,8 +46,8 @@ pub struct HeapArgs {
     /// Maximum pause of a JVM: it counts its objects only if the expected pause is shorter
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub pause: String,
-    /// Let the runtime record for TIME, such as 30s, which code allocates objects that stay. A JVM (JDK 17 and later) loads its
-    /// Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording
+    /// Let the runtime record for TIME, such as 30s, which code allocates objects that stay in use. A JVM (JDK 17 and later)
+    /// loads its Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording
     #[arg(long, value_name = "TIME")]
     pub code: Option<String>,
     /// Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user

@@ -71,10 +71,9 @@ pub struct LeaksArgs {
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at \
-                the earliest; the history that the monitor keeps counts. If it covers 2 minutes and no time is given, \
-                the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the \
-                report"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the \
+                earliest. The history that the monitor saved is included. If it covers 2 minutes and no time is given, the \
+                report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
     )]
     pub time: Option<String>,
     /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.
@@ -281,8 +280,8 @@ fn too_short(watched: Duration, interval: Duration) -> Option<String> {
     let least = span_exact(MIN_LEAK_OBSERVED);
     is_short(watched, interval).then(|| {
         format!(
-            "no leak is reported before {least} of history are known, and {} are; watch with --for {least} or longer, \
-             or let the monitor run: its history counts",
+            "a leak is reported only after {least} of history, and {} are known; watch with --for {least} or longer, or let the \
+             monitor run: its history is included",
             span(watched)
         )
     })
@@ -343,7 +342,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
                 let least = span_exact(MIN_LEAK_OBSERVED);
                 format!(": {} are known, and no leak is reported before {least}", span(known))
             });
-            complain(&format!("judged with {past}{known}; --for TIME watches on"));
+            complain(&format!("judged with {past}{known}; --for TIME watches longer"));
             why
         }
         _ => return Ok(None),

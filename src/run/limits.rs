@@ -26,11 +26,10 @@ use crate::units::{self, parse_span};
                   kernel frees it before it kills a process. If the recording has no figures of the cgroup, the need \
                   is the sum of the footprints of its processes. To record the figures, run zmtop ps --every 10 \
                   --format ndjson --sort cg_stays.\n\nRequest: the 99th percentile of the need. Limit: the peak of the \
-                  need, plus the expected growth over as much time as was recorded, plus a margin of 15 % after a \
-                  week, 25 % after a day, 50 % after an hour, else 100 %, and at least 16M. Soft limit: the same with \
-                  half the margin. A limit is uncertain if a process was killed, if the need grows or was held back by \
-                  the present limit, or if less than a day was recorded.\n\nExit code 3 if the recording could not be \
-                  read."
+                  need, plus the expected growth over as much time as was recorded, plus a margin. The margin is 15 % of the \
+                  peak after a recording of a week, 25 % after a day, 50 % after an hour, else 100 %; at least 16M. Soft limit: \
+                  the same with half the margin. A limit is uncertain if a process was killed, if the need grows, if the present \
+                  limit held it back, or if less than a day was recorded.\n\nExit code 3 if the recording could not be read."
 )]
 pub struct LimitsArgs {
     /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black
@@ -46,7 +45,7 @@ pub struct LimitsArgs {
     /// List only rows that match: words of the name, 'peak>1G', 'near>80', unit:NAME, container:NAME, /re/, ! (not), | (or)
     #[arg(long, value_name = "FILTER")]
     pub filter: Vec<String>,
-    /// Print only the lines to paste. Uncertain ones are comments
+    /// Print only the lines to paste into a configuration. Uncertain ones are commented out
     #[arg(long, conflicts_with_all = ["format", "columns"])]
     pub paste: bool,
     #[command(flatten)]

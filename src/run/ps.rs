@@ -92,7 +92,7 @@ pub struct PsArgs {
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
     /// Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with
-    /// --by and a verdict, also if a process matches
+    /// --by and a verdict in the filter, also if a single process matches
     #[arg(long)]
     pub check: bool,
     /// Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)
@@ -472,7 +472,7 @@ impl<'a> Plan<'a> {
             let least = units::span_exact(MIN_LEAK_OBSERVED);
             let known = units::span(known);
             return Unjudged::All(format!(
-                "not yet judged: no leak is reported before {least} of history are known, and {known} are"
+                "not yet judged: a leak is reported only after {least} of history, and {known} are known"
             ));
         }
         let is_open = |row: &&Row<'_>| over_time.iter().any(|id| id.is_open(row));

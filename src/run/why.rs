@@ -20,8 +20,8 @@ use crate::why::{SHORT, Why};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(
-    after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit less than a minute ahead. \
-                  Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
+    after_help = "An event is a kill for lack of memory, a reboot, a stall, or a limit that would have been reached within a \
+                  minute. Without --at, zmtop explains the last kill, or the last reboot that came without warning or while \
                   memory was short. If there is none, it explains the last stall or limit, or else the last reboot."
 )]
 pub struct WhyArgs {

@@ -66,7 +66,7 @@ impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Listing(done, all, found) => write!(f, "{} found, {done} of {all} listed", counted(found, "file")),
-            Self::Looking(done, all) => write!(f, "{done} of {} looked at", counted(all as u64, "file")),
+            Self::Looking(done, all) => write!(f, "{done} of {} examined", counted(all as u64, "file")),
         }
     }
 }

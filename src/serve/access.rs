@@ -63,8 +63,8 @@ impl Access {
         if address.ip().is_loopback() || self.acceptor.is_some() || self.config.is_guarded() {
             return Ok(());
         }
-        let why = "anyone on the network could read it: name a loopback address such as 127.0.0.1:9464, or a file with \
-                   --web-config that asks for TLS and a password";
+        let why = "anyone on the network could read it: use a loopback address such as 127.0.0.1:9464, or require TLS and a \
+                   password with --web-config";
         Err(why.into())
     }
 
@@ -126,7 +126,7 @@ pub(crate) async fn keep_fresh(
             }
             Ok(Some(Err(what))) => {
                 if reported.as_ref() != Some(&what) {
-                    complain("the web config has changed, and what it was before stays in use:");
+                    complain("the web config has changed, but the previous one stays in use:");
                     what.lines().for_each(complain);
                 }
                 reported = Some(what);
@@ -142,12 +142,12 @@ fn again(file: &Path, old: &Access, address: SocketAddr) -> Result<Access, Strin
     let new = Access::load(file).map_err(|error| error.to_string())?;
     if new.scheme() != old.scheme() {
         let file = file.display();
-        return Err(format!("{file}: to begin or end with TLS, start zmtop again"));
+        return Err(format!("{file}: to switch TLS on or off, restart zmtop"));
     }
     // A tool that writes in place empties the file first. Such a file must not remove a guard.
     if let Some(guard) = old.config.guard_lost_in(&new.config) {
         return Err(format!(
-            "{}: {guard} is gone, which would let more clients read: to do without it, start zmtop again",
+            "{}: {guard} was removed, which would let more clients read: to apply this, restart zmtop",
             file.display()
         ));
     }

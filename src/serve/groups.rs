@@ -84,13 +84,13 @@ type JudgedFigure = (&'static str, &'static str, fn(&Judgement) -> bool);
 const JUDGED: [JudgedFigure; 2] = [
     (
         "zmtop_growing",
-        "1 where the group's memory grows or leaks, else 0; absent while that is not known.",
+        "1 if the group's memory grows or leaks, else 0; absent while unknown.",
         |judged| judged.verdict.is_growth(),
     ),
     (
         "zmtop_leaking",
-        "1 where the group's memory grows beyond what a fill, a warm-up or a load explains, else 0; absent while that is not \
-         known.",
+        "1 if the group's memory grows beyond what a cache fill, a warm-up or a load explains, else 0; absent while \
+         unknown.",
         |judged| judged.verdict == Verdict::Leaking,
     ),
 ];

@@ -50,7 +50,7 @@ const RETRY: Duration = Duration::from_millis(10);
 const HANDSHAKE: u8 = 22;
 /// The response to plain HTTP if TLS is required.
 const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n\
-    plain HTTP at a port that speaks TLS: ask with https://\n";
+    plain HTTP on a TLS port: use https://\n";
 
 const INDEX: &str = "<!doctype html><title>zmtop</title><h1>zmtop</h1><p><a href=\"/metrics\">Metrics</a></p>\n";
 

@@ -109,8 +109,8 @@ fn kills(snapshot: &Snapshot, started: SystemTime) -> Family {
 fn parts(history: &History) -> Family {
     let mut family = Family::gauge(
         "zmtop_account_bytes",
-        "The RAM in parts, which sum to MemTotal; unattributed is what no counter of the kernel shows, and negative where more \
-         was counted than there is.",
+        "The RAM in parts, which sum to MemTotal; unattributed is what no counter of the kernel shows. It is negative if some \
+         memory was counted twice.",
     );
     let Some(account) = history.parts().account() else {
         return family;
@@ -127,11 +127,11 @@ fn parts(history: &History) -> Family {
 fn judged_parts(history: &History) -> [Family; 2] {
     let mut leaking = Family::gauge(
         "zmtop_account_leaking",
-        "1 where a part of the RAM that the kernel cannot take back leaks, else 0; absent while that is not known.",
+        "1 if a part of the RAM that the kernel cannot reclaim leaks, else 0; absent while unknown.",
     );
     let mut slope = Family::gauge(
         "zmtop_account_slope_bytes_per_second",
-        "How fast the lowest values of a part of the RAM move.",
+        "How fast the lowest values of a part of the RAM change.",
     );
     for (part, row) in history.parts().that_may_leak() {
         let judged = row.trend();
@@ -148,7 +148,7 @@ fn judged_parts(history: &History) -> [Family; 2] {
 fn pools(snapshot: &Snapshot) -> [Family; 2] {
     let mut stored = Family::gauge(
         "zmtop_compressed_stored_bytes",
-        "Swapped-out memory that zswap or a zram device keeps, uncompressed.",
+        "Uncompressed size of the swapped-out memory in zswap or in a zram device.",
     );
     let mut in_ram = Family::gauge("zmtop_compressed_ram_bytes", "RAM that zswap or a zram device takes.");
     for pool in compressed(&snapshot.system, &snapshot.accounting) {
@@ -174,17 +174,17 @@ pub(super) fn own(snapshot: &Snapshot, now: Duration, started: SystemTime) -> Ve
         ),
         gauge(
             "zmtop_snapshot_age_seconds",
-            "Time since the snapshot that this answer is of, when the answer was made: up to an interval before it is asked for.",
+            "Age of the snapshot in this answer when the answer was prepared, which is up to one interval before the scrape.",
             Some(now.saturating_sub(snapshot.monotonic).as_secs_f64()),
         ),
         gauge(
             "zmtop_oldest_figure_seconds",
-            "Time since the oldest read of a process's memory whose figures are in this answer.",
+            "Age of the oldest memory figures of a process in this answer.",
             coverage.oldest.map(|age| age.as_secs_f64()),
         ),
         gauge(
             "zmtop_processes_unreadable",
-            "Processes whose memory could not be read; sums are too small by theirs.",
+            "Processes whose memory could not be read. Sums do not include it.",
             Some((coverage.hidden - coverage.pending) as f64),
         ),
         gauge(

@@ -234,7 +234,8 @@ fn address(text: &str) -> Result<Uri, String> {
     let host = uri.authority().ok_or(wrong)?;
     if host.as_str().contains('@') {
         return Err(
-            "name no user and password in it, which everyone can see: OTEL_EXPORTER_OTLP_HEADERS has them".into(),
+            "it must not contain a user and password, because everyone can see them: use OTEL_EXPORTER_OTLP_HEADERS"
+                .into(),
         );
     }
     let Some(scheme @ ("http" | "https")) = uri.scheme_str() else {

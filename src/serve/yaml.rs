@@ -132,7 +132,7 @@ pub(super) fn read_yaml(text: &str) -> Result<Option<Node>, NotRead> {
         match events.next()? {
             (Event::StreamEnd, _) => return Ok(document),
             (Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing, _) => {}
-            (_, span) if document.is_some() => return Err(at(span, "a second document; one is read")),
+            (_, span) if document.is_some() => return Err(at(span, "a second document; only one is allowed")),
             (event, span) => document = Some(events.node(event, span, String::new(), 0)?),
         }
     }
@@ -155,13 +155,13 @@ impl<'t> Events<'t> {
     /// Reads the value that starts with `begin`.
     fn node(&mut self, begin: Event<'t>, span: Span, key: String, depth: usize) -> Result<Node, NotRead> {
         if depth == MAX_DEPTH {
-            return Err(at(span, "too many lists and mappings in each other"));
+            return Err(at(span, "lists and mappings nest too deep"));
         }
         let value = match begin {
             Event::Scalar(text, _, 0, None) => Value::Scalar(text.into_owned()),
             Event::SequenceStart(0, None) => Value::List(self.list(&key, depth)?),
             Event::MappingStart(0, None) => Value::Map(self.map(&key, depth)?),
-            _ => return Err(at(span, "anchors, aliases and tags are not read")),
+            _ => return Err(at(span, "anchors, aliases and tags are not supported")),
         };
         let at = span.start.index();
         Ok(Node { at, key, value })

@@ -358,15 +358,15 @@ impl Judgement {
         let reasons = self.reasons.map_or_else(Vec::new, |reasons| reasons.texts());
         let source = match self.metric {
             _ if reasons.is_empty() => None,
-            Metric::LiveSet => Some("the memory that collections leave, by the counters of the JVM itself"),
+            Metric::LiveSet => Some("by the memory in use after collections, as the JVM counts it"),
             Metric::InUse => Some("by the memory in use: memory that malloc keeps free does not count"),
             Metric::Rss => Some("by RSS and swap, because PSS cannot be read"),
-            Metric::Descriptors => Some("held through its descriptors, which is in no PSS"),
+            Metric::Descriptors => Some("by the memory held through its descriptors, which is in no PSS"),
             _ => None,
         };
         let gaps = self
             .unwatched
-            .map(|gaps| format!("not watched for {} of it", units::span(gaps.total)));
+            .map(|gaps| format!("not watched for {} of that time", units::span(gaps.total)));
         source
             .map(str::to_owned)
             .into_iter()

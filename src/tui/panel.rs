@@ -126,7 +126,7 @@ pub(super) fn scroll(app: &mut App, to: impl FnOnce(usize, usize) -> usize) {
     let list = draw(app, area, &mut Buffer::empty(area)).unwrap_or_default();
     let last = list.rows.saturating_sub(list.height);
     if last == 0 || list.height == 0 {
-        return app.screen.say("the panel shows all that it has");
+        return app.screen.say("the panel already shows everything");
     }
     let offset = to(list.offset, list.height).min(last);
     let selected = app.tables.current().selected.clone();

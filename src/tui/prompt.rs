@@ -239,7 +239,7 @@ impl Prompt {
             (PromptKind::Search, ..) if app.query.search.is_some() => ("Enter keeps it, then n and N".into(), false),
             (PromptKind::Interval, ..) => ("100ms to 1h, such as 500ms, 2s, 1m".into(), false),
             (PromptKind::Time, ..) => (
-                "23:51, 2026-11-20 23:51, -10m before the end, start or end".into(),
+                "23:51, 2026-11-20 23:51, -10m (before the end), start or end".into(),
                 false,
             ),
             (PromptKind::Record, ..) => ("a new file; R ends the recording".into(), false),
@@ -252,7 +252,10 @@ impl Prompt {
                     (Some(_), true) => "none".into(),
                     (Some(_), false) => others.join(", "),
                 };
-                (format!("zmtop starts with the view default; saved: {saved}"), false)
+                (
+                    format!("zmtop starts with the view named default; saved: {saved}"),
+                    false,
+                )
             }
             (PromptKind::Search | PromptKind::Pid, ..) => (String::new(), false),
         }

@@ -60,7 +60,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         effects.push(Effect::NotifyBy(is.clone()));
         said.push(match old.settings.replaced_alerts().len() {
             0 => "alerts".into(),
-            off => format!("alerts (without {off} shipped)"),
+            off => format!("alerts (replace {off} shipped ones)"),
         });
     }
     app.apply_columns();
@@ -69,7 +69,7 @@ pub(super) fn on_config(app: &mut App, read: Result<Box<Config>, String>) -> Vec
         text = "config reloaded".into();
     }
     if !later.is_empty() {
-        text = format!("{text}; after a restart: {}", later.join(", "));
+        text = format!("{text}; takes effect after a restart: {}", later.join(", "));
     }
     let faults: Vec<String> = new.unread.into_iter().chain(new.warnings).collect();
     if !faults.is_empty() {

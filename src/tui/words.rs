@@ -5,8 +5,8 @@ pub static WORDS: [(&str, &str); 51] = [
     (
         "2 figures up to 9s old",
         "The number of processes whose figures may be wrong by more than 1 % and 1 MiB, and the age of the oldest \
-         figure. Without a number, no figure may be wrong by more. A figure stays right while its counters do not change, however old \
-         its READ is",
+         figure. Without a number, no figure is wrong by more than that. A figure is still right if its counters did not change, \
+         however old its READ is",
     ),
     (
         "figures of 09:35:10",

@@ -91,7 +91,7 @@ fn a_wrong_value_is_named_with_its_option_and_what_is_allowed() {
             "--columns start",
             "--columns: unknown column `start`; did you mean `elapsed`",
         ),
-        ("--columns pss,pss", "--columns: column `pss` is there twice"),
+        ("--columns pss,pss", "--columns: column `pss` is listed twice"),
         (
             "--columns=",
             "--columns: unknown column ``: zmtop config columns lists the",

@@ -540,7 +540,7 @@ fn a_record_that_is_not_there_is_an_error() {
     assert_eq!(ran.code, 3);
     assert_eq!(
         ran.err,
-        "zmtop: there is no black box yet, at HOME/.local/state/zmtop/blackbox; name a FILE of snapshots\n"
+        "zmtop: there is no black box at HOME/.local/state/zmtop/blackbox yet; name a FILE of snapshots\n"
     );
     let empty = limits(&[], &["rec"]);
     assert_eq!((empty.code, &*empty.out), (3, ""));

@@ -161,7 +161,9 @@ fn the_largest_come_first_and_the_others_are_counted() {
     assert_eq!(found.left_out, (3, 1 + 2 + 3));
     let notes = notes(&found, Units::Bytes);
     assert!(
-        notes.contains(&"looked at 2 of 5 files, the largest first; the others hold at most 6, their size".into()),
+        notes.contains(
+            &"examined 2 of 5 files, the largest first; at most 6 of the others is cached (their total size)".into()
+        ),
         "{notes:?}"
     );
 }
@@ -416,7 +418,10 @@ fn the_command_writes_all_formats_and_refuses_what_is_no_file() {
     // In a copy of /proc, descriptors would lead to files of this machine.
     tree.process(7).write();
     let (code, _, err) = tree.zmtop("cache");
-    assert!(code == Some(3) && err.contains("the kernel's own /proc alone"), "{err}");
+    assert!(
+        code == Some(3) && err.contains("only be read from the kernel's own /proc"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -486,7 +491,7 @@ fn enter_on_the_file_cache_lists_its_files() {
     assert_eq!(session.effects.last(), Some(&Effect::ReadCache(2, CacheScope::All)));
     session.feed(Event::CacheRead(2, Err(Missing::Unsupported)));
     assert!(
-        session.picture().contains("the kernel's own /proc alone"),
+        session.picture().contains("only be read from the kernel's own /proc"),
         "{}",
         session.picture()
     );

@@ -497,7 +497,7 @@ fn with_file_capabilities_it_reads_the_processes_of_others_but_no_file_for_its_u
     let args = [AS_NOBODY[0], AS_NOBODY[1], AS_NOBODY[2], program.to_str().unwrap()];
     let mut pty = Pty::run((160, 30), "setpriv", &args, &[("HOME", home.path().to_str().unwrap())]);
     pty.wait_for_table();
-    assert!(pty.text().contains("with file capabilities"), "{}", pty.text());
+    assert!(pty.text().contains("has file capabilities"), "{}", pty.text());
     pty.send("q");
     assert_eq!(pty.exit_code(), 0);
     assert!(!home.path().join(".local").exists());

@@ -1073,7 +1073,7 @@ fn the_command_reads_a_file_and_needs_one() {
     let (code, out, err) = run(&[]);
     assert_eq!((code, &*out), (Some(3), ""));
     assert!(
-        err.contains("there is no black box yet, at ") && err.contains("name a FILE"),
+        err.contains("there is no black box at ") && err.contains("name a FILE"),
         "{err}"
     );
 }

@@ -351,7 +351,7 @@ fn processes(mem: &MemReport<'_>) -> TextTable {
     figures.push(
         "sum of USS",
         mem.bytes(userland.memory.map(|m| m.uss())),
-        "the memory that ending each process would free at once",
+        "what each process would free if it alone ended",
     );
     let mapped = sum(system.anon_pages, system.mapped);
     figures.push(
@@ -476,7 +476,7 @@ fn swap_owners(mem: &MemReport<'_>) -> Option<TextTable> {
     if system.swap_total == Ok(0) {
         return None;
     }
-    let mut figures = Figures::new("WHO HAS THE SWAP");
+    let mut figures = Figures::new("WHERE THE SWAP IS");
     let (readable, all, partial) = (mem.processes.readable, mem.processes.total, partial(mem));
     let count = format!("{readable} of {all} readable{partial}");
     figures.push("processes, sum of SwapPss", mem.bytes(swap.processes), count);
@@ -558,7 +558,7 @@ fn others(mem: &MemReport<'_>) -> TextTable {
     let balloon = system
         .ballooned()
         .and_then(|n| if n == 0 { Err(Missing::Unsupported) } else { Ok(n) });
-    push("balloon", balloon, "handed back to the machine below".into());
+    push("balloon", balloon, "returned to the hypervisor".into());
     if let Ok(sockets) = inputs.sockets {
         let buffers = sockets
             .tcp

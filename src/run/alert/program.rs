@@ -123,7 +123,7 @@ fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended oddly".into(),
+        (None, None) => "ended without a code or signal".into(),
     }
 }
 

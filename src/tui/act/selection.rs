@@ -162,7 +162,7 @@ impl Selection {
 }
 
 fn too_many(all: usize, most: usize) -> String {
-    format!("these are {all} processes: at most {most} at once")
+    format!("these are {all} processes: at most {most} are allowed at once")
 }
 
 /// Returns the name of a group, short and safe to print.

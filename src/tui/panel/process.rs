@@ -56,7 +56,7 @@ fn heading(app: &App, sample: &ProcessSample) -> StatusLine {
     line.text(90, title, theme.heading_sorted);
     if let Some(mark) = app.data.marks.current().filter(|mark| mark.is_new(sample)) {
         let age = units::span(app.engine.history.elapsed_since(mark.at()));
-        let text = format!("  started since the mark {age} ago: counted from 0");
+        let text = format!("  started after the mark ({age} ago): counted from 0");
         line.text(40, text, theme.heading);
     }
     if let Ok(user) = &facts.user {

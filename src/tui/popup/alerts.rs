@@ -48,7 +48,7 @@ fn remarks(app: &App) -> Vec<(String, Style)> {
     let mut lines: Vec<_> = warnings.map(|what| (format!(" {what}"), theme.alert)).collect();
     if alerts.skipped() > 0 {
         let most = Alerts::MAX_TRACKED;
-        let text = format!(" some alerts are missing: the conditions held for more than {most} at once");
+        let text = format!(" some alerts are missing: more than {most} conditions were true at once");
         lines.push((text, theme.alert));
     }
     if alerts.events().is_empty() {

@@ -76,7 +76,7 @@ fn of_fleet(app: &App, snapshot: &Snapshot, status: &FleetStatus, fleet: &Fleet)
     ];
     if let Some(asked) = &status.asked {
         let text = format!(
-            "{} in the last round, {} failed; answers of {}, the rows after {} ms",
+            "{} in the last round, {} failed; {} of answers; rows shown after {} ms",
             asked.queries,
             asked.failed,
             units::bytes(asked.bytes, Units::Auto),

@@ -93,12 +93,12 @@ fn sections(app: &App) -> Vec<HelpSection> {
         sections.push(("TO SEE PSS OF EVERY PROCESS", commands(&app.privilege)));
     }
     if app.replay.is_some() {
-        sections.push(("KEYS OF THE REPLAY, BEFORE ALL OTHERS", keys(Context::Replay)));
+        sections.push(("KEYS OF THE REPLAY, WHICH TAKE PRECEDENCE", keys(Context::Replay)));
     }
     sections.push(("ALL KEYS", keys(Context::Table)));
     sections.extend(app.page().map_or_else(help_of_tables, Page::help));
     sections.push((
-        "IN MENUS, WHERE ALL LETTERS ARE TEXT, AND IN TEXTS SUCH AS THIS",
+        "IN TEXTS SUCH AS THIS, AND IN MENUS (WHERE LETTERS ARE TEXT)",
         keys(Context::List),
     ));
     sections.push(("IN A LINE OF TEXT", keys(Context::Input)));
@@ -113,7 +113,7 @@ fn sections(app: &App) -> Vec<HelpSection> {
 const FIRST: [(&[Action], &str); 10] = [
     (
         &[Action::Up, Action::Down],
-        "Select a row, or scroll a panel that covers all rows. Digits select that pid",
+        "Select a row, or scroll a panel that covers all rows. Digits select a process by its pid",
     ),
     (&[Action::Open], "Details of a process; the processes of a group"),
     (

@@ -77,7 +77,7 @@ impl Popup for LeakList {
         if let Some(last) = suspect.stopped {
             let by = units::bytes(last.bytes(), app.screen.units);
             parts.push(format!(
-                "it grew by {by} and kept it: a fill or a warm-up ends like this, but a leak may pause"
+                "it grew by {by} and kept it: the end of a cache fill or a warm-up, or a pause in a leak"
             ));
         } else if judgement.reasons.is_none() {
             let why = match judgement.metric {
@@ -92,15 +92,15 @@ impl Popup for LeakList {
                 Metric::Processes if suspect.orphans > 0 => "a build or a pool may still explain it",
                 Metric::Processes => "their parents still exist and may use them",
                 Metric::Free => {
-                    "the program freed it, and malloc keeps it: not a leak. malloc_trim(0) would return it; zmtop heap \
-                     PID has more"
+                    "the program freed it, and malloc keeps it: not a leak. malloc_trim(0) would return it; zmtop heap PID \
+                     shows details"
                 }
                 Metric::LiveSet
                 | Metric::InUse
                 | Metric::Held
                 | Metric::Footprint
                 | Metric::Rss
-                | Metric::Descriptors => "it grows; a fill, a warm-up or a load may still explain it",
+                | Metric::Descriptors => "it grows; a cache fill, a warm-up or a load may still explain it",
             };
             parts.push(why.into());
         }
@@ -286,7 +286,7 @@ pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Op
     })
 }
 
-/// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M of [heap] untouched for 10m`.
+/// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M in [heap] untouched for 10m`.
 pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspect) -> Option<String> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     let sample = snapshot.row(id)?;
@@ -294,7 +294,7 @@ pub(in crate::tui) fn untouched(app: &App, snapshot: &Snapshot, suspect: &Suspec
     let (mapping, resident) = coldness.coldest()?;
     let bytes = |n| units::bytes(n, app.screen.units);
     Some(format!(
-        "{} of {} of {} untouched for {}",
+        "{} of {} in {} untouched for {}",
         bytes(resident.cold()),
         bytes(resident.rss),
         text::safe_prefix(&mapping.name, 30),

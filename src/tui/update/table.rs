@@ -128,7 +128,8 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
             panel::on_action(app, action);
             if !app.shows_span() {
                 let span = app.screen.chart.span().name;
-                app.screen.say(format!("charts span {span}; there is none on screen"));
+                app.screen
+                    .say(format!("the span of charts is {span}; no chart is on the screen"));
             }
         }
         Action::CursorLeft | Action::CursorRight | Action::CursorLeftFast | Action::CursorRightFast
@@ -285,7 +286,7 @@ pub(super) fn on_action(app: &mut App, action: Action) -> Vec<Effect> {
 fn acknowledge(app: &mut App) {
     let count = app.engine.history.acknowledge_kills() as u64;
     let text = match count {
-        0 => "no kill to acknowledge; CPU affinity is set by taskset".into(),
+        0 => "no kill to acknowledge; for CPU affinity, use taskset".into(),
         _ => format!("{} acknowledged; page 2 lists them", units::counted(count, "kill")),
     };
     app.screen.say(text);
@@ -460,7 +461,7 @@ fn fold(app: &mut App) {
     let Some(id) = row.filter(|_| app.query.shows_tree()).and_then(|row| row.key.process()) else {
         return app
             .screen
-            .say("nothing to collapse here: only a process with children in the tree, or similar processes");
+            .say("nothing to collapse here: select similar processes or, in the tree, a process with children");
     };
     if !app.query.folded.remove(&id) {
         app.query.folded.insert(id);

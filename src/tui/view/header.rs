@@ -816,10 +816,10 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
         line.text(68, format!("  {}", labels::surety(judgement)), theme.text);
     }
     if judgement.metric == Metric::File {
-        line.text(75, "  file pages, which the kernel takes back", theme.text);
+        line.text(75, "  file pages, which the kernel can reclaim", theme.text);
     }
     if judgement.metric == Metric::Lazy {
-        line.text(75, "  freed lazily, which the kernel takes back", theme.text);
+        line.text(75, "  lazily freed, which the kernel can reclaim", theme.text);
     }
     if let Some(cause) = &suspect.cause {
         line.text(75, format!("  {}", cause.text()), theme.text);

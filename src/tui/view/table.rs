@@ -99,7 +99,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
         let why = match app.query.scope {
             _ if snapshot.rows().is_empty() => "no processes",
             Scope::Processes => "no process matches",
-            Scope::Members(_) => "no process of the group matches, or there is none any more",
+            Scope::Members(_) => "no process of the group matches, or all have ended",
             Scope::Groups(_) => "no group matches",
             Scope::Mappings(_) => "no mapping matches",
         };

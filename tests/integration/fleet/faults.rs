@@ -77,10 +77,10 @@ fn what_is_wrong_is_said_and_the_rows_stay() {
                 "422 Unprocessable Entity",
                 r#"{"status":"error","errorType":"execution","error":"too many samples"}"#,
             ),
-            "refuses: too many samples",
+            "refuses the query: too many samples",
         ),
-        (Reply::Error("401 Unauthorized", ""), "denies it (401)"),
-        (Reply::Page, "answers no JSON"),
+        (Reply::Error("401 Unauthorized", ""), "denies access (401)"),
+        (Reply::Page, "does not answer like Prometheus"),
     ];
     says_what_is_wrong(&cases);
 }
@@ -88,7 +88,7 @@ fn what_is_wrong_is_said_and_the_rows_stay() {
 #[test]
 fn neither_a_flood_nor_silence_takes_the_rows() {
     let cases = [
-        (Reply::Flood(65 << 20), "answers more than 64 MB"),
+        (Reply::Flood(65 << 20), "answers with more than 64 MB"),
         (Reply::Nothing, "has not answered yet"),
     ];
     says_what_is_wrong(&cases);
@@ -243,7 +243,7 @@ fn diagnostics_of_a_fleet_are_of_queries() {
     pty.wait_for("web1:9464");
     pty.send("D");
     pty.wait("the queries", |text| {
-        text.contains("in the last round, 0 failed; answers of")
+        text.contains("in the last round, 0 failed; ")
             && text.contains("Slowest query")
             && !text.contains("smaps_rollup")
             && !text.contains("alks ")
@@ -276,7 +276,7 @@ fn secrets_and_urls_that_are_refused() {
     let cases = [
         (
             ["--prometheus", "http://me:pass@127.0.0.1:9090"],
-            "must hold no user and password",
+            "must not contain a user and password",
         ),
         (["--prometheus", "127.0.0.1:9090"], "http://"),
         (["--prometheus", "http://127.0.0.1:9090/?a=b"], "must end with the path"),

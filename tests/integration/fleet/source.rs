@@ -205,7 +205,7 @@ fn snapshots_go_on_and_ages_stay_true_whatever_the_clocks_of_servers_do() {
         assert_eq!(rows(&snapshot), [row("web", "api", 3 + round, false)]);
         let said = remark(&source);
         assert!(
-            round < 2 || said.contains("in turns whose clocks are 1h00 apart"),
+            round < 2 || said.contains("in turn, and their clocks differ by 1h00"),
             "{round}: {said}"
         );
     }

@@ -202,12 +202,12 @@ fn what_is_none_is_refused_with_a_reason() {
     ] {
         refused(
             &json!({"schema": schema, "time": "2026-11-20T23:51:00Z"}).to_string(),
-            &format!("its schema is {shown}, not zmtop/1: no snapshot of zmtop, as ps --format ndjson writes it"),
+            &format!("its schema is {shown}, not zmtop/1: it is not a snapshot that zmtop ps --format ndjson wrote"),
         );
     }
     refused(
         r#"{"time":"2026-11-20T23:51:00Z"}"#,
-        "its schema is not given, not zmtop/1: no snapshot of zmtop, as ps --format ndjson writes it",
+        "its schema is not given, not zmtop/1: it is not a snapshot that zmtop ps --format ndjson wrote",
     );
     refused(r#"{"schema":"zmtop/1"}"#, "missing field `time` (column 20)");
     refused(

@@ -209,8 +209,9 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
     assert_eq!(
         said(&mut fake),
         [
-            "70.0M of the 75.0M that its heap has in RAM are free. jemalloc keeps them for new objects.",
-            "A purge (mallctl arena.<i>.purge) would return 70.0M; background_thread:true in MALLOC_CONF purges by itself.",
+            "Its heap has 75.0M in RAM, and 70.0M of it are free. jemalloc keeps them for new objects.",
+            "A purge (mallctl arena.<i>.purge) would return 70.0M; with background_thread:true in MALLOC_CONF, jemalloc purges \
+             without a call.",
         ]
     );
     let mut fake = process(VERSIONS[0].0);

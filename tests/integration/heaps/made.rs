@@ -399,10 +399,10 @@ fn small_chunks_that_fill_a_page_are_joined() {
 
 #[test]
 fn a_damaged_heap_is_not_understood_and_never_followed_for_ever() {
-    const STRANGE: &str = "its heap is not understood: the end of an arena is outside of its memory";
-    const MOVING: &str = "not sure: its heap changed while it was read, each time";
+    const STRANGE: &str = "its heap could not be parsed: the end of an arena is outside of its memory";
+    const MOVING: &str = "its heap changed during every attempt to read it";
     const NOT_FOUND: &str = "no heap of glibc was found in it";
-    const TOO_MUCH: &str = "its heap is not understood: more is free than the arena has";
+    const TOO_MUCH: &str = "its heap could not be parsed: an arena has more free memory than its size";
     let version = VERSIONS[3];
     let (first, second) = (LIBC + ARENA, OTHER + version.info);
     let unsorted = first + version.layout;

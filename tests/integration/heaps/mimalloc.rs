@@ -355,8 +355,8 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
     assert_eq!(
         said(&mut fake),
         [
-            "65.4M of the 166M that its heap has in RAM are free. mimalloc keeps them for new objects.",
-            "65.3M of it are unused pages: MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) that of a thread.",
+            "Its heap has 166M in RAM, and 65.4M of it are free. mimalloc keeps them for new objects.",
+            "65.3M of it are unused pages: MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) returns that of a thread.",
         ]
     );
     let mut fake = segments(NEWEST);
@@ -365,7 +365,7 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
     fake.segment(NEWEST, HEAP + 544 * MIB, 0, THREAD, &vec![page; 511]);
     assert_eq!(
         said(&mut fake)[1],
-        "48.0M of it lie between blocks in use, and only 1.3M are unused pages: MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) that of a thread."
+        "48.0M of it lie between blocks in use, and only 1.3M are unused pages: MIMALLOC_PURGE_DELAY=0 returns such memory at once, and mi_collect(true) returns that of a thread."
     );
 }
 

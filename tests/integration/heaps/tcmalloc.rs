@@ -297,8 +297,8 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
     assert_eq!(
         said(&fake),
         [
-            "64.8M of the 67.2M that its heap has in RAM are free. tcmalloc keeps them for new objects.",
-            "MallocExtension::ReleaseFreeMemory() would return 64.8M; TCMALLOC_RELEASE_RATE=10 returns it sooner by itself.",
+            "Its heap has 67.2M in RAM, and 64.8M of it are free. tcmalloc keeps them for new objects.",
+            "MallocExtension::ReleaseFreeMemory() would return 64.8M; with TCMALLOC_RELEASE_RATE=10, tcmalloc returns it sooner.",
         ]
     );
     let mut fake = process();
@@ -324,7 +324,7 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
 fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
     let last = THREADS + 4160;
     let strange = |what| Err(Unknown::Strange(what));
-    let contradiction = strange("its counters contradict its spans");
+    let contradiction = strange("its counters do not match its spans");
     let missing = strange("its page map or the caches of its threads were not found");
     let span = SPANS + 2 * 48;
     let cases = [

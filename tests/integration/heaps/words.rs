@@ -92,8 +92,8 @@ fn a_hoard_is_named_with_its_remedy() {
                 [100, 10, 200, 8, 200, 0],
             ],
             &[
-                "420M of its 1000M are free inside glibc: 400M are the ends of the arenas of threads, which malloc_trim leaves; malloc_trim(0) would return only 16.0M.",
-                "Most of it is in the arenas of threads, of which there are 2: MALLOC_ARENA_MAX=2 limits arenas.",
+                "420M of its 1000M are free inside glibc: 400M are at the ends of the arenas of threads, which malloc_trim does not return; malloc_trim(0) would return only 16.0M.",
+                "Most of it is in the 2 arenas of threads: MALLOC_ARENA_MAX=2 limits their number.",
             ],
         ),
         // Too little to matter.
@@ -132,8 +132,8 @@ fn what_was_not_followed_is_a_minimum_and_others_are_named() {
     let lines = state.verdict(Units::Auto);
     let expected = [
         "At least 900M of its 1000M are free inside glibc: malloc_trim(0) would return 880M.",
-        "It has more free chunks than can be followed in the time: what is free is a minimum.",
-        "The memory of musl's malloc is not read: it keeps no statistics.",
+        "It has more free chunks than can be followed in time, so its free memory is a minimum.",
+        "The memory of musl's malloc was not read: it keeps no statistics.",
     ];
     assert_eq!(lines, expected);
     if let Ok(heap) = &mut state.heap {

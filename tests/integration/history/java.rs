@@ -102,7 +102,7 @@ fn a_full_heap_that_leaks_is_called_by_its_own_counters() {
     let pace = judgement.slope * 60.0 / MIB as f64;
     assert!((pace - 8.0).abs() < 1.0, "{pace}");
     assert!(
-        judgement.texts()[0].contains("counters of the JVM"),
+        judgement.texts()[0].contains("as the JVM counts it"),
         "{:?}",
         judgement.texts()
     );

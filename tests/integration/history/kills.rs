@@ -334,7 +334,7 @@ fn without_the_log_the_counters_of_cgroups_tell_the_victim() {
     assert_eq!(
         told(&unlogged(&shop(), &[7, 9], 1, &all)),
         [format!(
-            "7 importer of /shop/web: it ended as a kill was counted, and it had 140M; {log}"
+            "7 importer of /shop/web: it ended when a kill was counted, and it had 140M; {log}"
         )]
     );
     // Two ended: which was killed is not known.
@@ -344,11 +344,11 @@ fn without_the_log_the_counters_of_cgroups_tell_the_victim() {
     // All of a group.
     let both = told(&unlogged(&shop(), &[7, 8], 2, &[("/shop", 2), ("/shop/web", 2)]));
     assert!(
-        both[0].starts_with("8 helper of /shop/web: it ended as a kill was counted, and it had 1.0M"),
+        both[0].starts_with("8 helper of /shop/web: it ended when a kill was counted, and it had 1.0M"),
         "{both:?}"
     );
     assert!(
-        both[1].starts_with("7 importer of /shop/web: it ended as a kill was counted, and it had 140M"),
+        both[1].starts_with("7 importer of /shop/web: it ended when a kill was counted, and it had 140M"),
         "{both:?}"
     );
     // No cgroup counted it: one that had a good part of the memory is the victim.
@@ -356,7 +356,7 @@ fn without_the_log_the_counters_of_cgroups_tell_the_victim() {
     assert_eq!(
         machine,
         [format!(
-            "7 importer: it ended as a kill was counted, and it had 140M; {log}"
+            "7 importer: it ended when a kill was counted, and it had 140M; {log}"
         )]
     );
     assert_eq!(told(&unlogged(&shop(), &[9], 1, &[])), [format!("a process: {log}")]);

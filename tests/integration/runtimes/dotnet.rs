@@ -158,9 +158,9 @@ fn the_heap_is_what_the_counters_say() {
         (Some(46_000_600), Some((260 * MB, 120 * MB)))
     );
     let expected = [
-        "134M of the 248M that its heap has committed are free. The .NET runtime keeps it for new objects: DOTNET_GCConserveMemory or \
+        "Its heap has 248M committed, and 134M of it are free. The .NET runtime keeps it for new objects: DOTNET_GCConserveMemory or \
          a smaller DOTNET_GCHeapHardLimit makes it keep less.",
-        "43.9M lay free between its objects after the last collection: fragmentation.",
+        "After the last collection, 43.9M between its objects were free: fragmentation.",
     ];
     assert_eq!(whole.verdict(Units::Auto), expected);
 }
@@ -178,7 +178,7 @@ fn what_the_counters_do_not_say_is_unknown() {
     ]);
     let mut old = WHOLE.to_vec();
     old.retain(|(name, _)| !["gc-fragmentation", "gc-committed", "poh-size"].contains(name));
-    let known_later = "What it has committed by now is known after its next collection.";
+    let known_later = "Its committed memory is known only after its next collection.";
     let cases = [
         (
             &with(&[("gc-heap-size", 270.0)]),
@@ -200,21 +200,21 @@ fn what_the_counters_do_not_say_is_unknown() {
             300 * MB,
             5,
             None,
-            ".NET before 6 does not state what it has committed.",
+            ".NET before 6 does not report its committed memory.",
         ),
         (
             &with(&[("gc-heap-size", f64::INFINITY)]),
             1,
             0,
             None,
-            "It did not state the size of its heap.",
+            "It did not report the size of its heap.",
         ),
         (
             &with(&[("gc-heap-size", -1.0)]),
             1,
             0,
             None,
-            "It did not state the size of its heap.",
+            "It did not report the size of its heap.",
         ),
     ];
     for (counters, memory, count, gaps, said) in cases {
@@ -432,7 +432,7 @@ fn a_wrong_answer_has_a_clear_sentence() {
         (
             |session| session.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap(),
             Refusal::NotUnderstood,
-            "its answer is not understood",
+            "its answer could not be parsed",
         ),
         (|_| (), Refusal::Cut, "its answer ended too early"),
         (
@@ -450,7 +450,7 @@ fn a_wrong_answer_has_a_clear_sentence() {
                 let _ = session.write_all(&[b'x'; 100]);
             },
             Refusal::NotUnderstood,
-            "its answer is not understood",
+            "its answer could not be parsed",
         ),
         (
             |session| {
@@ -563,7 +563,7 @@ fn the_report_has_the_heap_of_a_runtime_and_says_before_that_it_is_asked() {
     assert_eq!((&dotnet["parts"][0], &dotnet["gaps"]), (&heap, &json!(46_000_600)));
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(
-        said.contains("is asked over its diagnostics socket for its counters"),
+        said.contains("the counters of .NET are read over its diagnostics socket"),
         "{said}"
     );
     let table = String::from_utf8(report(&asked, "table").stdout).unwrap();
@@ -575,7 +575,7 @@ fn the_report_has_the_heap_of_a_runtime_and_says_before_that_it_is_asked() {
     let silent = fake(&[&library]);
     let table = String::from_utf8(report(&silent, "table").stdout).unwrap();
     let said = format!(
-        ".NET is not asked: it has no diagnostics socket in {}",
+        ".NET was not queried: it has no diagnostics socket in {}",
         dir.path().display()
     );
     assert!(table.contains(&said), "{table}");

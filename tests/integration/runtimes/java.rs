@@ -353,16 +353,16 @@ fn a_real_machine_stands_still_no_longer_than_is_allowed_and_gets_no_signal_that
         (
             "-Xmx64m",
             "0s",
-            "Its objects are not counted: it would stand still for up to 1 s.",
+            "Its objects were not counted: it would pause for up to 1 s.",
             false,
         ),
         (
             "-Xrs",
             "2s",
-            "it does not handle SIGQUIT (-Xrs?), which would end it",
+            "it does not handle SIGQUIT (-Xrs?), so an attach request would end it",
             false,
         ),
-        ("-XX:+DisableAttachMechanism", "2s", "it cannot be asked", false),
+        ("-XX:+DisableAttachMechanism", "2s", "it was started with", false),
     ] {
         let mut command = Command::new("java");
         command.arg(option).arg("-cp").arg(dir.path()).arg("Keeps");

@@ -112,18 +112,18 @@ fn the_verdict_names_the_programs_own_type() {
     let first = |runtime: &Runtime| runtime.verdict(Units::Auto)[..2].join("\n");
     assert_eq!(
         first(&runtime),
-        "120M of the 240M that its heap has in RAM are free. The JVM keeps it for new objects: -XX:MaxHeapFreeRatio, \
-         -XX:G1PeriodicGCInterval or a smaller -Xmx return it.\nIn 30s, Session grew most of the program's own types: 100 more, +10.0M."
+        "Its heap has 240M in RAM, and 120M of it are free. The JVM keeps it for new objects: -XX:MaxHeapFreeRatio, \
+         -XX:G1PeriodicGCInterval or a smaller -Xmx return it.\nOf the program's own types, Session grew most in 30s: 100 more, +10.0M."
     );
     runtime.changes = None;
     runtime.parts[1].used = 195 * MIB;
     assert_eq!(
         first(&runtime),
-        "205M of the 240M that its heap has in RAM are in use, and 35.0M are free.\nSession is the largest of the program's own \
+        "Its heap has 240M in RAM: 205M are in use, and 35.0M are free.\nSession is the largest of the program's own \
          types: 300 objects, 30.0M."
     );
     if let Some(objects) = &mut runtime.objects {
         objects.is_whole = false;
     }
-    assert!(runtime.verdict(Units::Auto).concat().contains("Not sure"));
+    assert!(runtime.verdict(Units::Auto).concat().contains("counts are uncertain"));
 }

@@ -273,7 +273,7 @@ fn what_is_missing_says_so_and_what_grants_it() {
     session.keys("3");
     assert_tame(&session.frame());
     for (why, said) in [
-        (Missing::Denied, "by root alone"),
+        (Missing::Denied, "only root can read"),
         (Missing::Unsupported, "no slabinfo"),
         (Missing::TimedOut, "cannot be read"),
     ] {

@@ -177,7 +177,7 @@ fn strangers_are_kept_out_of_addresses_that_they_reach() {
     };
     for text in ["", "rate_limit: {interval: 1s, burst: 1}\n"] {
         let why = listen(text);
-        assert!(why.contains("--web-config that asks for TLS and a password"), "{why}");
+        assert!(why.contains("require TLS and a password with --web-config"), "{why}");
     }
     let why = listen(&users(&[("alice", "one")], 4));
     assert!(

@@ -322,7 +322,7 @@ fn settings_that_cannot_be_used_are_named() {
             "",
             "expected an address such as http://localhost:4318",
         ),
-        ("http://me:secret@localhost", "", "no user and password in it"),
+        ("http://me:secret@localhost", "", "must not contain a user and password"),
         ("http://[::1", "", "expected an address"),
         (
             "http://x",

@@ -147,7 +147,7 @@ fn new_certificates_are_read_and_faulty_ones_are_not_used() {
     server.wait_for("is not the key of the certificate");
     assert!(authority.get(&server, &BOTH, None).is_ok());
     web_config(&tree, "");
-    server.wait_for("to begin or end with TLS");
+    server.wait_for("to switch TLS on or off");
     assert!(authority.get(&server, &BOTH, None).is_ok());
 }
 

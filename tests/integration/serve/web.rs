@@ -169,7 +169,7 @@ fn what_is_no_plain_yaml_is_refused() {
         ("a: {}\n---\nb: {}\n", "a second document"),
         ("a: [1, 2\n", "not YAML"),
         ("a: \"\\", "not YAML"),
-        (&"[".repeat(30), "too many lists and mappings in each other"),
+        (&"[".repeat(30), "lists and mappings nest too deep"),
         (&"[".repeat(1000), "not YAML"),
         (&"a:\n ".repeat(50), "a: unknown key `a`"),
     ] {

@@ -196,7 +196,10 @@ fn so_many_at_once_and_no_more() {
     let mut session = Session::new(100, 30);
     let many: Vec<_> = (0..1001).map(|n| process(1000 + n, 1, "/usr/bin/bomb")).collect();
     session.tick(1, many.clone()).keys("Tab F9");
-    assert_eq!(message(&session), "these are 1001 processes: at most 1000 at once");
+    assert_eq!(
+        message(&session),
+        "these are 1001 processes: at most 1000 are allowed at once"
+    );
     session.tick(1, many[1..].to_vec()).keys("F9");
     assert_eq!(selection(&session).processes.len(), 1000);
 }

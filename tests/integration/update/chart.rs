@@ -70,12 +70,20 @@ fn a_key_about_charts_that_changes_nothing_on_screen_says_why() {
         .into();
     session.app.apply_columns();
     session.keys("x");
-    session.line("charts span 15 min; there is none on screen");
+    session.line("the span of charts is 15 min; no chart is on the screen");
     session.keys("Enter x");
-    assert!(!session.picture().contains("none on screen"), "{}", session.picture());
+    assert!(
+        !session.picture().contains("no chart is on the screen"),
+        "{}",
+        session.picture()
+    );
     let mut session = Session::new(120, 50);
     session.tick(1, busy(0)).keys("H x");
-    assert!(!session.picture().contains("none on screen"), "{}", session.picture());
+    assert!(
+        !session.picture().contains("no chart is on the screen"),
+        "{}",
+        session.picture()
+    );
     session.keys("H");
     session.line("graph of memory: high; threads");
 }

@@ -147,7 +147,7 @@ fn a_group_that_ends_while_it_is_open() {
     let mut session = session();
     session.keys("Tab Down Enter");
     session.tick(1, busy(0).into_iter().filter(|p| p.id.pid < 400).collect());
-    assert!(session.picture().contains("there is none any more"));
+    assert!(session.picture().contains("or all have ended"));
     session.keys("Esc");
     assert!(matches!(session.app.query.scope, Scope::Groups(_)));
     assert!(session.app.tables.current().selected.is_some());

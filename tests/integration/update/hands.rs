@@ -76,7 +76,7 @@ fn a_long_value_is_shown_whole() {
 #[test]
 fn keys_that_do_nothing_now_say_what_they_need() {
     for (key, words) in [
-        ("a", "no kill to acknowledge; CPU affinity is set by taskset"),
+        ("a", "no kill to acknowledge; for CPU affinity, use taskset"),
         ("H", "threads have no rows"),
         ("w", "v shows two tables first; Enter shows the command line"),
         ("n", "F3 searches first"),

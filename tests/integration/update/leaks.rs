@@ -386,7 +386,7 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
     session.feed(Event::Looked(look, Ok(coldness)));
     session.feed(Event::Resize(200, 50));
     assert!(
-        session.picture().contains("412M of 430M of [heap] untouched for 10m"),
+        session.picture().contains("412M of 430M in [heap] untouched for 10m"),
         "{}",
         session.picture()
     );

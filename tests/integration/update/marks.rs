@@ -79,11 +79,11 @@ fn one_that_started_since_is_told() {
     assert!(
         session
             .picture()
-            .contains("950 newcomer  started since the mark 30s ago: counted from 0")
+            .contains("950 newcomer  started after the mark (30s ago): counted from 0")
     );
     session.keys("\\ g");
     assert!(
-        !session.picture().contains("started since"),
+        !session.picture().contains("started after the mark"),
         "of the others it is not said"
     );
 }

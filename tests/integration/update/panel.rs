@@ -321,7 +321,7 @@ fn a_panel_that_shows_all_says_so() {
     let mut session = Session::new(80, 24);
     session.tick(1, busy(0)).keys("Tab p");
     let selected = session.app.tables.current().selected.clone();
-    session.keys("Down").line("the panel shows all that it has");
+    session.keys("Down").line("the panel already shows everything");
     assert_eq!(session.app.tables.current().selected, selected);
 }
 

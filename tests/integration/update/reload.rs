@@ -26,7 +26,7 @@ fn what_can_change_does_and_the_rest_is_named() {
         ..AlertSettings::default()
     }];
     session.feed(Event::Config(Ok(Box::new(new.clone()))));
-    let said = "config reloaded: keys, theme, columns, alerts (without 3 shipped); after a restart: sampler.interval";
+    let said = "config reloaded: keys, theme, columns, alerts (replace 3 shipped ones); takes effect after a restart: sampler.interval";
     assert_eq!(message(&session), (said, false));
     assert_eq!(session.app.config.theme, new.theme);
     assert_eq!(session.app.tables.columns, new.settings.ui.columns);

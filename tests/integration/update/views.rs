@@ -79,7 +79,7 @@ fn a_name_that_is_no_file_is_refused() {
             .keys("C-u")
             .types(name)
             .keys("Enter");
-        assert!(session.picture().contains("only letters, digits"), "{name}");
+        assert!(session.picture().contains("at most 32 letters, digits"), "{name}");
         assert!(
             !session.effects.iter().any(|effect| matches!(effect, Effect::Save(..))),
             "{name}"

@@ -48,7 +48,7 @@ fn a_damaged_line_is_passed_over_and_named() {
     damaged(&middle(&|_| "garbage".into()), "expected value (column 1)");
     damaged(
         &middle(&|_| r#"{"schema":"zmtop-table/1","time":"x","rows":[]}"#.into()),
-        "its schema is zmtop-table/1, not zmtop/1: no snapshot of zmtop, as ps --format ndjson writes it",
+        "its schema is zmtop-table/1, not zmtop/1: it is not a snapshot that zmtop ps --format ndjson wrote",
     );
     // A string that does not end.
     let (_, faults) = all(&file(middle(&|line| line.replace("\"state\":\"S\"", "\"state\":\"S")).as_bytes()).path);

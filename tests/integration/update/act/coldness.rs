@@ -161,6 +161,9 @@ fn no_more_than_a_few_are_asked_for_at_once() {
         session.keys("Space");
     }
     session.keys("r");
-    assert_eq!(message(&session), "these are 17 processes: at most 16 at once");
+    assert_eq!(
+        message(&session),
+        "these are 17 processes: at most 16 are allowed at once"
+    );
     assert!(session.app.modal.is_none());
 }
