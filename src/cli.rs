@@ -78,7 +78,7 @@ pub enum Command {
     /// Find the code that allocates and keeps the memory of a process, by call path
     #[cfg(feature = "code")]
     Callers(CallersArgs),
-    /// Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return
+    /// Show the heap of a process: memory in use, free memory that its allocator keeps, and what a trim would return
     Heap(HeapArgs),
     /// Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output
     Record(Box<RecordArgs>),

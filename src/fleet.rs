@@ -335,7 +335,7 @@ impl Asker {
             }
         }
         if let Some(why) = failed.first().filter(|_| round.fault.is_none()) {
-            let remark = format!("{} of {all} questions failed: it {why}", failed.len());
+            let remark = format!("{} of {all} queries failed: it {why}", failed.len());
             round.remarks.insert(0, remark);
         }
         round.remarks.dedup();

@@ -45,7 +45,7 @@ pub enum Format {
     Table,
     /// One object.
     Json,
-    /// One object per row, such as a process, each on one line: jq .pid.
+    /// One object per row, such as a process, each on one line, as for jq .pid.
     Rows,
     /// One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree.
     Ndjson,

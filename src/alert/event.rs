@@ -342,7 +342,7 @@ const LABELS: [(&str, &str, TextField); 10] = [
 /// The label of what grows, and what it means.
 const CAUSE: (&str, &str) = (
     "cause",
-    "What grows where the row does not: held: memfd, slab kmalloc-64.",
+    "What grows, if it is not the whole row: held: memfd, slab kmalloc-64.",
 );
 
 impl Details {

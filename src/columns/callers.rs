@@ -209,7 +209,7 @@ pub fn cost(trace: &Trace, units: Units) -> String {
 pub fn own(trace: &Trace, units: Units) -> Option<String> {
     let hits = Some(trace.own.hits).filter(|hits| *hits > 0)?;
     let (taken, size) = (counted(hits, "allocation"), bytes(trace.own.allocated, units));
-    Some(format!("Without {taken} of zmtop itself, {size}"))
+    Some(format!("Not included: {taken} of zmtop itself, {size}"))
 }
 
 impl Filterable for CallerRow<'_> {

@@ -104,7 +104,7 @@ impl Danger {
     pub fn text(&self, snapshot: &Snapshot, units: Units) -> String {
         let (limit, note) = self.limit_text(snapshot, NAME_WIDTH, units);
         let taker = match &self.taker {
-            None => "by no single process".to_owned(),
+            None => "no single process takes it".to_owned(),
             Some((key, pace)) => {
                 let name = match key {
                     RowKey::Process(id) => snapshot.name_of_process(*id),

@@ -23,7 +23,7 @@ use crate::{filter, record};
 
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaArgs {
-    /// Describe only this schema, such as zmtop-mem/1 or mem; of `zmtop ps`, ps
+    /// Describe only this schema, such as zmtop-mem/1 or mem; the one of `zmtop ps` is ps
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -348,9 +348,9 @@ const FILES: &[(&str, &str)] = &[
     ("~/.config/zmtop/themes/NAME.toml", "Your own themes."),
     (
         "~/.local/state/zmtop/",
-        "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is false. Its \
-         file history has the history of processes, groups and the system, unless history.keep is false. You may \
-         remove all of it at any time.",
+        "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is \
+         false. The file blackbox/history has the history of processes, groups and the system, unless history.keep is \
+         false. You may remove all of it at any time.",
     ),
     (
         "/dev/kmsg",

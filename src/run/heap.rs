@@ -37,7 +37,7 @@ pub struct HeapArgs {
     /// The process: its pid, its program's name, a part of its command line, or a filter that only it matches
     #[arg(value_name = "PROCESS")]
     pub process: ProcessArg,
-    /// Read the heap again after TIME, such as 30s or 10m, and show the changes: in use, free, and by type
+    /// Read the heap again after TIME, such as 30s or 10m, and show the changes of memory in use, of free memory, and by type
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<String>,
     /// Let a JVM collect garbage first, so that it counts only objects in use

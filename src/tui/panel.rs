@@ -313,7 +313,7 @@ fn draw_group(app: &App, snapshot: &Snapshot, group: &Group, area: Rect, buf: &m
         facts.push(line);
     }
     if !group.whole && group.key.by != GroupBy::Siblings {
-        let text = " the chart is of the whole group, without the filter";
+        let text = " the chart shows the whole group, whatever the filter";
         facts.push(StatusLine::of(text, theme.dim));
     }
     let source = app.row_source(snapshot);

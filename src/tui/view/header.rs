@@ -709,7 +709,7 @@ fn danger(app: &App, snapshot: &Snapshot, at: usize, area: Rect) -> StatusLine {
     let long = units::span(app.engine.history.elapsed_since(danger.forecast.since));
     line.text(30, format!(" for at least {long}"), theme.dim);
     match &danger.taker {
-        None => line.text(60, "  by no single process", theme.text),
+        None => line.text(60, "  no single process takes it", theme.text),
         Some((RowKey::Part(key), pace)) => {
             line.text(80, format!("  {}", text::safe(&key.name())), theme.warning);
             if let Some(place) = &danger.place {
