@@ -70,7 +70,7 @@ pub(super) enum Programs {
 pub(super) fn keep_for_monitor(is_live: bool, is_readonly: bool) {
     let mut wanted = FILES.union(CapabilitySet::DAC_READ_SEARCH);
     if is_live {
-        wanted = wanted.union(WATCH).union(USERS).union(sampling());
+        wanted = wanted.union(WATCH).union(sampling());
     }
     if is_live && !is_readonly {
         wanted = wanted.union(ACT);

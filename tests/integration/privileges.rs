@@ -186,7 +186,7 @@ fn the_monitor_keeps_the_right_to_act_only_if_it_may() {
     if !has_rights() {
         return;
     }
-    let every = format!("{LOOK} NET_ADMIN DAC_OVERRIDE CHOWN FOWNER SETUID SETGID");
+    let every = format!("{LOOK} NET_ADMIN DAC_OVERRIDE CHOWN FOWNER");
     for (args, acts, closes) in [
         (&[][..], " KILL SYS_NICE SYS_RESOURCE", false),
         (&["--readonly"], "", true),
