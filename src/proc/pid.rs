@@ -94,14 +94,21 @@ impl<'a> Fields<'a> {
     /// Skips `skip` fields and returns the next one.
     fn nth(&mut self, skip: usize) -> Option<&'a [u8]> {
         let is_blank = |b: &u8| *b <= b' ';
-        let mut from = usize::from(self.0.first().is_some_and(is_blank));
-        for _ in 0..skip {
-            from += self.0.get(from..)?.iter().position(is_blank)? + 1;
+        let (mut from, mut len) = (usize::from(self.0.first().is_some_and(is_blank)), 0);
+        let mut left = skip;
+        // One loop: searching for each blank by itself takes twice as long for fields this short.
+        for b in self.0.get(from..)? {
+            if !is_blank(b) {
+                len += 1;
+            } else if left > 0 {
+                (from, len, left) = (from + len + 1, 0, left - 1);
+            } else {
+                break;
+            }
         }
-        let rest = self.0.get(from..)?;
-        let len = rest.iter().position(is_blank).unwrap_or(rest.len());
-        self.0 = &rest[len..];
-        (len > 0).then(|| &rest[..len])
+        let field = &self.0[from..from + len];
+        self.0 = &self.0[from + len..];
+        (left == 0 && len > 0).then_some(field)
     }
 }
 

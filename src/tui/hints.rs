@@ -105,11 +105,15 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
     let theme = &app.config.theme;
     let mut line = StatusLine::default();
     let mut shown = Vec::new();
+    let names_right = hints.iter().any(|hint| matches!(hint, Hint::Action(Action::Right, _)));
+    let right = names_right.then(|| app.right_shows_now()).flatten();
     for (at, hint) in (0_u8..).zip(hints) {
         let (key, label, priority) = match *hint {
             // Typed keys come first, and are left out last.
             Hint::Key(key, label) => (key.to_owned(), label, 98),
-            Hint::Action(action, _) if context == Context::Table && app.page().is_none() && is_idle(app, action) => {
+            Hint::Action(action, _)
+                if context == Context::Table && app.page().is_none() && is_idle(app, action, right) =>
+            {
                 continue;
             }
             Hint::Action(action, label) => {
@@ -129,7 +133,7 @@ fn hints(app: &App, context: Context, hints: &[Hint]) -> (StatusLine, Vec<Option
                     Action::Open if app.panel_leads_to_cgroup() => "its memory",
                     Action::Open if app.query.shows_mappings() => "processes",
                     Action::Mappings if app.panel_process().is_some() => "mappings",
-                    Action::Right if app.right_shows_now() == Some(RightShows::Commands) => "scroll",
+                    Action::Right if right == Some(RightShows::Commands) => "scroll",
                     _ => label,
                 };
                 // Help and quit are left out last.
@@ -187,8 +191,8 @@ const fn picks(app: &App) -> bool {
     app.screen.picking && app.query.scope.lists_processes()
 }
 
-/// Returns true if an action does nothing with the rows shown.
-fn is_idle(app: &App, action: Action) -> bool {
+/// Returns true if an action does nothing with the rows shown. `right` is what scrolling to the right shows.
+fn is_idle(app: &App, action: Action, right: Option<RightShows>) -> bool {
     let scope = &app.query.scope;
     match action {
         Action::Fold => {
@@ -201,7 +205,7 @@ fn is_idle(app: &App, action: Action) -> bool {
         Action::Cancel => navigation::is_outermost(app) && !app.replay.as_ref().is_some_and(|replay| replay.is_visit),
         Action::Mappings => app.replay.is_some() || (!app.query.shows_mappings() && app.panel_process().is_none()),
         Action::CallPaths | Action::Heap => app.replay.is_some() || app.panel_process().is_none(),
-        Action::Right => app.right_shows_now().is_none(),
+        Action::Right => right.is_none(),
         Action::Signal => app.config.settings.ui.readonly || app.query.shows_mappings() || app.replay.is_some(),
         _ => false,
     }

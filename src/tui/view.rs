@@ -34,9 +34,10 @@ pub fn view(app: &App, frame: &mut Frame<'_>) {
         let active = !app.tables.two || at == app.tables.active;
         let (x, width) = (area.x, area.width);
         let below = |line: Rect| cut(Rect { x, width, ..line });
-        table::draw(app, table, active, cut(*area), buf);
-        table::draw_totals(app, table, below(layout.totals), buf);
-        table::draw_tagged(app, table, below(layout.tagged), buf);
+        let columns = app.place_columns(table, cut(*area).width);
+        table::draw(app, table, &columns, active, cut(*area), buf);
+        table::draw_totals(app, table, &columns, below(layout.totals), buf);
+        table::draw_tagged(app, table, &columns, below(layout.tagged), buf);
     }
     if let [left, right] = layout.tables[..] {
         let (x, width) = (left.right(), right.x.saturating_sub(left.right()));

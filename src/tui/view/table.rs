@@ -23,11 +23,11 @@ use crate::tui::navigation::is_match;
 use crate::tui::widgets::{self, PlacedColumn, StatusLine, draw_headings, draw_line, line, rows_in_sight, select_row};
 use crate::{filter, text, units};
 
-pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut Buffer) {
+/// Draws the heading and the rows, in the columns as placed.
+pub(super) fn draw(app: &App, table: &Table, columns: &[PlacedColumn], active: bool, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let columns = app.place_columns(table, area.width);
     let theme = &app.config.theme;
     let sorted_by = app.sorted_heading(table);
     let heading = |index: usize| {
@@ -38,10 +38,10 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
     let is_in_sight = columns.iter().any(|placed| table.columns[placed.index] == sorted_by);
     let sign = if table.descending { '▼' } else { '▲' };
     let order = (!is_in_sight).then(|| format!("by {}{sign}", app.heading_of(sorted_by)));
-    let shows_rest = app.right_shows(table, &columns) == Some(RightShows::Commands);
-    let notes = notes(app.tables.scroll, table, &columns, area.height - 1, order, shows_rest);
+    let shows_rest = app.right_shows(table, columns) == Some(RightShows::Commands);
+    let notes = notes(app.tables.scroll, table, columns, area.height - 1, order, shows_rest);
     buf.set_style(line(area, 0), theme.heading);
-    draw_headings(buf, line(area, 0), &columns, heading, theme, sorted, &notes);
+    draw_headings(buf, line(area, 0), columns, heading, theme, sorted, &notes);
     let Some(snapshot) = &app.engine.snapshot else { return };
     let rows = table.rows.iter().enumerate().skip(table.list.offset);
     let rows: Vec<_> = rows
@@ -79,7 +79,7 @@ pub(super) fn draw(app: &App, table: &Table, active: bool, area: Rect, buf: &mut
             buf.set_style(place, base);
         }
         let mut verdicts = Vec::new();
-        for column in &columns {
+        for column in columns {
             let chart = charts.get(index).map(String::as_str);
             let id = table.columns[column.index];
             let meaning = draw_cell(app, id, column, (row, values), chart, place, buf);
@@ -285,7 +285,7 @@ fn cell_style(app: &App, column: &Column, style: CellStyle, values: &Row<'_>, ro
     }
 }
 
-pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_totals(app: &App, table: &Table, columns: &[PlacedColumn], area: Rect, buf: &mut Buffer) {
     let (all, names) = match (&app.query.scope, &app.data.mappings) {
         (Scope::Processes | Scope::Members(_), _) if app.fleet.is_some() => (app.rows.listed, ["group", "groups"]),
         (Scope::Processes | Scope::Members(_), _) => (app.rows.listed, ["process", "processes"]),
@@ -309,7 +309,7 @@ pub(super) fn draw_totals(app: &App, table: &Table, area: Rect, buf: &mut Buffer
         }
         labels.extend(labels_of_sums(plain, &app.rows.totals));
     }
-    draw_sums(app, table, &app.rows.totals, &labels, area, buf);
+    draw_sums(app, (table, columns), &app.rows.totals, &labels, area, buf);
 }
 
 /// Returns true if most rows have RSS instead of PSS, none is without either, and so the sums are of what the rows show.
@@ -318,10 +318,10 @@ fn is_of_shown(app: &App) -> bool {
     app.is_blind() && coverage.hidden == coverage.pending + coverage.by_rss
 }
 
-pub(super) fn draw_tagged(app: &App, table: &Table, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_tagged(app: &App, table: &Table, columns: &[PlacedColumn], area: Rect, buf: &mut Buffer) {
     let count = app.tagged_rows().count();
     let labels = labels_of_sums([format!("Σ {count} tagged"), format!("Σ {count}")], &app.rows.tagged);
-    draw_sums(app, table, &app.rows.tagged, &labels, area, buf);
+    draw_sums(app, (table, columns), &app.rows.tagged, &labels, area, buf);
 }
 
 /// Returns labels for sums, with a note if they are partial.
@@ -335,14 +335,20 @@ fn labels_of_sums([long, short]: [String; 2], totals: &Totals) -> Vec<String> {
 }
 
 /// Draws sums below their columns, and the first label that fits below the other columns.
-fn draw_sums(app: &App, table: &Table, totals: &Totals, labels: &[String], area: Rect, buf: &mut Buffer) {
+fn draw_sums(
+    app: &App,
+    (table, columns): (&Table, &[PlacedColumn]),
+    totals: &Totals,
+    labels: &[String],
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let Some(snapshot) = app.engine.snapshot.as_ref().filter(|_| !area.is_empty()) else {
         return;
     };
     let theme = &app.config.theme;
     buf.set_style(area, theme.totals);
     let values = Row::of_totals(totals, snapshot);
-    let columns = app.place_columns(table, area.width);
     let additive = |placed: &PlacedColumn| table.columns[placed.index].get().additive;
     let bound = if is_of_shown(app) { totals.as_bound() } else { None };
     for placed in columns.iter().filter(|placed| additive(placed)) {
