@@ -149,7 +149,7 @@ ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_needs_command" -l log -d 'Append zmtop\'s own log to FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_needs_command" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_needs_command" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_needs_command" -l no-color -d 'Use no colours'
@@ -166,7 +166,7 @@ complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "maps" -d 'Print the map
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return'
+complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "heap" -d 'Show the heap of a process: memory in use, free memory that its allocator keeps, and what a trim would return'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, and go to any time'
 complete -c zmtop -n "__fish_zmtop_needs_command" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, compared with its limit'
@@ -292,14 +292,14 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s n -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l every -d 'Repeat at this interval and print the changes: in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l count -d 'Stop after N tables' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l from -d 'Show a snapshot of a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l tree -d 'Show each process below its parent, with the sum over itself and its descendants'
@@ -310,7 +310,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw bars fo
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Omit the header line'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Omit the row of totals'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the total of the --sort column, in bytes unless --units is given'
-complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l check -d 'Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with --by and a verdict, also if a process matches'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l check -d 'Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with --by and a verdict in the filter, also if a single process matches'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: also list rows that did not change'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -320,12 +320,12 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l from -d 'Break down a snapshot of a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand mem" -l no-color -d 'Use no colours'
@@ -363,10 +363,10 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -l areas -d 'List each area with its address and permissions, instead of summing by name'
 complete -c zmtop -n "__fish_zmtop_using_subcommand maps" -s r -l reverse -d 'Reverse the order'
@@ -388,10 +388,10 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l top -d 'List at most N rows of each process' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand held" -l no-color -d 'Use no colours'
@@ -421,15 +421,15 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest; the history that the monitor keeps counts. If it covers 2 minutes and no time is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. The history that the monitor saved is included. If it covers 2 minutes and no time is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, pod, cgroup or family instead' -r -f -a "command\t''
@@ -447,21 +447,21 @@ g\t''
 bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l at -d 'With --from: use the snapshot at 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l from -d 'Judge a recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l all -d 'Report all rows with enough data, not only growing ones'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l check -d 'Exit with code 1 if anything leaks, and with 5 if it is too early to know'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Read the heap again after TIME, such as 30s or 10m, and show the changes: in use, free, and by type' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l for -d 'Read the heap again after TIME, such as 30s or 10m, and show the changes of memory in use, of free memory, and by type' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l pause -d 'Maximum pause of a JVM: it counts its objects only if the expected pause is shorter' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME, such as 30s, which code allocates objects that stay. A JVM (JDK 17 and later) loads its Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l code -d 'Let the runtime record for TIME, such as 30s, which code allocates objects that stay in use. A JVM (JDK 17 and later) loads its Flight Recorder, which takes up to 3 s and some 10 MB. Node.js needs --inspector. Ctrl-C ends the recording' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l top -d 'Show the N largest types' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l format -d 'The format of the output' -r -f -a "table\t'A table of arenas, with an explanation'
 json\t'One object'"
@@ -470,7 +470,7 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l config -d 'Read the settings from FILE. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l collect -d 'Let a JVM collect garbage first, so that it counts only objects in use'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l inspector -d 'Let Node.js open its inspector on the loopback interface for --code, and close it at the end. Meanwhile every local user can connect to it and control the program'
 complete -c zmtop -n "__fish_zmtop_using_subcommand heap" -l no-color -d 'Use no colours'
@@ -482,7 +482,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cmdline -d 'Record full command lines, the name of the program without arguments, or none (default: record.cmdline)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l user -d 'As root: switch to this user, and keep the capabilities to read all processes; the recording must be in a folder of this user' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -l dry-run -d 'Write nothing: take six snapshots and estimate the disk space for a day'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -s h -l help -d 'Print help'
@@ -490,7 +490,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and not __fish_seen_subcommand_from cut help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l from -d 'The time of the first snapshot: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l until -l to -d 'The time of the last snapshot' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -l anonymize -d 'Replace command lines and the names of hosts, users, programs, files, cgroups and containers. The same name always gets the same replacement'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from cut" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand record; and __fish_seen_subcommand_from help" -f -a "cut" -d 'Copy a part of a recording, for a colleague or a bug report'
@@ -619,7 +619,7 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand replay" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
@@ -672,19 +672,19 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l paste -d 'Print only the lines to paste. Uncertain ones are comments'
+complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l paste -d 'Print only the lines to paste into a configuration. Uncertain ones are commented out'
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand limits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l at -d 'Explain the event nearest to this time, or the memory at this time: 2026-11-20T23:51:00Z, "2026-11-20 23:51", 23:51, or -10m (10 minutes before the end)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l units -d 'Unit of byte figures: auto, k, m, g or bytes' -r -f -a "auto\t''
@@ -692,7 +692,7 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l config -d 'Read the settings from FILE. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand why" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l listen -d 'Listen on this address, which must be a loopback address unless --web-config sets TLS or users (default 127.0.0.1:9464)' -r
@@ -710,7 +710,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N g
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l user -d 'As root: once the port is open, switch to this user, and keep the capabilities to read all processes' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l prometheus -d 'Query this Prometheus, or a server with its HTTP API: Thanos, Mimir, VictoriaMetrics' -r
@@ -834,7 +834,7 @@ monokai\t''
 ansi\t''
 ansi-light\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l log -d 'Append zmtop\'s own log to FILE' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Query interval, in seconds or as 15s, 1m (1s to 1h; default 15s)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists each host\'s groups individually' -r -f -a "command\t''
 host\t''"
@@ -850,7 +850,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l tree -d 'Start in 
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l pick -d 'Pick mode: Enter prints the pid of the selected process, or of all tagged ones, and quits, as in kill $(zmtop --pick); exit code 1 if none was picked'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l readonly -d 'Change nothing: send no signals, set no niceness, run no alert programs'
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "slab" -d 'Print the slab caches: the total, used and wasted memory of each'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and not __fish_seen_subcommand_from slab callers sites help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
@@ -876,10 +876,10 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from slab" -l no-color -d 'Use no colours'
@@ -994,10 +994,10 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from callers" -l no-color -d 'Use no colours'
@@ -1104,10 +1104,10 @@ bytes\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l top -d 'List at most N rows' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l format -d 'The format of the output' -r -f -a "table\t'Human-readable'
 json\t'One object'
-rows\t'One object per row, such as a process, each on one line: jq .pid'
+rows\t'One object per row, such as a process, each on one line, as for jq .pid'
 ndjson\t'One object per snapshot, each on one line; --from reads those of `ps` without --columns, --by and --tree'
 csv\t'RFC 4180, safe for spreadsheets'"
-complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from sites" -l no-color -d 'Use no colours'
@@ -1116,7 +1116,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "callers" -d 'Print allocations of kernel memory by call site: bytes requested, allocated, wasted and not freed'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "sites" -d 'Print the memory that each line of the kernel\'s source has allocated, by the kernel\'s own account'
 complete -c zmtop -n "__fish_zmtop_using_subcommand kernel; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "show" -d 'Print the settings in force, and mark those that differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
@@ -1127,21 +1127,21 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "theme" -d 'Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the bell. Exit with 1 if the program fails'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and not __fish_seen_subcommand_from show check path default keymap columns theme test-alert help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from keymap" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from keymap" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from keymap" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from columns" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from columns" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from columns" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from theme" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from test-alert" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the settings in force, and mark those that differ from the defaults'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report all errors in the settings, the keymap and the theme'
@@ -1152,11 +1152,11 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subc
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "theme" -d 'Print a theme as a starting point for themes/NAME.toml; without NAME, list the themes'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "test-alert" -d 'Fire an alert once, whatever its condition: run its program with made-up values (no process has the pid), and ring the bell. Exit with 1 if the program fails'
 complete -c zmtop -n "__fish_zmtop_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand schema" -s h -l help -d 'Print help'
-complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand man" -l config -d 'Read the settings from FILE. keymap.toml and themes/ are read from its directory. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand man" -s h -l help -d 'Print help'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l for -d 'Measure for this long: 1s to 24h (default 30s). Ctrl-C ends early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l prove -d 'Then measure for this long how much of the kept memory is touched: 1s to 24h. Clears the referenced bits of the process once, as leaks --prove does' -r
@@ -1172,7 +1172,7 @@ k\t''
 m\t''
 g\t''
 bytes\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. May also stand before the command' -r -F
+complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l config -d 'Read the settings from FILE. Also accepted before the command' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l callees -d 'Begin at the outermost functions, and descend to the functions that they called'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l whole -d 'Print all callers of each path, not only the nearest'
 complete -c zmtop -n "__fish_zmtop_using_subcommand callers" -l no-color -d 'Use no colours'
@@ -1183,7 +1183,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_su
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "held" -d 'Print memory held through file descriptors: GPU buffers, dma-bufs, BPF maps, memfds'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "cache" -d 'Print the files that fill the page cache: bytes cached and dirty, share of the file, and the processes that have it open'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "leaks" -d 'Find leaking processes, live or in a recording, with start, rate and confidence'
-complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "heap" -d 'Find memory that a process freed and its allocator keeps: in use, free, and what a trim would return'
+complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "heap" -d 'Show the heap of a process: memory in use, free memory that its allocator keeps, and what a trim would return'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "record" -d 'Record snapshots for months: to a file, to a folder whose oldest files are deleted, or to standard output'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "replay" -d 'Show the past in the monitor: play a recording, pause, step, and go to any time'
 complete -c zmtop -n "__fish_zmtop_using_subcommand help; and not __fish_seen_subcommand_from ps mem maps held cache leaks heap record replay limits why serve fleet kernel config schema completions man callers help" -f -a "limits" -d 'Propose memory limits: what each unit, container, pod and cgroup needed in a recording, compared with its limit'

@@ -340,7 +340,7 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
             let why = too_short(known, Duration::ZERO);
             let known = why.as_ref().map_or_else(String::new, |_| {
                 let least = span_exact(MIN_LEAK_OBSERVED);
-                format!(": {} are known, and no leak is reported before {least}", span(known))
+                format!(": {} are known, and a leak is reported only after {least}", span(known))
             });
             complain(&format!("judged with {past}{known}; --for TIME watches longer"));
             why
