@@ -341,7 +341,7 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
         ),
         (
             "replaced:deleted",
-            "the program's file was deleted; likewise replaced:updated; exe: is a word in its path",
+            "program file deleted; also replaced:updated; exe: is a word in its path",
         ),
         (
             "maps:libssl",

@@ -147,7 +147,7 @@ fn a_reload_never_drops_a_guard() {
         "# nobody\n",
     ] {
         std::fs::write(&config, cut).unwrap();
-        server.wait_for("web.yml: basic_auth_users is gone");
+        server.wait_for("web.yml: basic_auth_users was removed");
         assert_eq!(status(&server.get("/", "*/*")), "401", "{cut:?}");
         assert_eq!(status(&server.send(basic("alice", "one").as_bytes())), "200", "{cut:?}");
         // The same reason is said again once the file was whole in between.

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::support::Owned;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
@@ -61,6 +63,11 @@ impl Server {
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
+            if self.stderr.buffer().is_empty() {
+                let fd = &mut [PollFd::new(self.stderr.get_ref(), PollFlags::IN)];
+                let wait = Timespec::try_from(PATIENCE).unwrap();
+                assert!(poll(fd, Some(&wait)).unwrap() > 0, "it never says {text:?}");
+            }
             assert!(self.stderr.read_line(&mut line).unwrap() > 0, "it ended");
         }
     }

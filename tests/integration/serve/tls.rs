@@ -168,10 +168,10 @@ fn a_reload_never_drops_the_need_of_a_certificate() {
     let other = clients.sign("bad.example", 4000);
     let given = "  client_ca_file: ca.pem\n  client_auth_type: VerifyClientCertIfGiven\n";
     for (weaker, why) in [
-        ("", "client_auth_type: RequireAndVerifyClientCert is gone"),
-        (needed, "client_allowed_sans is gone"),
-        (&old, "min_version: TLS13 is gone"),
-        (given, "client_auth_type: RequireAndVerifyClientCert is gone"),
+        ("", "client_auth_type: RequireAndVerifyClientCert was removed"),
+        (needed, "client_allowed_sans was removed"),
+        (&old, "min_version: TLS13 was removed"),
+        (given, "client_auth_type: RequireAndVerifyClientCert was removed"),
     ] {
         web_config(&tree, &tls_config(weaker));
         server.wait_for(why);

@@ -114,8 +114,8 @@ fn the_help_begins_with_the_ten_keys_that_one_needs() {
     session.line("4 FILTER");
     session.keys("1");
     session.line("1 THE TEN KEYS");
-    session.keys("/").types("in a line of text");
-    session.line("IN A LINE OF TEXT");
+    session.keys("/").types("replaced:deleted");
+    session.line("replaced:deleted");
 }
 
 #[test]
