@@ -122,7 +122,7 @@ impl Rule {
         } else if target_kind == TargetKind::System {
             always = system::COLUMNS.iter().map(|figure| figure.id).collect();
             if condition.uses_text() {
-                let what = format!("the system has only figures: {}", always.join(", "));
+                let what = format!("the system has no texts, only these figures: {}", always.join(", "));
                 return Err(FilterError::new(0, what));
             }
         }

@@ -188,9 +188,9 @@ pub static COLUMNS: &[Entry] = &[
         r.eta().map_or(Value::Blank, Value::Forecast)
     })
     .help(
-        "How long until growth at this rate uses up all memory. Formula: room ÷ rate. Room is mem_available + SwapFree \
-         (on zram × (1 − 1 ÷ compression), minus the memory that zswap may still use); in a cgroup, the memory that is \
-         left below its limits.",
+        "How long until growth at this rate uses up all memory. Formula: room ÷ rate. Room is mem_available + \
+         free swap. Free swap is SwapFree, minus the memory that zswap may still use; SwapFree on zram counts × \
+         (1 − 1 ÷ compression). In a cgroup, room is the memory that is left below its limits.",
     )
     .priority(Priority::Normal),
 ];

@@ -302,10 +302,10 @@ pub static COLUMNS: &[Entry] = &[
     .needs(HELD_OVER_TIME.and(Needs::MARK)),
     Entry::bytes("gpu", "GPU", |r| held(r, Some(HeldKind::Gpu), |f| f.of(HeldKind::Gpu)))
         .help(
-            "Buffers of graphics and compute devices in RAM, as reported by the drivers; a client that several \
-             processes hold is divided among them, and a buffer that two clients share counts in both. Kernel: \
-             drm-resident-memory, -system, -gtt and -cpu in fdinfo; drm-memory-* or drm-total-* where those are \
-             missing.",
+            "Buffers of graphics and compute devices in RAM, as reported by the drivers. A client is one open \
+             file of a device: if several processes hold it, it is divided among them. A buffer that two clients share \
+             counts in both. Kernel: drm-resident-memory, -system, -gtt and -cpu in fdinfo; drm-memory-* or \
+             drm-total-* where those are missing.",
         )
         .metric("zmtop_held_gpu_bytes")
         .needs(Needs::HELD),
@@ -425,9 +425,9 @@ pub static COLUMNS: &[Entry] = &[
     })
     .help(
         "How long until growth at this rate reaches the nearest limit: of its cgroup, of its address space (RLIMIT_AS) \
-         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE. Room is the lowest \
-         of two values: mem_available (of the system) + SwapFree (on zram × (1 − 1 ÷ compression), minus the memory \
-         that zswap may still use); and limit − memory of its processes.",
+         or of its Java heap, or the end of the machine's memory and swap. Formula: room ÷ SLOPE. Room is the lower \
+         of two values: limit − memory of its processes; and mem_available (of the system) + free swap. Free swap is \
+         SwapFree, minus the memory that zswap may still use; SwapFree on zram counts × (1 − 1 ÷ compression).",
     )
     .needs(OVER_TIME.and(Needs::SYSTEM).and(Needs::CGROUP_FIGURES))
     .metric("zmtop_full_in_seconds")
@@ -620,8 +620,9 @@ pub static COLUMNS: &[Entry] = &[
         _ => Value::Blank,
     })
     .help(
-        "The family: a daemon and its descendants, named after the daemon's program and pid. A family begins below an \
-         init, a supervisor, a shell, a terminal or a container's first process. Kernel: ppid of stat.",
+        "The family: a daemon and its descendants, named after the daemon's program and pid. A family begins below \
+         pid 1, an init, a supervisor, a shell or a terminal, and at a container's first process. Kernel: ppid of \
+         stat.",
     )
     .needs(Needs::FAMILY),
     Entry::text("host", "HOST", 20, |r| {

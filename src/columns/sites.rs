@@ -94,7 +94,7 @@ pub fn unread(why: Missing) -> String {
         Missing::Denied => "only root can read the allocation sites".into(),
         Missing::Unsupported => "no /proc/allocinfo: the kernel must be 6.10 or later, built with \
                                  CONFIG_MEM_ALLOC_PROFILING, and booted with sysctl.vm.mem_profiling=1; if it was booted \
-                                 with 0, sysctl vm.mem_profiling=1"
+                                 with 0, sysctl vm.mem_profiling=1 switches it on"
             .into(),
         other => format!("the allocation sites cannot be read: {other}"),
     }

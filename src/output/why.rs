@@ -566,7 +566,7 @@ impl WhyReport<'_> {
         if let Some((time, share)) = e.worst.stalled.filter(|(_, share)| *share >= WAITS) {
             let time = self.time(time);
             told.push(format!(
-                "Tasks waited most at {time}: all of them {} of the time.",
+                "Tasks waited most at {time}: all tasks waited {} of the time.",
                 percent(share)
             ));
         }

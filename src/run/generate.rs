@@ -350,7 +350,7 @@ const FILES: &[(&str, &str)] = &[
         "~/.local/state/zmtop/",
         "Data kept between runs. blackbox/ has the recordings of the black box, unless record.black_box is \
          false. The file blackbox/history has the history of processes, groups and the system, unless history.keep is \
-         false. You may remove all of it at any time.",
+         false. You may remove all of it while zmtop does not run.",
     ),
     (
         "/dev/kmsg",

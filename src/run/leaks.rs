@@ -71,9 +71,10 @@ pub struct LeaksArgs {
         long = "for",
         value_name = "TIME",
         conflicts_with = "from",
-        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the \
-                earliest. The history that the monitor saved is included. If it covers 2 minutes and no time is given, the \
-                report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report"
+        help = "Watch for this long: 2m to 24h (default 20m). Growth is reported after 1 to 2 minutes, leaks after 16 \
+                at the earliest. The history that the monitor saved is included. If it covers 2 minutes and no time \
+                is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and \
+                prints the report"
     )]
     pub time: Option<String>,
     /// Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched.

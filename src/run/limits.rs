@@ -24,12 +24,13 @@ use crate::units::{self, parse_span};
     mut_arg("proc_root", |arg| arg.hide(true)),
     after_help = "The need is the memory that must stay in RAM or in swap. File cache does not count, because the \
                   kernel frees it before it kills a process. If the recording has no figures of the cgroup, the need \
-                  is the sum of the footprints of its processes. To record the figures, run zmtop ps --every 10 \
-                  --format ndjson --sort cg_stays.\n\nRequest: the 99th percentile of the need. Limit: the peak of the \
-                  need, plus the expected growth over as much time as was recorded, plus a margin. The margin is 15 % of the \
-                  peak after a recording of a week, 25 % after a day, 50 % after an hour, else 100 %; at least 16M. Soft limit: \
-                  the same with half the margin. A limit is uncertain if a process was killed, if the need grows, if the present \
-                  limit held it back, or if less than a day was recorded.\n\nExit code 3 if the recording could not be read."
+                  is the sum of the footprints of its processes. To record the figures, run zmtop record, or \
+                  zmtop ps --every 10 --format ndjson --sort cg_stays.\n\nRequest: the 99th percentile of the need. \
+                  Limit: the peak of the need, plus the expected growth over as much time as was recorded, plus a \
+                  margin. The margin is 15 % of the peak after a recording of a week, 25 % after a day, 50 % after an \
+                  hour, else 100 %; at least 16M. Soft limit: the same with half the margin. A limit is uncertain if a \
+                  process was killed, if the need grows, if the present limit held it back, or if less than a day was \
+                  recorded.\n\nExit code 3 if the recording could not be read."
 )]
 pub struct LimitsArgs {
     /// The recording: a file or folder of zmtop record, or a file of ps --format ndjson; - is standard input. Default: the black

@@ -4,9 +4,9 @@
 pub static WORDS: [(&str, &str); 51] = [
     (
         "2 figures up to 9s old",
-        "The number of processes whose figures may be wrong by more than 1 % and 1 MiB, and the age of the oldest \
-         figure. Without a number, no figure is wrong by more than that. A figure is still right if its counters did not change, \
-         however old its READ is",
+        "The number of processes whose figures may be wrong by more than 1 % and 1 MiB, and the age of the oldest of \
+         these figures. Without a number, no figure is wrong by more than that. A figure is still right if its \
+         counters did not change, however old its READ is",
     ),
     (
         "figures of 09:35:10",
@@ -43,7 +43,7 @@ pub static WORDS: [(&str, &str); 51] = [
     ("up 12d", "The time since the machine started"),
     (
         "Mem",
-        "Used memory and total memory: MemTotal − MemAvailable, and MemTotal of meminfo",
+        "Used memory and total memory: MemTotal − avail, and MemTotal of meminfo",
     ),
     (
         "█ anon",
@@ -61,7 +61,8 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "avail",
-        "Memory that programs can get without swapping, as the kernel estimates it: MemAvailable of meminfo",
+        "Memory that programs can get without swapping: MemAvailable of meminfo, and what ZFS or a graphics driver \
+         frees on demand",
     ),
     (
         "high",
@@ -118,7 +119,8 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "✖ KILLED",
-        "A process that the kernel or a daemon killed for lack of memory; page 2 has the details, a hides the line",
+        "A process that the kernel or a daemon killed for lack of memory; page 2 has the details. The key a hides \
+         the line",
     ),
     ("FOLLOW", "The selection follows its process. The key F switches this"),
     (
@@ -165,7 +167,7 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "Σ",
-        "The sums of all rows that match, or of the tagged rows. * or (partial): some processes could not be read",
+        "The sums of all rows that match, or of the tagged rows. With * or (partial), some processes could not be read",
     ),
     (
         "1 unreadable",
@@ -181,8 +183,9 @@ pub static WORDS: [(&str, &str); 51] = [
         "The highest value in the time of a chart column, above its last value. An empty column has no sample",
     ),
     (
-        "≤ ≥ - +≥2: bash",
-        "An upper bound; a lower bound; unknown (never zero); at least two other processes share the mapping",
+        "≤ ≥ - +≥2: 2 bash",
+        "An upper bound; a lower bound; unknown (never zero); at least two other processes share the mapping, two of \
+         them named bash",
     ),
     (
         "K M G; /s /min /h",

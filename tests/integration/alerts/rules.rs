@@ -25,8 +25,8 @@ fn conditions_that_cannot_be_are_refused() {
         fault("system", "swap_in>1M"),
         "swap_in needs a size per time such as 10K/s or 1M/min, not 1M at column 9"
     );
-    assert!(fault("system", "firefox").starts_with("the system has only figures: mem_total, "));
-    assert!(fault("system", "swap_used>1G user:root").starts_with("the system has only figures: "));
+    assert!(fault("system", "firefox").starts_with("the system has no texts, only these figures: mem_total, "));
+    assert!(fault("system", "swap_used>1G user:root").starts_with("the system has no texts, only these figures: "));
     assert_eq!(TargetKind::from_id("mapping"), None);
     assert_eq!(TargetKind::from_id("verdict"), None);
 }

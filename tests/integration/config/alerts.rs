@@ -169,7 +169,7 @@ on = "system"
         "config.toml:18:1: alert.comand: unknown key `comand`. Known: name, when, on, hold,",
         "config.toml:20:8: alert.name: another rule has this name",
         "config.toml:21:8: alert.when: must not be empty",
-        "config.toml:25:8: alert.when: not a condition: the system has only figures: mem_total,",
+        "config.toml:25:8: alert.when: not a condition: the system has no texts, only these figures: mem_total,",
     ];
     for (fault, expected) in faults.iter().zip(expected) {
         assert!(fault.starts_with(expected), "{fault}\n{expected}");
