@@ -429,7 +429,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l proc-root -d 'Read
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s r -l reverse -d 'Reverse the order'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -l no-color -d 'Use no colours'
 complete -c zmtop -n "__fish_zmtop_using_subcommand cache" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 2 minutes, leaks after 16 at the earliest. The history that the monitor saved is included. If it covers 2 minutes and no time is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l for -d 'Watch for this long: 2m to 24h (default 20m). Growth is reported after 1 to 2 minutes, leaks after 16 at the earliest. The history that the monitor saved is included. If it covers 2 minutes and no time is given, the report is immediate. With --prove: 1s to 24h (default 1m). Ctrl-C stops early and prints the report' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l prove -d 'Show the memory that a process (pid or name) does not touch while watched. Leaked memory is never touched. Clears the referenced bits of its pages, waits, and reads them' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand leaks" -l by -d 'Report groups by command, user, unit, container, pod, cgroup or family instead' -r -f -a "command\t''

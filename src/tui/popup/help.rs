@@ -157,7 +157,7 @@ fn commands(privilege: &Privilege) -> Vec<(String, String)> {
     } = privilege;
     let capability = capability.to_lowercase();
     let grant = capability.trim_start_matches("cap_");
-    // zmtop refuses file capabilities: with them it would open any file that its user names.
+    // Ambient capabilities apply to this start alone. File capabilities would apply to everyone who may run the program.
     let user = r#"--reuid "$USER" --regid "$(id -g "$USER")" --init-groups"#;
     let ambient = format!("sudo setpriv {user} --ambient-caps +{grant} --inh-caps +{grant} {program}");
     vec![

@@ -393,7 +393,7 @@ fn what_is_called_a_leak_is_asked_about_once_where_the_config_wants_it() {
     session.keys("L");
     let list = session.picture();
     assert!(list.contains("freed nothing"), "{list}");
-    assert!(list.contains("412M of 430M of [heap] untouched"), "{list}");
+    assert!(list.contains("412M of 430M in [heap] untouched"), "{list}");
 }
 
 #[test]
