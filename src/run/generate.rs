@@ -199,7 +199,14 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
 
 fn synopsis(page: &mut Roff, command: &Command) {
     page.control("SH", ["SYNOPSIS"]);
-    page.text([bold("zmtop"), roman(" ["), italic("OPTIONS"), roman("]")]);
+    page.text([
+        bold("zmtop"),
+        roman(" ["),
+        italic("OPTIONS"),
+        roman("] ["),
+        italic("FILTER"),
+        roman("...]"),
+    ]);
     for sub in visible(command) {
         page.control("br", []);
         let mut line = vec![bold(format!("zmtop {}", sub.get_name()))];
@@ -234,7 +241,7 @@ fn description(page: &mut Roff) {
         bold("zmtop"),
         roman(
             " shows the true memory use of each process, live, and reports growth and leaks. Without a command, it is a \
-             full-screen monitor. The commands print a report and exit. A page shared by several processes is divided \
+             full-screen monitor of the processes that match FILTER, or of all. The commands print a report and exit. A page shared by several processes is divided \
              among them (PSS, the proportional set size), so the sum over all processes is the memory that they use \
              together. USS is the memory private to one process. RSS counts every page in full for each process that \
              maps it.",
@@ -414,8 +421,9 @@ fn closing(page: &mut Roff, command: &Command) {
         listed(page, entries);
     }
     page.control("SH", ["EXIT STATUS"]);
+    // The paragraph before it is part of the description.
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    page.text([roman(text)]);
+    page.text([roman(text.split("\n\n").last().unwrap_or_default())]);
     page.control("SH", ["EXAMPLES"]);
     listed(page, EXAMPLES);
     page.control("SH", ["SEE ALSO"]);
