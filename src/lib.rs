@@ -9,9 +9,9 @@
 //! | word | meaning |
 //! | --- | --- |
 //! | PSS, USS, RSS, swap, `SwapPss` | as `Documentation/filesystems/proc.rst` of the kernel defines them. USS is `Private_Clean + Private_Dirty` |
-//! | footprint | PSS + `SwapPss`: the total memory of a process, in RAM and in swap. Verdicts are based on it |
+//! | footprint | PSS + `SwapPss`: the memory of a process in RAM and in swap, without pages of hugetlbfs or swapped-out shared memory. Verdicts are based on it |
 //! | walk | one read of `/proc/PID/smaps_rollup`, for which the kernel walks page tables: the expensive operation |
-//! | glance | one read of `/proc/PID/stat`. It is cheap. If its counters did not change, a walk would find nothing new |
+//! | glance | one read of `/proc/PID/stat`. It is cheap. If its counters did not change, the process itself changed nothing; other processes or the kernel may have |
 //! | age | the time since the walk that a figure is based on |
 //! | tolerance | the error of a figure that zmtop accepts: 1 % of the figure or 1 MiB, whichever is larger. Smaller changes are not coloured |
 //! | new, due, idle | states of a process. New: it was never walked. Due: its PSS may be wrong by more than the tolerance. Idle: all others. See [`sampler::policy::plan`] |

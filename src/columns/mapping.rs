@@ -97,8 +97,10 @@ pub static COLUMNS: &[Entry] = &[
         "Proportional swap: each swap slot divided by its sharers; without swapped-out shared memory. Kernel: SwapPss \
          in smaps (Linux 4.3).",
     ),
-    Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("The total memory of the mapping, in RAM and in swap. Formula: PSS + SwapPss."),
+    Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint)).help(
+        "The total memory of the mapping, in RAM and in swap. It includes neither pages of hugetlbfs nor swapped-out \
+         shared memory. Formula: PSS + SwapPss.",
+    ),
     Entry::bytes("dirty", "DIRTY", |r| memory(r, |m| Ok(m.dirty())))
         .help("Dirty pages, not divided among sharers. Formula: Private_Dirty + Shared_Dirty of smaps."),
     Entry::bytes("pss_dirty", "PDIRTY", |r| memory(r, |m| m.pss_dirty))

@@ -154,8 +154,11 @@ pub static COLUMNS: &[Entry] = &[
         )
         .metric("zmtop_swap_pss_bytes"),
     Entry::bytes("footprint", "FOOTP", |r| memory(r, Memory::footprint))
-        .help("The total memory of the process, in RAM and in swap. Formula: PSS + SwapPss.")
-    .metric("zmtop_footprint_bytes"),
+        .help(
+            "The total memory of the process, in RAM and in swap. It includes neither pages of hugetlbfs nor swapped-out \
+             shared memory. Formula: PSS + SwapPss.",
+        )
+        .metric("zmtop_footprint_bytes"),
     Entry::bytes("pss_error", "±PSS", |r| Value::bytes(r.memory.map(|_| r.error))).help(
         "Upper bound on the error of PSS and SwapPss of smaps_rollup: 0 after a read. It rises when the process, or \
          other processes that share its memory, change. The error of USS may be twice as large. For a sum, the sum of \

@@ -52,8 +52,8 @@ pub static WORDS: [(&str, &str); 51] = [
     ("▓ shmem", "Shared memory and files of tmpfs: Shmem of meminfo"),
     (
         "▒ other",
-        "The rest of the used memory: the kernel, drivers, page tables, and the reserve of the kernel. Page 2 shows \
-         the parts",
+        "The rest of the used memory: the kernel, drivers, page tables, huge pages of hugetlbfs, and the reserve of the \
+         kernel. Page 2 shows the parts",
     ),
     (
         "░ cache",
@@ -98,8 +98,8 @@ pub static WORDS: [(&str, &str); 51] = [
     ("load", "The load averages over 1, 5 and 15 minutes, from /proc/loadavg"),
     (
         "▲ leak, △ growing, ◇ hoarding, ~ warming up",
-        "The worst suspect, with its rate, its start, and the time until it reaches a limit. L lists all suspects with \
-         reasons",
+        "The most serious growth of a process, a group or a part of the RAM: its rate, its start, and the time until it \
+         reaches a limit. L lists all growth, with reasons",
     ),
     (
         "or earlier",
@@ -175,8 +175,8 @@ pub static WORDS: [(&str, &str); 51] = [
     ),
     (
         "✖ ▲ △ ! b * z, with ┊",
-        "Events in charts: a process was killed, a leak or a stall began, growth began, an alert fired, the mark was \
-         set, the program started, the machine resumed (suspended 3m)",
+        "Events in charts, each below a dotted line: a process was killed, a leak or a stall began, growth began, an \
+         alert fired, the mark was set, the program started, the machine resumed (suspended 3m)",
     ),
     (
         "░ in charts",
