@@ -208,31 +208,56 @@ fn synopsis(page: &mut Roff, command: &Command) {
         roman("...]"),
     ]);
     for sub in visible(command) {
+        usage(page, &format!("zmtop {}", sub.get_name()), sub);
+    }
+}
+
+/// Writes the lines of a command: with its own arguments, with the names of its commands, and those of its commands that have
+/// arguments.
+fn usage(page: &mut Roff, path: &str, command: &Command) {
+    let mut add = |rest: Vec<Inline>| {
         page.control("br", []);
-        let mut line = vec![bold(format!("zmtop {}", sub.get_name()))];
-        if sub.get_opts().any(|arg| !arg.is_global_set()) {
+        page.text([vec![bold(path)], rest].concat());
+    };
+    if has_arguments(command) || visible(command).next().is_none() {
+        let mut line = Vec::new();
+        if options_of(command).next().is_some() {
             line.extend([roman(" ["), italic("OPTIONS"), roman("]")]);
         }
-        for arg in sub.get_positionals() {
+        for arg in command.get_positionals() {
             let name = arg.get_value_names().and_then(<[_]>::first);
             let name = name.map_or_else(|| arg.get_id().as_str().to_uppercase(), ToString::to_string);
-            let many = if arg.get_num_args().is_some_and(|n| n.max_values() > 1) {
-                "..."
-            } else {
-                ""
-            };
+            let is_many = arg.get_num_args().is_some_and(|n| n.max_values() > 1);
+            let many = if is_many { "..." } else { "" };
             line.extend(if arg.is_required_set() {
                 [roman(" "), italic(name), roman(many)]
             } else {
                 [roman(" ["), italic(name), roman(format!("{many}]"))]
             });
         }
-        let choices: Vec<_> = visible(sub).map(Command::get_name).collect();
-        if !choices.is_empty() {
-            line.extend([roman(" "), bold(choices.join("|"))]);
-        }
-        page.text(line);
+        add(line);
     }
+    let choices: Vec<_> = visible(command)
+        .filter(|sub| !has_arguments(sub))
+        .map(Command::get_name)
+        .collect();
+    if !choices.is_empty() {
+        add(vec![roman(" "), bold(choices.join("|"))]);
+    }
+    for sub in visible(command).filter(|sub| has_arguments(sub)) {
+        usage(page, &format!("{path} {}", sub.get_name()), sub);
+    }
+}
+
+/// Returns the options that only this command has.
+fn options_of(command: &Command) -> impl Iterator<Item = &Arg> {
+    command
+        .get_opts()
+        .filter(|arg| !arg.is_global_set() && !arg.is_hide_set())
+}
+
+fn has_arguments(command: &Command) -> bool {
+    command.get_positionals().next().is_some() || options_of(command).next().is_some()
 }
 
 fn description(page: &mut Roff) {
@@ -278,7 +303,7 @@ fn subcommand(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
         options(&Man::new(own), out)?;
     }
     let mut page = Roff::default();
-    for sub in visible(command) {
+    for sub in visible(command).filter(|sub| !has_arguments(sub)) {
         page.control("TP", []);
         page.text([bold(sub.get_name())]);
         page.text(sentence(sub));
@@ -287,7 +312,11 @@ fn subcommand(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
         page.control("PP", []);
         page.text([roman(text.to_string())]);
     }
-    page.to_writer(out)
+    page.to_writer(out)?;
+    for sub in visible(command).filter(|sub| has_arguments(sub)) {
+        subcommand(sub, out)?;
+    }
+    Ok(())
 }
 
 fn sentence(command: &Command) -> [Inline; 1] {
