@@ -720,8 +720,6 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l token-file -d 'Rea
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l user -d 'Authenticate as this user, with the password in --password-file or in the variable ZMTOP_PROMETHEUS_PASSWORD' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l password-file -d 'Read the password of --user from FILE' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l ca-file -d 'For https, trust the certificates in FILE instead of the system\'s' -r -F
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s u -d 'List only processes of this user, as user:NAME does' -r
-complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s p -d 'List only these processes, as pid:N does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l sort -d 'Sort by this column; a leading `-` reverses' -r -f -a "pss\t''
 dpss\t''
 swap\t''
@@ -839,6 +837,8 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l interval -d 'Query
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l by -d 'Sum by command or host; process lists each host\'s groups individually' -r -f -a "command\t''
 host\t''"
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s f -l filter -d 'Show only rows that match the filter, such as host:web footprint>1G' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s u -d 'List only processes of this user, as user:NAME does' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -s p -d 'List only these processes, as pid:N does' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l view -d 'Start with the view that W saved under this name: its columns, order, grouping and filter' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l proc-root -d 'Read this proc tree instead of /proc' -r -F
 complete -c zmtop -n "__fish_zmtop_using_subcommand fleet" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F

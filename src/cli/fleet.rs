@@ -16,6 +16,8 @@ use crate::group::GroupBy;
     mut_arg("interval", |arg| arg.help("Query interval, in seconds or as 15s, 1m (1s to 1h; default 15s)")),
     mut_arg("by", |arg| arg.help("Sum by command or host; process lists each host's groups individually")),
     mut_arg("filter", |arg| arg.help("Show only rows that match the filter, such as host:web footprint>1G")),
+    mut_arg("of_user", |arg| arg.hide(true)),
+    mut_arg("of_pid", |arg| arg.hide(true)),
     mut_arg("tree", |arg| arg.hide(true)),
     mut_arg("pick", |arg| arg.hide(true)),
     mut_arg("view", |arg| arg.hide(true)),
