@@ -319,7 +319,7 @@ impl Scan<'_> {
     pub(super) fn entries_of(&mut self, node: u64, len: u64, size: u64) -> Option<Vec<(u64, [u64; 2])>> {
         let start = node / PAGE * PAGE;
         let mut bytes = std::mem::take(&mut self.buffer);
-        bytes.resize((len + PAGE) as usize, 0);
+        bytes.resize((len.next_multiple_of(PAGE) + PAGE) as usize, 0);
         let is_read = self.resident(start, &mut bytes).is_some();
         let found = is_read.then(|| entries(&bytes[(node - start) as usize..][..len as usize], size).collect());
         self.buffer = bytes;
