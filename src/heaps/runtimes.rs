@@ -224,6 +224,11 @@ fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &m
             }
             let remark = "The bytes were allocated during the recording and are still in use: estimates from one sample per 32 KiB.";
             runtime.remarks.push(remark.to_owned());
+            if sampled.workers > 0 {
+                let workers = units::counted(sampled.workers, "worker thread");
+                let remark = format!("The heaps of its {workers} are not included.");
+                runtime.remarks.push(remark);
+            }
         }
         Err(why) => {
             let why = why.to_string();
