@@ -192,10 +192,14 @@ fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(
     match jvm.record(time, accepted.collection, wait) {
         Ok(recording) => match heap::java::jfr::kept(&recording) {
             Some(kept) if kept.is_empty() => {
-                runtime.remarks.push(
+                // With any other collector, that of JDK 25 has samples.
+                let heap = jvm.ask("GC.heap_info", ANSWER);
+                let remark = if heap.is_ok_and(|heap| heap.starts_with(b"Shenandoah")) {
+                    "Its Flight Recorder has no sample: with the Shenandoah collector, that of JDK 25 takes none."
+                } else {
                     "Its Flight Recorder has no sample that a collection left: record longer, or with --collect."
-                        .to_owned(),
-                );
+                };
+                runtime.remarks.push(remark.to_owned());
             }
             Some(kept) => runtime.kept = kept,
             None => runtime
