@@ -48,8 +48,8 @@ const MOVING: u64 = 100;
 const COMPARED: usize = 8;
 /// Number of such reads, and the uncertainty of their mean with which they end, as a part of the mean.
 const MIN_READS: usize = 6;
-const MAX_READS: usize = 24;
-const MAX_UNCERTAINTY: f64 = 0.02;
+const MAX_READS: usize = 32;
+const MAX_UNCERTAINTY: f64 = 0.015;
 /// Number of rounds of such a read. The segments of a thread change together, and not evenly; each round has a part of all segments.
 const ROUNDS: u64 = 16;
 /// Maximum number of pages followed in one read.
