@@ -238,7 +238,9 @@ impl Extent {
 
 /// Returns true if a node of `len` bytes may be at that address.
 fn is_node(regions: &Regions, address: u64, len: u64) -> bool {
-    let region = regions.find(address).filter(|_| address.is_multiple_of(64));
+    // Before a region is looked for, because most words are no such address.
+    let may_be = address != 0 && address.is_multiple_of(64);
+    let region = may_be.then(|| regions.find(address)).flatten();
     region.is_some_and(|region| region.kind == RegionKind::Anonymous && region.end - address >= len)
 }
 

@@ -559,9 +559,10 @@ impl Scan<'_> {
         // Pointers that were followed before.
         let mut refused = HashSet::new();
         self.search(|scan, _, root| {
+            // Before a region is looked for, because most words are no address of a page.
+            (root != 0 && root.is_multiple_of(PAGE)).then_some(())?;
             let region = scan.regions.find(root)?;
-            let may_be = root.is_multiple_of(PAGE) && region.kind == RegionKind::Anonymous;
-            if !may_be || !refused.insert(root) {
+            if region.kind != RegionKind::Anonymous || !refused.insert(root) {
                 return None;
             }
             let mut first = [0; PAGE as usize];
