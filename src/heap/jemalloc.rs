@@ -238,7 +238,9 @@ impl Extent {
 
 /// Returns true if a node of `len` bytes may be at that address.
 fn is_node(regions: &Regions, address: u64, len: u64) -> bool {
-    let region = regions.find(address).filter(|_| address.is_multiple_of(64));
+    // Before a region is looked for, because most words are no such address.
+    let may_be = address != 0 && address.is_multiple_of(64);
+    let region = may_be.then(|| regions.find(address)).flatten();
     region.is_some_and(|region| region.kind == RegionKind::Anonymous && region.end - address >= len)
 }
 
@@ -319,7 +321,7 @@ impl Scan<'_> {
     pub(super) fn entries_of(&mut self, node: u64, len: u64, size: u64) -> Option<Vec<(u64, [u64; 2])>> {
         let start = node / PAGE * PAGE;
         let mut bytes = std::mem::take(&mut self.buffer);
-        bytes.resize((len + PAGE) as usize, 0);
+        bytes.resize((len.next_multiple_of(PAGE) + PAGE) as usize, 0);
         let is_read = self.resident(start, &mut bytes).is_some();
         let found = is_read.then(|| entries(&bytes[(node - start) as usize..][..len as usize], size).collect());
         self.buffer = bytes;

@@ -109,10 +109,9 @@ impl Scan<'_> {
     /// Returns the first area, and the secret.
     fn context(&mut self) -> Result<(u64, u64), Unknown> {
         self.search(|scan, place, area| {
-            let region = scan
-                .regions
-                .find(area)
-                .filter(|_| area != 0 && area.is_multiple_of(PAGE))?;
+            // Before a region is looked for, because most words are no address of a page.
+            (area != 0 && area.is_multiple_of(PAGE)).then_some(())?;
+            let region = scan.regions.find(area)?;
             let may_hold = matches!(region.kind, RegionKind::Anonymous | RegionKind::Heap);
             let mut secret = [0; 8];
             if !may_hold || !scan.memory.read(area, &mut secret) || secret == [0; 8] {

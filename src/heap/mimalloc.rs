@@ -42,13 +42,25 @@ const TRIES: u32 = 4;
 const MAX_READ: u64 = 1 << 20;
 /// Number of contradictions after which a heap is not read on.
 const MAX_STRANGE: u64 = 100;
+/// A heap of which more than one in so many pages changes while it is read is read several times.
+const MOVING: u64 = 100;
+/// Of the pages that are read only once, one in so many is read again to see if it changed.
+const COMPARED: usize = 8;
+/// Number of such reads, and the uncertainty of their mean with which they end, as a part of the mean.
+const MIN_READS: usize = 6;
+const MAX_READS: usize = 32;
+const MAX_UNCERTAINTY: f64 = 0.015;
+/// Number of rounds of such a read. The segments of a thread change together, and not evenly; each round has a part of all segments.
+const ROUNDS: u64 = 16;
 /// Maximum number of pages followed in one read.
 const MAX_PAGES: u64 = 8_000_000;
-/// Number of pages of version 3 that are read at once: few, so that all of their figures are of one time. Parts of each that are read.
+/// Number of pages of a part of the map with which it is recognized. Places in each that are read.
 const BATCH: usize = 64;
 const PARTS: [u64; 4] = [0, 32, 88, 120];
 /// Slices of a part of the map.
 const MAPPED: u64 = 8192;
+/// Slices of which the pages are read at once: few, so that all of their figures are of one time.
+const READ: u64 = 64;
 /// Maximum number of parts in which pages are searched to recognize a map.
 const MAX_TRIED: usize = 64;
 /// The bytes of the root for addresses of 40 to 48 bits.
@@ -135,6 +147,8 @@ struct Page {
     list: u64,
     list_at: u64,
     flags: u64,
+    /// Returns the block size from the four words at each of these places.
+    block_of: fn([[u64; 4]; 2]) -> u64,
     /// 0 if it has none.
     thread: u64,
 }
@@ -243,6 +257,11 @@ impl Form {
                         list: word(entry, len - LIST),
                         list_at: address + (len - LIST) as u64,
                         flags: 3,
+                        block_of: if is_wide {
+                            |words| words[0][1]
+                        } else {
+                            |words| words[0][0] >> 32
+                        },
                         thread: segment.thread,
                     };
                     page.is_sound(capacity, reserved).then(|| pages.push(page))?;
@@ -264,6 +283,8 @@ struct Sum {
     /// Pages, and those of them that contradict themselves.
     pages: u64,
     strange: u64,
+    /// Pages that changed while they were read.
+    moving: u64,
 }
 
 /// A page of version 3 in the map: its first slice and their number, and its address.
@@ -328,12 +349,21 @@ impl Scan<'_> {
         Err(Unknown::NotFound)
     }
 
-    /// Reads all segments once.
-    fn heap_of_segments(&mut self, form: Form) -> Result<Heap, Unknown> {
+    /// Reads all segments once, and returns true if they changed meanwhile. Each round reads a part of each segment.
+    fn heap_of_segments(&mut self, form: Form, rounds: u64) -> Result<(Heap, bool), Unknown> {
         let mut sum = Sum::default();
+        self.forget();
+        for round in 0..rounds {
+            self.add_segments(&mut sum, form, round, rounds)?;
+        }
+        self.heap_of(sum, form.version)
+    }
+
+    /// Adds the pages and the free spans that begin in a part of each segment.
+    fn add_segments(&mut self, sum: &mut Sum, form: Form, round: u64, rounds: u64) -> Result<(), Unknown> {
         // The ends of the last segment, and of the last one that was given back.
         let (mut end, mut old_end) = (0, 0);
-        self.forget();
+        let part = form.head.slices / rounds * SLICE;
         for address in self.places() {
             if address < end {
                 continue;
@@ -344,8 +374,11 @@ impl Scan<'_> {
             let its_end = segment.map_or(0, |segment| address.saturating_add(segment.slices * SLICE));
             if segment.is_some_and(|segment| segment.pages > 0) {
                 end = its_end;
-                if let Some((pages, free)) = (0..TRIES).find_map(|_| self.spans(form, address)) {
-                    self.add_pages(&mut sum, &pages)?;
+                if let Some((mut pages, mut free)) = (0..TRIES).find_map(|_| self.spans(form, address)) {
+                    let is_part = |range: &Range<u64>| (range.start - address) / part == round;
+                    pages.retain(|page| is_part(&page.range));
+                    free.retain(is_part);
+                    self.add_pages(sum, &pages)?;
                     sum.free.extend(free);
                 } else {
                     (sum.pages, sum.strange) = (sum.pages + 1, sum.strange + 1);
@@ -354,18 +387,21 @@ impl Scan<'_> {
             }
             // The description of a segment that was given back stays until its memory is used again.
             old_end = old_end.max(its_end);
-            if address < old_end {
+            if address < old_end && round == 0 {
                 sum.free.push(address..old_end.min(address + ALIGN));
             }
         }
-        self.heap_of(sum, form.version)
+        Ok(())
     }
 
     fn add_pages(&mut self, sum: &mut Sum, pages: &[Page]) -> Result<(), Unknown> {
-        for page in pages {
-            let blocks = self.blocks(page);
-            sum.strange += u64::from(blocks.is_none());
-            let in_use = blocks.unwrap_or(page.used) * page.block;
+        for (at, page) in pages.iter().enumerate() {
+            let is_compared = at % COMPARED == 0;
+            let mut is_moving = is_compared && self.numbers(page) != Some([page.used, page.list, page.block]);
+            let in_use = self.in_use(page, &mut is_moving);
+            sum.strange += u64::from(in_use.is_none());
+            sum.moving += u64::from(is_moving);
+            let in_use = in_use.unwrap_or(page.used * page.block);
             let size = page.range.end - page.range.start;
             if in_use == 0 {
                 sum.free.push(page.range.clone());
@@ -390,25 +426,28 @@ impl Scan<'_> {
         if is_strange { Err(Unknown::Moving) } else { Ok(()) }
     }
 
-    /// Returns the number of blocks in use; `None` if the list of those that other threads freed contradicts the page.
-    fn blocks(&mut self, page: &Page) -> Option<u64> {
+    /// Returns the bytes in use; `None` if the list of blocks that other threads freed contradicts the page. Notes if it changes.
+    fn in_use(&mut self, page: &Page, is_moving: &mut bool) -> Option<u64> {
+        let before = Some([page.used, page.list, page.block]);
+        let known = Some((page.used - page.waiting(page.list).min(page.used)) * page.block);
         if page.list & !page.flags == 0 {
-            return Some(page.used - page.waiting(page.list).min(page.used));
+            return known;
         }
         let mut bytes = std::mem::take(&mut self.buffer);
         // Large blocks are read one by one.
         let len = Some(page.range.end - page.range.start).filter(|len| page.block < PAGE && *len <= MAX_READ);
         bytes.resize(len.unwrap_or(0) as usize, 0);
-        let mut known = Some(page.used);
+        let mut known = known;
         for _ in 0..TRIES {
             let numbers = self.numbers(page);
-            let found = numbers.and_then(|(used, list)| {
+            let found = numbers.and_then(|[used, list, block]| {
                 self.touched(page.range.start, &mut bytes)?;
                 let count = self.count(page, &bytes, list, used)? + page.waiting(list);
-                Some(used - count.min(used))
+                Some((used - count.min(used)) * block)
             });
             // What changed meanwhile contradicts nothing.
             let is_same = numbers == self.numbers(page);
+            *is_moving |= !is_same || numbers != before;
             known = found.or(known.filter(|_| !is_same));
             if is_same || self.memory.is_over() {
                 break;
@@ -418,12 +457,15 @@ impl Scan<'_> {
         known
     }
 
-    /// Reads the number of blocks in use of a page, and its list, again.
-    fn numbers(&mut self, page: &Page) -> Option<(u64, u64)> {
+    /// Reads the number of blocks in use of a page, its list and its block size, which is 0 if it was given back, again.
+    fn numbers(&mut self, page: &Page) -> Option<[u64; 3]> {
         let mut words = [[0; 4]; 2];
         let is_read = self.memory.read_each(&[page.used_at, page.list_at], &mut words) == 2;
-        let most = (page.range.end - page.range.start).checked_div(page.block).unwrap_or(0);
-        is_read.then_some(((words[0][0] & 0xffff).min(most), words[1][0]))
+        // Large sizes do not fit everywhere.
+        let block = Some((page.block_of)(words)).filter(|block| *block < 1 << 30);
+        let block = block.unwrap_or(page.block);
+        let most = (page.range.end - page.range.start).checked_div(block).unwrap_or(0);
+        is_read.then_some([(words[0][0] & 0xffff).min(most), words[1][0], block])
     }
 
     /// Returns the length of a list of at most `most` blocks of a page.
@@ -457,7 +499,7 @@ impl Scan<'_> {
     }
 
     /// Returns what was found; an error if too much of it contradicts itself.
-    fn heap_of(&mut self, mut sum: Sum, version: &'static str) -> Result<Heap, Unknown> {
+    fn heap_of(&mut self, mut sum: Sum, version: &'static str) -> Result<(Heap, bool), Unknown> {
         if sum.strange > sum.pages / 50 {
             return Err(Unknown::Moving);
         }
@@ -471,11 +513,38 @@ impl Scan<'_> {
         }
         let threads = sum.threads.len() as u64;
         let heap = sum.heap;
-        Ok(Heap {
+        let heap = Heap {
             version,
             threads,
             ..heap
-        })
+        };
+        Ok((heap, sum.moving > sum.pages / MOVING))
+    }
+
+    /// Reads a heap: `read` reads it once, in some rounds. While it changes, its parts are of different times, and each read is wrong
+    /// by chance. So it is read again until the mean is known, and the read closest to the mean is returned. `None` if the mean
+    /// stays unknown.
+    fn steady(
+        &mut self,
+        read: impl Fn(&mut Self, u64) -> Result<(Heap, bool), Unknown>,
+    ) -> Result<Option<Heap>, Unknown> {
+        if let (heap, false) = read(self, 1)? {
+            return Ok(Some(heap));
+        }
+        let mut heaps: Vec<Heap> = Vec::new();
+        for _ in 0..MAX_READS {
+            self.regions = self.memory.regions().ok_or(Unknown::Moving)?;
+            match read(self, ROUNDS) {
+                Ok((heap, _)) => heaps.push(heap),
+                Err(Unknown::Moving) => {}
+                Err(why) if heaps.is_empty() => return Err(why),
+                Err(_) => break,
+            }
+            if let Some(heap) = closest_to_mean(&heaps) {
+                return Ok(Some(heap));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the location of a range, or of the part of it in its region.
@@ -490,9 +559,10 @@ impl Scan<'_> {
         // Pointers that were followed before.
         let mut refused = HashSet::new();
         self.search(|scan, _, root| {
+            // Before a region is looked for, because most words are no address of a page.
+            (root != 0 && root.is_multiple_of(PAGE)).then_some(())?;
             let region = scan.regions.find(root)?;
-            let may_be = root.is_multiple_of(PAGE) && region.kind == RegionKind::Anonymous;
-            if !may_be || !refused.insert(root) {
+            if region.kind != RegionKind::Anonymous || !refused.insert(root) {
                 return None;
             }
             let mut first = [0; PAGE as usize];
@@ -503,7 +573,7 @@ impl Scan<'_> {
             }
             let mut parts = scan.entries_of(root, len, 8)?.into_iter().take(MAX_TRIED);
             let has_page = parts.any(|(index, [part, _])| {
-                let mut mapped = scan.mapped(index, part).unwrap_or_default();
+                let mut mapped = scan.mapped(index, part, 0..MAPPED).unwrap_or_default();
                 mapped.truncate(BATCH);
                 scan.pages(&mapped).iter().flatten().any(|(page, _)| page.block > 0)
             });
@@ -511,13 +581,15 @@ impl Scan<'_> {
         })
     }
 
-    /// Returns the pages in a part of the map.
-    fn mapped(&mut self, index: u64, part: u64) -> Option<Vec<Mapped>> {
+    /// Returns the pages that begin in some slices of a part of the map.
+    fn mapped(&mut self, index: u64, part: u64, slices: Range<u64>) -> Option<Vec<Mapped>> {
         let is_part = part.is_multiple_of(PAGE) && self.regions.holds(part, MAPPED * 8);
         is_part.then_some(())?;
         let mut found: Vec<Mapped> = Vec::new();
-        for (at, [page, _]) in self.entries_of(part, MAPPED * 8, 8)? {
-            let slice = index * MAPPED + at;
+        // A page may have begun before these slices.
+        let before = slices.start.saturating_sub(1);
+        for (at, [page, _]) in self.entries_of(part + before * 8, (slices.end - before) * 8, 8)? {
+            let slice = index * MAPPED + before + at;
             match found.last_mut() {
                 Some((first, count, last)) if *last == page && *first + *count == slice => *count += 1,
                 // The slice of the address 0 has a page without blocks.
@@ -525,6 +597,7 @@ impl Scan<'_> {
                 _ => {}
             }
         }
+        found.retain(|(slice, ..)| *slice >= index * MAPPED + slices.start);
         Some(found)
     }
 
@@ -567,6 +640,7 @@ impl Scan<'_> {
                 list: *list,
                 list_at: address.saturating_add(32),
                 flags: 1,
+                block_of: |words| words[1][1],
                 // The lowest bits are flags.
                 thread: thread & !7,
             };
@@ -582,8 +656,8 @@ impl Scan<'_> {
         pages.collect()
     }
 
-    /// Reads all pages of the map once.
-    fn heap_of_map(&mut self, (root, len): (u64, u64)) -> Result<Heap, Unknown> {
+    /// Reads all pages of the map once, and returns true if they changed meanwhile.
+    fn heap_of_map(&mut self, (root, len): (u64, u64)) -> Result<(Heap, bool), Unknown> {
         let (mut sum, mut arenas) = (Sum::default(), HashSet::new());
         // The end of the last page.
         let mut end = 0;
@@ -592,9 +666,10 @@ impl Scan<'_> {
             if self.memory.is_over() {
                 return Err(Unknown::TooLarge);
             }
-            for mapped in self.mapped(index, part).ok_or(Unknown::Moving)?.chunks(BATCH) {
+            for at in (0..MAPPED).step_by(READ as usize) {
+                let mapped = self.mapped(index, part, at..at + READ).ok_or(Unknown::Moving)?;
                 let mut pages = Vec::with_capacity(mapped.len());
-                for ((slice, ..), found) in mapped.iter().zip(self.pages(mapped)) {
+                for ((slice, ..), found) in mapped.iter().zip(self.pages(&mapped)) {
                     match found {
                         // The rest of a page that is in two parts, or an older one in its memory.
                         _ if slice * SLICE < end => {}
@@ -649,15 +724,33 @@ impl Scan<'_> {
     }
 }
 
+/// Returns the heap that is closest to their mean, if it is known.
+fn closest_to_mean(heaps: &[Heap]) -> Option<Heap> {
+    let count = heaps.len() as f64;
+    let mean = heaps.iter().map(|heap| heap.in_use() as f64).sum::<f64>() / count;
+    let distance = |heap: &Heap| (heap.in_use() as f64 - mean).abs();
+    let squares: f64 = heaps.iter().map(|heap| distance(heap).powi(2)).sum();
+    let uncertainty = (squares / (count - 1.0) / count).sqrt();
+    let is_known = heaps.len() >= MIN_READS && uncertainty <= mean * MAX_UNCERTAINTY;
+    let closest = heaps.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    closest.copied().filter(|_| is_known)
+}
+
 /// Reads the heap of mimalloc.
 ///
 /// # Errors
 /// See [`Unknown`].
 pub fn read(memory: &mut dyn Memory) -> Result<Heap, Unknown> {
-    match scan::read(memory, Scan::form, Scan::heap_of_segments) {
-        Err(Unknown::NotFound) => scan::read(memory, Scan::map, Scan::heap_of_map),
+    let segments = scan::read(memory, Scan::form, |scan, form| {
+        scan.steady(|scan, rounds| scan.heap_of_segments(form, rounds))
+    });
+    let heap = match segments {
+        Err(Unknown::NotFound) => scan::read(memory, Scan::map, |scan, map| {
+            scan.steady(|scan, _| scan.heap_of_map(map))
+        }),
         found => found,
-    }
+    };
+    heap?.ok_or(Unknown::Moving)
 }
 
 impl Heap {

@@ -52,6 +52,8 @@ pub struct Sampled {
     /// The result of `HeapProfiler.stopSampling`.
     pub profile: Box<RawValue>,
     pub heap: Option<Part>,
+    /// Number of its worker threads, which have heaps of their own and are not sampled.
+    pub workers: u64,
 }
 
 #[derive(Debug)]
@@ -250,6 +252,8 @@ struct Session {
     socket: WebSocket<TcpStream>,
     /// The number of requests.
     sent: u64,
+    /// The number of worker threads that the inspector announced.
+    workers: u64,
 }
 
 impl Session {
@@ -262,7 +266,11 @@ impl Session {
         let url = format!("ws://127.0.0.1:{port}/{target}");
         let socket = tungstenite::client::client_with_config(url, node.connect(port)?, Some(config));
         let (socket, _) = socket.map_err(|_| Refusal::NotUnderstood)?;
-        Ok(Self { socket, sent: 0 })
+        Ok(Self {
+            socket,
+            sent: 0,
+            workers: 0,
+        })
     }
 
     fn sample(&mut self, collects: bool, wait: impl FnOnce()) -> Result<Sampled, Refusal> {
@@ -282,10 +290,14 @@ impl Session {
             resident: None,
             is_heap: false,
         });
+        // Announces the worker threads before it answers. Without the request, none are known.
+        let _ = self.ask("NodeWorker.enable", &json!({ "waitForDebuggerOnStart": false }));
+        let _ = self.ask("NodeWorker.disable", &json!({}));
         Ok(Sampled {
             version: self.version(),
             profile,
             heap,
+            workers: self.workers,
         })
     }
 
@@ -310,7 +322,7 @@ impl Session {
         let _ = self.ask("Runtime.evaluate", &parameters);
     }
 
-    /// Sends a request and returns the result. Skips events.
+    /// Sends a request and returns the result. Skips events, and counts the workers among them.
     fn ask(&mut self, method: &str, parameters: &Value) -> Result<Box<RawValue>, Refusal> {
         self.sent += 1;
         let request = json!({ "id": self.sent, "method": method, "params": parameters });
@@ -319,9 +331,11 @@ impl Session {
         while Instant::now() < deadline {
             let message = self.socket.read()?;
             let answer = message.to_text().ok().and_then(|text| serde_json::from_str(text).ok());
-            let Some(answer) = answer.filter(|answer: &Answer| answer.id == Some(self.sent)) else {
+            let Some(answer): Option<Answer> = answer else { continue };
+            self.workers += u64::from(answer.method.as_deref() == Some("NodeWorker.attachedToWorker"));
+            if answer.id != Some(self.sent) {
                 continue;
-            };
+            }
             return match (answer.result, answer.error) {
                 (Some(result), None) => Ok(result),
                 (_, Some(error)) => Err(Refusal::Failed(error.message)),
@@ -336,6 +350,8 @@ impl Session {
 #[derive(Deserialize)]
 struct Answer {
     id: Option<u64>,
+    /// Of an event.
+    method: Option<String>,
     /// Not parsed: a profile is nested deeply.
     result: Option<Box<RawValue>>,
     error: Option<Failure>,

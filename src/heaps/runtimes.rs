@@ -193,10 +193,15 @@ fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(
     match jvm.record(time, accepted.collection, wait) {
         Ok(recording) => match heap::java::jfr::kept(&recording) {
             Some(kept) if kept.is_empty() => {
-                runtime.remarks.push(
-                    "Its Flight Recorder has no sample of an object that survived a collection: record longer, or with --collect."
-                        .to_owned(),
-                );
+                // With any other collector, JDK 25 has samples.
+                let heap = jvm.ask("GC.heap_info", ANSWER);
+                let remark = if heap.is_ok_and(|heap| heap.starts_with(b"Shenandoah")) {
+                    "Its Flight Recorder has no samples: JDK 25 takes none with the Shenandoah collector."
+                } else {
+                    "Its Flight Recorder has no sample of an object that survived a collection: record longer, or with \
+                     --collect."
+                };
+                runtime.remarks.push(remark.to_owned());
             }
             Some(kept) => runtime.kept = kept,
             None => runtime
@@ -225,6 +230,11 @@ fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &m
             }
             let remark = "The bytes were allocated during the recording and are still in use: estimates from one sample per 32 KiB.";
             runtime.remarks.push(remark.to_owned());
+            if sampled.workers > 0 {
+                let workers = units::counted(sampled.workers, "worker thread");
+                let remark = format!("The heaps of its {workers} are not included.");
+                runtime.remarks.push(remark);
+            }
         }
         Err(why) => {
             let why = why.to_string();

@@ -249,17 +249,38 @@ pub fn memory_capability() -> &'static str {
 
 /// Returns advice on a denied file of another user's process. `capability` names the required capability.
 pub fn advice(capability: &str) -> String {
+    advice_to(rustix::process::geteuid().is_root(), held(capability), capability)
+}
+
+/// Returns the capability that this process has and that suffices where `capability` is required.
+fn held(capability: &str) -> Option<&'static str> {
     let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let held = match capability {
+    match capability {
         "CAP_PERFMON" if own.contains(CapabilitySet::PERFMON) => Some("CAP_PERFMON"),
         _ => own.contains(CapabilitySet::SYS_PTRACE).then_some("CAP_SYS_PTRACE"),
-    };
-    advice_to(rustix::process::geteuid().is_root(), held, capability)
+    }
+}
+
+/// Returns advice on the denied memory of a process.
+pub fn trace_advice() -> String {
+    let is_root = rustix::process::geteuid().is_root();
+    trace_advice_to(is_root, held("CAP_SYS_PTRACE"), ptrace_scope())
+}
+
+/// Returns advice on the denied memory of a process, as [`advice_to`]. `scope` is that of yama.
+pub fn trace_advice_to(is_root: bool, held: Option<&str>, scope: Option<u8>) -> String {
+    match scope {
+        Some(3) => "denied to all: kernel.yama.ptrace_scope is 3, until the machine restarts".to_owned(),
+        Some(scope @ 1..) if held.is_none() && !is_root => format!(
+            "permission denied; run as root or grant CAP_SYS_PTRACE: kernel.yama.ptrace_scope is {scope}, so the same user is not enough"
+        ),
+        _ => advice_to(is_root, held, "CAP_SYS_PTRACE"),
+    }
 }
 
 /// Returns yama's `ptrace_scope`, from 0 to 3, if the kernel has yama: with 1 and more, a user may not trace its own processes
 /// (`Documentation/admin-guide/LSM/Yama.rst`).
-pub fn ptrace_scope() -> Option<u8> {
+fn ptrace_scope() -> Option<u8> {
     let mut buf = [0; 8];
     let scope = slurp(b"/proc/sys/kernel/yama/ptrace_scope", &mut buf).ok()?;
     super::parse::number(scope.trim_ascii()).and_then(|scope| u8::try_from(scope).ok())

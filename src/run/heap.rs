@@ -168,13 +168,7 @@ fn wait(time: Duration, what: &str, until: &Receiver<()>) {
 
 fn refusal(pid: u32, why: Missing) -> String {
     match why {
-        Missing::Denied => {
-            let advice = files::advice("CAP_SYS_PTRACE");
-            match files::ptrace_scope() {
-                Some(scope @ 1..) => format!("{pid}: {advice}; kernel.yama.ptrace_scope is {scope}"),
-                _ => format!("{pid}: {advice}"),
-            }
-        }
+        Missing::Denied => format!("{pid}: {}", files::trace_advice()),
         other => reason(pid, other),
     }
 }

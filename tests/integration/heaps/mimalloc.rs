@@ -61,6 +61,8 @@ struct Fake {
     words: Words,
     absent: Vec<Range<u64>>,
     reads: u64,
+    /// Returns the words that change at a read, with their addresses.
+    changes: fn(u64) -> Vec<(u64, u64)>,
 }
 
 impl Fake {
@@ -69,6 +71,7 @@ impl Fake {
             words: Words::default(),
             absent: Vec::new(),
             reads: 0,
+            changes: |_| Vec::new(),
         }
     }
 
@@ -181,6 +184,7 @@ impl Fake {
 impl Memory for Fake {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         self.reads += 1;
+        self.words.0.extend((self.changes)(self.reads));
         let is_mapped = self.regions().unwrap().holds(address, into.len() as u64);
         is_mapped && self.words.read(address, into)
     }
@@ -340,6 +344,54 @@ fn pages_that_are_not_there_are_not_kept() {
     let heap = mimalloc::read(&mut fake).unwrap();
     assert_eq!(heap.owned.free, PAGE - 56 * 64);
     assert_eq!(heap.unused.resident, expected("mimalloc 2").unused.resident - PAGE);
+}
+
+/// Returns a number from 0 to `most` by chance.
+fn some(seed: u64, most: u64) -> u64 {
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % (most + 1)
+}
+
+/// Pages of a segment that changes.
+const PAGES: u64 = 31;
+
+/// Returns the words with the blocks in use of the pages of two segments, and two more that another thread freed.
+fn used_blocks(first: u64, second: u64) -> Vec<(u64, u64)> {
+    let entry = |segment: u64, page: u64| HEAP + segment * 32 * MIB + 288 + (1 + page * 16) * 96 + 32;
+    let used = |segment, used| (0..PAGES).map(move |page| (entry(segment, page), used + 2));
+    used(0, first).chain(used(1, second)).collect()
+}
+
+#[test]
+fn a_heap_that_changes_while_it_is_read_is_as_the_mean_of_its_reads() {
+    // Two threads with pages of 64 blocks of 1 KiB. Of each, another thread freed one, and one that waits.
+    const BLOCKS: u64 = 24;
+    let moving = |changes| {
+        let mut fake = Fake::new();
+        for segment in 0..2 {
+            let mut spans = vec![(16, Some((1024, [BLOCKS / 2 + 2, 64, 64], 1))); PAGES as usize];
+            spans.push((15, None));
+            let (at, thread) = (HEAP + segment * 32 * MIB, THREAD + segment * 64);
+            fake.segment(NEWEST, at, 0, thread, &spans);
+        }
+        fake.changes = changes;
+        fake
+    };
+    let expected = PAGES * BLOCKS * 1024;
+    let resting = mimalloc::read(&mut moving(|_| Vec::new())).unwrap();
+    assert_eq!(resting.in_use(), expected);
+    // The blocks move between the threads.
+    let heap = mimalloc::read(&mut moving(|read| {
+        let first = some(read / 50, BLOCKS);
+        used_blocks(first, BLOCKS - first)
+    }));
+    let in_use = heap.unwrap().in_use();
+    assert!(in_use.abs_diff(expected) <= expected / 20, "{in_use} of {expected}");
+    // Their number changes so much that no mean is known.
+    let unsure = mimalloc::read(&mut moving(|read| {
+        let all = some(if read < 50 { read } else { read / 500 }, 60);
+        used_blocks(all, all)
+    }));
+    assert_eq!(unsure, Err(Unknown::Moving));
 }
 
 #[test]

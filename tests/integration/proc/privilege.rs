@@ -1,7 +1,7 @@
 //! What is advised where a file is denied, and what a process may do to others.
 
 use zmtop::model::Missing;
-use zmtop::proc::files::advice_to;
+use zmtop::proc::files::{advice_to, trace_advice_to};
 use zmtop::proc::pid::{has_all_users, rights};
 
 #[test]
@@ -68,5 +68,46 @@ fn a_right_to_kill_comes_with_the_user() {
         b"0 0 4294967294\n4294967294 4294967294 1\n",
     ] {
         assert!(!has_all_users(own), "{own:?}");
+    }
+}
+
+#[test]
+fn advice_on_denied_memory_names_yama_only_if_yama_denies() {
+    for (is_root, held, scope, said, unsaid) in [
+        (false, None, None, "or as its user", "yama"),
+        (false, None, Some(0), "or as its user", "yama"),
+        (
+            false,
+            None,
+            Some(1),
+            "ptrace_scope is 1, so the same user is not enough",
+            "or as its user",
+        ),
+        (
+            false,
+            None,
+            Some(2),
+            "run as root or grant CAP_SYS_PTRACE",
+            "or as its user",
+        ),
+        (
+            false,
+            None,
+            Some(3),
+            "denied to all: kernel.yama.ptrace_scope is 3",
+            "grant",
+        ),
+        (true, Some("CAP_SYS_PTRACE"), Some(1), "security module", "yama"),
+        (true, None, Some(1), "no CAP_SYS_PTRACE", "yama"),
+        (
+            true,
+            Some("CAP_SYS_PTRACE"),
+            Some(3),
+            "denied to all: kernel.yama.ptrace_scope is 3",
+            "namespace",
+        ),
+    ] {
+        let advice = trace_advice_to(is_root, held, scope);
+        assert!(advice.contains(said) && !advice.contains(unsaid), "{scope:?}: {advice}");
     }
 }

@@ -158,6 +158,8 @@ fn a_real_program_names_the_function_that_keeps_and_its_inspector_closes_again()
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("leak.js");
     let source = "
+        const { Worker } = require('worker_threads');
+        for (let i = 0; i < 2; i++) new Worker('setInterval(() => {}, 1000)', { eval: true });
         const kept = [];
         function remember(n) { kept.push('session ' + n + ' '.repeat(2000 + n % 7)); kept.push(new Array(300).fill(n)); }
         function handle(n) { remember(n); return JSON.stringify(new Array(100).fill(n)).length; }
@@ -177,11 +179,15 @@ fn a_real_program_names_the_function_that_keeps_and_its_inspector_closes_again()
     let first = &document["runtimes"][0]["sites"][0];
     let frames = first["frames"].to_string();
     assert!(
-        frames.starts_with(r#"["remember (leak.js:3)","handle (leak.js:4)""#),
+        frames.starts_with(r#"["remember (leak.js:5)","handle (leak.js:6)""#),
         "{document} {said}"
     );
     assert!(first["bytes"].as_u64().unwrap() > 100_000, "{document}");
     assert!(!verdict(&document).contains("still open"), "{document}");
+    assert!(
+        verdict(&document).contains("2 worker threads are not included"),
+        "{document}"
+    );
     // It goes on, and can be asked again.
     let (document, said) = heap(pid, &["--code", "1s", "--inspector"]);
     assert!(document["runtimes"][0]["sites"][0].is_object(), "{document} {said}");
