@@ -8,6 +8,7 @@ use zmtop::model::{Exit, Missing};
 use zmtop::source::Source;
 
 use super::child::Child;
+use crate::support::long;
 use crate::support::recorded::Recorded;
 
 fn explained(recording: &Recorded) -> Value {
@@ -71,7 +72,7 @@ fn of_a_machine_that_is_only_slow_nothing_is_said_to_have_happened() {
         Child::from(hog.unwrap())
     };
     let hogs: Vec<_> = (0..=cores).map(|_| hog()).collect();
-    recording.wait_for(20);
+    recording.wait_for(if long() { 20 } else { 8 });
     let pids: Vec<_> = hogs.iter().map(Child::pid).collect();
     drop(hogs);
     recording.wait_for(2);
