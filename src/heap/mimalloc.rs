@@ -273,7 +273,7 @@ impl Form {
     }
 }
 
-/// What was found so far.
+/// The sums over the pages read so far.
 #[derive(Default)]
 struct Sum {
     heap: Heap,

@@ -103,7 +103,7 @@ struct Root {
     links: usize,
 }
 
-/// What tcmalloc counts, in bytes.
+/// The counters of tcmalloc, in bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Counted {
     system: u64,
@@ -116,7 +116,7 @@ struct Counted {
     in_use: u64,
 }
 
-/// What the spans have, in bytes.
+/// The sums over all spans, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Spans {
     all: u64,

@@ -266,9 +266,9 @@ fn description(page: &mut Roff) {
         bold("zmtop"),
         roman(
             " shows the true memory use of each process, live, and reports growth and leaks. Without a command, it is a \
-             full-screen monitor of the processes that match FILTER, or of all. The commands print a report and exit. A page shared by several processes is divided \
-             among them (PSS, the proportional set size), so the sum over all processes is the memory that they use \
-             together. USS is the memory private to one process. RSS counts every page in full for each process that \
+             full-screen monitor of the processes that match FILTER, or of all. The commands print a report and exit. A \
+             page shared by several processes is divided among them (PSS, the proportional set size), so the sum over all \
+             processes is the memory that they use together. USS is the memory private to one process. RSS counts every page in full for each process that \
              maps it.",
         ),
     ]);
