@@ -150,7 +150,7 @@ impl Settings {
         Ok((settings, files.unread()))
     }
 
-    /// Disables programs and the log unless only this user and root can change the file. Otherwise, any user with write access
+    /// Disables programs, the log and `[zmtop]` unless only this user and root can change the file. Otherwise, any user with write access
     /// could do anything with root's rights. The same holds for anyone who can change one of the programs. Returns what was
     /// disabled and why.
     fn distrust(&mut self, open: Option<&File>, file: &Path, env: &Env) -> Vec<String> {
@@ -174,17 +174,29 @@ impl Settings {
     }
 
     fn distrust_file(&mut self, open: Option<&File>, file: &Path) -> Option<String> {
-        let runs = self.alerts.iter().any(|alert| !alert.run.is_empty());
-        let what = match (runs, self.log.file.is_some()) {
-            (false, false) => return None,
-            (true, false) => "programs are",
-            (false, true) => "log is",
-            (true, true) => "programs and log are",
-        };
+        let own = Self::default().own;
+        let refused = [
+            ("programs", self.alerts.iter().any(|alert| !alert.run.is_empty())),
+            ("log", self.log.file.is_some()),
+            ("table [zmtop]", self.own != own),
+        ];
+        let refused: Vec<&str> = refused
+            .iter()
+            .filter(|(_, is_used)| *is_used)
+            .map(|(what, _)| *what)
+            .collect();
+        if refused.is_empty() {
+            return None;
+        }
         let doubt = trust::doubt(open?, file)?;
         self.alerts.iter_mut().for_each(|alert| alert.run.clear());
-        self.log.file = None;
-        Some(format!("the config's {what} refused: {doubt}"))
+        (self.log.file, self.own) = (None, own);
+        let are = if refused == ["log"] || refused == ["table [zmtop]"] {
+            "is"
+        } else {
+            "are"
+        };
+        Some(format!("the config's {} {are} refused: {doubt}", refused.join(" and ")))
     }
 }
 

@@ -63,6 +63,7 @@
 //! L4   columns               the tables of columns, and the rows they read
 //! L5   alert query why       rules that fire; which rows are shown, in which order; what happened in a recording
 //! L6   engine proc record    snapshots to history, verdicts, alerts; bytes of /proc and sysfs to model; zmtop/1 to model and back
+//!      own                   the limits of zmtop's own process
 //! L7   sampler source act    snapshots of this machine; of a file; signals, niceness, clear_refs
 //!      fleet http            snapshots of many hosts; an HTTP client
 //!      stacks                the code that allocates the memory of a process
@@ -395,6 +396,7 @@ pub mod manual;
 pub mod model;
 pub mod order;
 pub mod output;
+pub mod own;
 pub mod proc;
 pub mod query;
 pub mod record;

@@ -34,6 +34,7 @@ use rustix::fs::FallocateFlags;
 use crate::config::settings::{RecordSettings, Retention};
 use crate::config::state;
 use crate::model::{Exits, Facts, Identity, Missing, Snapshot};
+use crate::own;
 use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest};
 use crate::source::Recording;
 use crate::text;
@@ -612,12 +613,10 @@ impl Output {
 
 /// Starts a program without waiting for its end.
 fn start(program: &Path, file: &Path) {
-    let child = Command::new(program)
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn();
-    match child {
+    let mut command = Command::new(program);
+    command.arg(file).stdin(Stdio::null()).stdout(Stdio::null());
+    own::restore(&mut command);
+    match command.spawn() {
         Ok(mut child) => {
             // Wait only to reap it.
             let _ = std::thread::Builder::new().spawn(move || child.wait());

@@ -44,10 +44,11 @@ use std::process::ExitCode;
 
 use crate::cli::{self, Cli, Command, Exit, UnitsArgs, UsageError, check_filter};
 use crate::columns::COLUMNS;
-use crate::config::settings::SamplerSettings;
+use crate::config::settings::{OwnSettings, SamplerSettings};
 use crate::config::{Config, Env, Settings};
 use crate::filter::Filter;
 use crate::output::{self, Format, OutputStyle, Report};
+use crate::own;
 use crate::sampler::{Options, Policy};
 use crate::units::Units;
 use live::Instead;
@@ -222,6 +223,19 @@ fn load_settings(config: Option<&Path>, env: &Env) -> Result<Settings, UsageErro
         complain(what);
     }
     Ok(config.settings)
+}
+
+/// Applies the settings of zmtop's own process around `give_up`, which gives up capabilities. Returns what that returns, and a text for each
+/// setting that the kernel refuses.
+fn protect<T>(settings: &OwnSettings, give_up: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let adj = settings.oom_score_adj.map_or(Ok(()), own::set_oom_score_adj);
+    let given = give_up();
+    let lock = if settings.lock_memory {
+        own::lock_memory()
+    } else {
+        Ok(())
+    };
+    (given, [adj, lock].into_iter().filter_map(Result::err).collect())
 }
 
 /// Writes a report of everything readable, and reports on stderr which processes could not be read.

@@ -58,7 +58,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use policy::plan::Policy;
-pub use reading::target::{initial_open_files_limit, make_room};
+pub use reading::target::make_room;
 pub use scanner::Scanner;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};

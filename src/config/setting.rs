@@ -522,6 +522,46 @@ impl ValueKind for Number {
     }
 }
 
+/// A value of `oom_score_adj`; `None` for "inherit".
+pub(super) struct OomScoreAdj(pub(super) RangeInclusive<i16>);
+
+impl OomScoreAdj {
+    const INHERIT: &'static str = "inherit";
+
+    fn checked(&self, n: f64, written: &str) -> Result<Option<i16>, String> {
+        let limits = f64::from(*self.0.start())..=f64::from(*self.0.end());
+        within(n, &shown(written), &limits, |n| *n).map(|n| Some(n as i16))
+    }
+}
+
+impl ValueKind for OomScoreAdj {
+    type Value = Option<i16>;
+
+    fn expected(&self) -> &'static str {
+        "a whole number, or \"inherit\""
+    }
+
+    fn parse(&self, text: &str) -> Result<Option<i16>, String> {
+        if text == Self::INHERIT {
+            return Ok(None);
+        }
+        let n: i128 = text.parse().map_err(|_| self.misread(text))?;
+        self.checked(n as f64, text)
+    }
+
+    fn to_toml(&self, value: &Option<i16>) -> String {
+        value.map_or_else(|| quoted(Self::INHERIT), |n| n.to_string())
+    }
+
+    fn convert(&self, value: &DeValue<'_>) -> Option<Result<Option<i16>, String>> {
+        if let DeValue::String(text) = value {
+            return Some(self.parse(text));
+        }
+        let (n, written) = integer(value)?;
+        Some(self.checked(n, &written))
+    }
+}
+
 /// A number with at most three decimals.
 pub(super) struct Decimal(pub(super) RangeInclusive<f64>);
 

@@ -12,8 +12,8 @@ use super::alerts::AlertSettings;
 use super::document::{self, Table, unknown};
 use super::fault::{ConfigError, Faults, shown};
 use super::setting::{
-    COLUMN, Choice, Columns, Decimal, FILE, FILTER, GROUPING, Number, SettingRef, SettingsTable, Share, Size, Span,
-    Switch, THEME_NAME, UNIT, read_table, settings,
+    COLUMN, Choice, Columns, Decimal, FILE, FILTER, GROUPING, Number, OomScoreAdj, SettingRef, SettingsTable, Share,
+    Size, Span, Switch, THEME_NAME, UNIT, read_table, settings,
 };
 use super::{alerts, file};
 use crate::columns::ColumnId;
@@ -144,6 +144,16 @@ settings! {
 }
 
 settings! {
+    /// The settings of zmtop's own process.
+    pub struct OwnSettings {
+        /// `oom_score_adj`; `None` for the inherited one.
+        pub oom_score_adj: Option<i16> = OomScoreAdj(-1000..=1000),
+        /// Locks used pages in RAM.
+        pub lock_memory: bool = Switch,
+    }
+}
+
+settings! {
     /// The settings of zmtop's own log.
     pub struct LogSettings {
         /// The file; `None` for no log.
@@ -216,6 +226,8 @@ pub struct Settings {
     pub record: RecordSettings,
     /// `[callers]`
     pub callers: CallersSettings,
+    /// `[zmtop]`
+    pub own: OwnSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[alert]]`, in file order.
@@ -234,6 +246,7 @@ static DEFAULT: LazyLock<Settings> = LazyLock::new(|| {
         suspects: SuspectSettings::blank(),
         record: RecordSettings::blank(),
         callers: CallersSettings::blank(),
+        own: OwnSettings::blank(),
         log: LogSettings::blank(),
         alerts: Vec::new(),
     };
@@ -252,7 +265,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Returns every table except `[[alert]]` with its settings, in the order of `config/default.toml`.
-    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 7] {
+    pub fn tables(&mut self) -> [(&'static str, Vec<SettingRef<'_>>); 8] {
         let mut trend = self.trend.settings();
         trend.extend(self.suspects.settings());
         [
@@ -262,6 +275,7 @@ impl Settings {
             ("trend", trend),
             ("record", self.record.settings()),
             ("callers", self.callers.settings()),
+            ("zmtop", self.own.settings()),
             ("log", self.log.settings()),
         ]
     }

@@ -12,7 +12,6 @@ use clap::{Args, ValueEnum};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 
-use super::process;
 use super::prove;
 use super::report::resolve_all;
 use super::runtime::{Progress, on_runtime, signals};
@@ -24,6 +23,7 @@ use crate::config::state::create_recording;
 use crate::config::{Env, Settings};
 use crate::model::{Identity, Missing, Reading};
 use crate::output::callers::CallersReport;
+use crate::own;
 use crate::proc::clock::thread_time;
 use crate::proc::files::Roots;
 use crate::proc::page_faults::{self, MAX_STACK};
@@ -487,7 +487,7 @@ async fn watch(
             out.flush()?;
             if pace.frees {
                 target.measurement.free_symbols();
-                process::trim();
+                own::trim();
             }
             next_report = Instant::now() + pace.report.max(price() * pace.rest / 4);
         }

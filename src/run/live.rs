@@ -13,7 +13,7 @@ use super::monitor::replay::Opened;
 use super::monitor::{self, End, Reload, Setup, StartFleet};
 use super::process::{self, Heaps};
 use super::takers::Looks;
-use super::{complain, privileges, sampler_options, terminal, usage, written};
+use super::{complain, privileges, protect, sampler_options, terminal, usage, written};
 use crate::cli::{CgroupArgs, ChosenArgs, Exit, PathArgs, TableArgs, UsageError, set, wrong};
 use crate::config::settings::LogSettings;
 use crate::config::{Config, Env, Files, NoTheme, Settings, load_light, load_theme, state, views};
@@ -154,8 +154,14 @@ pub(super) fn run(args: &MonitorArgs, mut config: Config, instead: Instead, relo
         return usage(&error).into();
     }
     let is_live = instead.fleet.is_none() && instead.replay.is_none();
+    let own = config.settings.own.clone();
     // Before threads start: capabilities belong to a thread.
-    privileges::keep_for_monitor(is_live, config.settings.ui.readonly);
+    let give_up = || privileges::keep_for_monitor(is_live, config.settings.ui.readonly);
+    if is_live {
+        config.warnings.extend(protect(&own, give_up).1);
+    } else {
+        give_up();
+    }
     // Before the threads of the recorder and of the log start.
     process::share_heaps(instead.heaps());
     // Before any other file is created in the state folder.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{getegid, geteuid, getgid, getpid, getuid};
 
+use crate::own;
 use crate::proc::files;
 use crate::text;
 use crate::tui::app::Privilege;
@@ -185,17 +186,7 @@ impl GiveBack {
             most: processes,
             due: None,
         };
-        trim();
+        own::trim();
         true
-    }
-}
-
-/// Returns freed memory to the kernel.
-pub(super) fn trim() {
-    #[cfg(target_env = "gnu")]
-    #[expect(unsafe_code, reason = "no library offers malloc_trim(3)")]
-    // SAFETY: it takes a number, locks each heap, and does not touch memory in use.
-    unsafe {
-        libc::malloc_trim(0);
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::MissedTickBehavior;
 use super::black_box::{self, Outlets, RecordFeed};
 use super::privileges::{self, Account, Programs};
 use super::takers::Looks;
-use super::{Failure, complain, load_settings, sampler_options};
+use super::{Failure, complain, load_settings, protect, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
@@ -70,9 +70,15 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let env = own_env.as_ref().unwrap_or(env);
     let black_box = settings.record.black_box.then(|| blackbox_path(env).ok()).flatten();
     let written = args.textfile.iter().chain(&black_box).map(PathBuf::as_path);
-    let kernel_log = privileges::settle(account, written, Programs::None, || {
-        is_machine.then(|| black_box::open_log(&settings.record)).flatten()
-    })?;
+    let (kernel_log, refused) = protect(&settings.own, || {
+        privileges::settle(account, written, Programs::None, || {
+            is_machine.then(|| black_box::open_log(&settings.record)).flatten()
+        })
+    });
+    for what in refused {
+        complain(&what);
+    }
+    let kernel_log = kernel_log?;
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
     // Two runtimes: in one, connections would wait for a tick of the sampler even beside an idle worker, since the worker of

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Resource, Signal, setrlimit};
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::Shared;
 use super::payload::Payload;
@@ -16,7 +16,7 @@ use crate::config::AlertSettings;
 use crate::config::env::SECRETS;
 use crate::config::fault::shown;
 use crate::config::program::{self, Unfit};
-use crate::sampler;
+use crate::own;
 use crate::units::span_exact;
 
 /// Runs the program of an alert without a shell, and waits for it to exit. It inherits zmtop's environment except the
@@ -47,7 +47,7 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
         .stderr(Stdio::null())
         // Use a separate process group, so that its descendants are killed with it.
         .process_group(0);
-    restore_limit(&mut command);
+    own::restore(&mut command);
     let mut child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
     let leader = Pid::from_child(&child);
     {
@@ -80,27 +80,6 @@ pub(super) fn run(settings: &AlertSettings, payload: &Payload<'_>, shared: &Shar
             left = Duration::from_secs(1);
         }
         wait(pidfd.as_ref(), &mut stdin, left);
-    }
-}
-
-/// Restores, for the program, the open-file limit that zmtop was started with.
-fn restore_limit(command: &mut Command) {
-    let Some(limit) = sampler::initial_open_files_limit() else {
-        return;
-    };
-    let restore = move || {
-        // If another process changed the limits meanwhile, the program gets those.
-        let _ = setrlimit(Resource::Nofile, limit);
-        Ok(())
-    };
-    #[expect(
-        unsafe_code,
-        reason = "a limit of the child alone can be set only by itself, before it runs"
-    )]
-    // SAFETY: between fork and exec only async-signal-safe operations are allowed. This is one system call. It takes no
-    // lock and allocates nothing: the limit is a copy.
-    unsafe {
-        command.pre_exec(restore);
     }
 }
 

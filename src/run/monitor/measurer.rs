@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Input;
 use crate::call_tree::Measured;
 use crate::model::Identity;
+use crate::own;
 use crate::tui::Event;
 
 /// Maximum time of one measurement, as an argument of `callers --for`.
@@ -62,7 +63,9 @@ pub(super) fn start(
 ) -> Result<Running, String> {
     let program = std::env::current_exe().map_err(|error| format!("zmtop does not find its own program: {error}"))?;
     let (pid, starttime) = (id.pid.to_string(), id.starttime.to_string());
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    own::restore(&mut command);
+    let mut child = command
         // The options come first, so that a narrow table shows the purpose of the process.
         .args(["callers", &pid])
         .args(options)

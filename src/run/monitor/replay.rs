@@ -29,8 +29,8 @@ use self::tape::Reader;
 pub(in crate::run) use self::tape::Tape;
 use crate::engine::{Incidents, SharedState, State};
 use crate::model::Snapshot;
+use crate::own;
 use crate::record::{Incident, IncidentKind};
-use crate::run::process;
 use crate::source::{Source, SourceError};
 use crate::tui::replay::{ReplayCommand, ReplayStatus};
 
@@ -682,7 +682,7 @@ impl Runner {
             {
                 self.incidents = incidents;
                 self.replace(state, since);
-                process::trim();
+                own::trim();
                 self.report();
             }
         } else if snapshot.time > shown.time {

@@ -9,14 +9,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{CWD, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::model::{Missing, Reading, Stat};
+use crate::own;
 use crate::proc::{clock, files, pid};
 
 /// Descriptors of one process: its directory and its `stat`.
@@ -29,35 +29,10 @@ const INITIAL_TABLE: u64 = 8192;
 /// file then waits for an RCU grace period (`expand_fdtable` of `fs/file.c`). Only the time of the first snapshot
 /// depends on it.
 pub fn make_room() {
-    let count = raise_limit().map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE));
+    let count = own::raise_open_files_limit().map_or(INITIAL_TABLE, |limit| limit.min(INITIAL_TABLE));
     let last = i32::try_from(count.saturating_sub(1)).unwrap_or(0);
     // If this fails, the table grows as needed.
     drop(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), last));
-}
-
-static INITIAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
-
-/// Returns the limit on open files that the program was started with, if it was raised since. Child programs must get
-/// this limit: many close every descriptor up to it, or use `select`, which supports only 1024.
-pub fn initial_open_files_limit() -> Option<Rlimit> {
-    INITIAL_LIMIT.get().copied()
-}
-
-/// Raises the process's limit on open files as far as allowed, and returns it.
-fn raise_limit() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    INITIAL_LIMIT.get_or_init(|| limit);
-    if limit.current == limit.maximum {
-        return limit.current;
-    }
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
-    match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    }
 }
 
 /// Time from a shortage of descriptors until more are held again. Its cause, such as a burst of new processes or a
@@ -88,7 +63,7 @@ impl OpenFiles {
     /// Creates a counter. Its limit is the process's limit, raised as far as allowed, minus `reserve` for other uses
     /// and minus the descriptors for acting on processes. It is 0 if the tree at `proc` is not procfs.
     pub(crate) fn new(proc: &Path, reserve: usize) -> Self {
-        let limit = raise_limit().and_then(|limit| usize::try_from(limit).ok());
+        let limit = own::raise_open_files_limit().and_then(|limit| usize::try_from(limit).ok());
         let is_procfs = rustix::fs::statfs(proc).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
         let limit = match limit {
             _ if !is_procfs => 0,

@@ -194,7 +194,7 @@ fn what_is_no_array_of_tables_is_told_so() {
         ),
         (
             "[[alarm]]",
-            "x:1:3: alarm: unknown table or key `alarm`. Known: sampler, ui, history, trend, record, callers, log, alert",
+            "x:1:3: alarm: unknown table or key `alarm`. Known: sampler, ui, history, trend, record, callers, zmtop, log, alert",
         ),
     ] {
         let e = Settings::parse(Path::new("x"), text.into()).unwrap_err().to_string();

@@ -124,6 +124,9 @@ pinned_size = "2G"
 flush = "minute"
 cmdline = "none"
 last_words = true
+[zmtop]
+oom_score_adj = -500
+lock_memory = true
 [callers]
 armed = 0
 [trend]
@@ -223,11 +226,14 @@ delta = -5
 [log]
 file = "~/z.log"
 level = "loud"
+[zmtop]
+oom_score_adj = -1001
+lock_memory = "all"
 "#,
     );
     let faults = home.faults();
     let expected = [
-        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, record, callers, log",
+        "config.toml:2:1: colour: unknown table or key `colour`. Known: sampler, ui, history, trend, record, callers, zmtop, log",
         "config.toml:3:1: filter: unknown key `filter`: it belongs in [ui]",
         "config.toml:5:1: sampler.intervall: unknown key `intervall`; did you mean `interval`?",
         "config.toml:6:12: sampler.interval: `10ms` is out of range: 100ms to 1h",
@@ -245,6 +251,8 @@ level = "loud"
         "config.toml:17:9: ui.delta: -5 s is out of range: 1s to 1h",
         "config.toml:19:8: log.file: `~` is not expanded",
         "config.toml:20:9: log.level: unknown word `loud`. Known: error, warn, info, debug, trace",
+        "config.toml:22:17: zmtop.oom_score_adj: -1001 is out of range: -1000 to 1000",
+        "config.toml:23:15: zmtop.lock_memory: expected true or false, found \"all\"",
     ];
     for (fault, expected) in faults.iter().zip(expected) {
         assert!(fault.starts_with(expected), "{fault}\n{expected}");
