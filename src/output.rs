@@ -24,6 +24,7 @@ pub mod mem;
 pub mod prove;
 pub mod report_layout;
 pub mod schema;
+pub mod sentences;
 pub mod table;
 pub mod table_report;
 pub mod text_table;

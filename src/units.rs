@@ -116,6 +116,23 @@ fn short(value: f64, suffix: &str) -> String {
     }
 }
 
+/// Writes a byte figure in words: `512 bytes`, `1.5 gibibytes`, `23 mebibytes`.
+pub fn in_words(n: u64) -> String {
+    const NAMES: [&str; 6] = ["kibibyte", "mebibyte", "gibibyte", "tebibyte", "pebibyte", "exbibyte"];
+    if n < KIB {
+        return counted(n, "byte");
+    }
+    let (mut value, mut step) = (n as f64 / KIB as f64, 0);
+    while value >= 1023.5 && step + 1 < NAMES.len() {
+        (value, step) = (value / KIB as f64, step + 1);
+    }
+    let digits = usize::from(value < 9.95 && value.fract() >= 0.05);
+    let number = format!("{value:.digits$}");
+    let number = number.strip_suffix(".0").unwrap_or(&number);
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {}{plural}", NAMES[step])
+}
+
 /// Formats a change in bytes with its sign: `+12.0M`, `-4.0K`, `0`.
 pub fn delta(n: i64, units: Units) -> String {
     let text = bytes(n.unsigned_abs(), units);

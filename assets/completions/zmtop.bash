@@ -1847,7 +1847,7 @@ _zmtop() {
             return 0
             ;;
         zmtop__subcmd__ps)
-            opts="-u -p -r -n -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --total-only --check --every --count --all --at --cgroup --config --proc-root --from --help"
+            opts="-u -p -r -n -H -h --by --tree --sort --reverse --columns --units --no-color --top --format --percent --bars --no-header --no-totals --sentences --total-only --check --every --count --all --at --cgroup --config --proc-root --from --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -309,6 +309,7 @@ complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l percent -d 'Print byt
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l bars -d 'Draw bars for the sort column'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -s H -l no-header -d 'Omit the header line'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l no-totals -d 'Omit the row of totals'
+complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l sentences -d 'Print sentences, for screen readers: the first rows (5 unless --top is given). With --every, later reports contain only kills for lack of memory and changes of at least 1 MiB and 5 %'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l total-only -d 'Print only the total of the --sort column, in bytes unless --units is given'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l check -d 'Exit with 1 if a row matches the filter, as an alarm for scripts; with --every, if one matches in the last table; with --by and a verdict in the filter, also if a single process matches'
 complete -c zmtop -n "__fish_zmtop_using_subcommand ps" -l all -d 'With --every: also list rows that did not change'

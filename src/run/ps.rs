@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::past::{self, Past};
 use super::runtime::{Progress, on_runtime, signals};
-use super::snapshot::{self, local_time, parse_at, scan_options};
+use super::snapshot::{self, clock_time, local_time, parse_at, scan_options};
 use super::{Failure, OUTPUT_BUFFER, complain, output_style, parse_filter, written};
 use crate::cli::{
     CgroupArgs, ChosenArgs, Exit, Format, GROUPS, PathArgs, SourceArgs, TableArgs, UsageError, is_no_user, one_of, set,
@@ -31,6 +31,7 @@ use crate::history::{History, HistoryConfig, kills};
 use crate::model::{Identity, Missing, ProcessSample, Snapshot};
 use crate::output::changes::ChangeTracker;
 use crate::output::data::{DataTable, Document, Object};
+use crate::output::sentences::{self, Sentences};
 use crate::output::table::{self, RowTable, TableOptions, partial_label};
 use crate::output::{self, Report};
 use crate::proc::{files, pid};
@@ -88,6 +89,10 @@ pub struct PsArgs {
     /// Omit the row of totals
     #[arg(long)]
     pub no_totals: bool,
+    /// Print sentences, for screen readers: the first rows (5 unless --top is given). With --every, later reports contain only kills
+    /// for lack of memory and changes of at least 1 MiB and 5 %
+    #[arg(long, conflicts_with_all = ["all", "format", "tree", "percent", "bars", "columns", "units", "no_header", "no_totals", "total_only"])]
+    pub sentences: bool,
     /// Print only the total of the --sort column, in bytes unless --units is given
     #[arg(long, conflicts_with_all = ["top", "bars", "columns", "no_totals"])]
     pub total_only: bool,
@@ -342,9 +347,17 @@ impl<'a> Plan<'a> {
         if args.check && self.filter.is_empty() {
             return refuse("--check", "needs a FILTER: it reports whether a row matches".into());
         }
-        if args.total_only && !(sort.unit == Unit::Bytes && sort.additive) {
-            let what = format!("--total-only sums bytes, which {} does not count", sort.id);
-            return refuse("--sort", what);
+        let of_bytes = [(args.total_only, "--total-only"), (args.sentences, "--sentences")];
+        if let Some((_, option)) = of_bytes.into_iter().find(|(on, _)| *on)
+            && !(sort.unit == Unit::Bytes && sort.additive)
+        {
+            return refuse(
+                "--sort",
+                format!(
+                    "{option} needs a column of sizes that can be summed, which {} is not",
+                    sort.id
+                ),
+            );
         }
         if self.options.bars.is_some() && sort.unit == Unit::Text {
             return refuse("--bars", format!("{} is not a figure", sort.id));
@@ -533,7 +546,11 @@ impl<'a> Plan<'a> {
             tree: self.args.tree,
             sort: self.settings.ui.sort,
             descending: self.settings.ui.descending,
-            top: self.args.top.map(|n| n as usize),
+            top: self
+                .args
+                .top
+                .or(self.args.sentences.then_some(sentences::DEFAULT_TOP))
+                .map(|n| n as usize),
             ..Query::new(&self.filter)
         }
     }
@@ -569,6 +586,7 @@ impl<'a> Plan<'a> {
         let args = self.args;
         let is_single = args.every.is_none() && args.source.from.is_none() && args.scope.cgroup.is_none();
         let is_listed = args.by.is_none() && !args.percent && !args.tree && self.settings.ui.filter.trim().is_empty();
+        let is_listed = is_listed && !args.sentences;
         is_single && is_listed && args.format.is_table()
     }
 }
@@ -720,6 +738,7 @@ fn mapping_rows<'a>(plan: &Plan<'_>, snapshot: &'a Snapshot) -> Rows<'a> {
 struct Printer<'a> {
     plan: &'a Plan<'a>,
     changes: Option<ChangeTracker>,
+    sentences: Sentences,
     /// Number of tables printed, including the current one.
     tables: u64,
     /// The filter could judge nothing in the last table.
@@ -729,10 +748,11 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    const fn new(plan: &'a Plan<'a>) -> Self {
+    fn new(plan: &'a Plan<'a>) -> Self {
         Self {
             plan,
             changes: None,
+            sentences: Sentences::default(),
             tables: 0,
             is_unjudged: false,
             has_found: false,
@@ -788,6 +808,10 @@ impl<'a> Printer<'a> {
         }
         if plan.args.total_only {
             return print_total(out, plan, &rows);
+        }
+        if plan.args.sentences {
+            let time = clock_time(snapshot.time);
+            return self.sentences.write(out, &rows, &plan.query(), &time);
         }
         let mut options = plan.table(&rows);
         if plan.args.format == Format::Table && plan.every.is_some() {

@@ -117,3 +117,11 @@ pub(super) fn local_time(time: SystemTime) -> String {
     let zoned = tenth.unwrap_or(stamp).to_zoned(TimeZone::system());
     zoned.strftime("%Y-%m-%d %H:%M:%S%.1f %:z").to_string()
 }
+
+/// Formats the time of day in the user's time zone: `23:51:00`.
+pub(super) fn clock_time(time: SystemTime) -> String {
+    Timestamp::try_from(time).map_or_else(
+        |_| String::new(),
+        |stamp| stamp.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+    )
+}

@@ -13,6 +13,7 @@ mod program;
 mod prove;
 mod rows;
 mod scan;
+mod sentences;
 mod table;
 
 use std::time::Duration;

@@ -86,11 +86,16 @@ fn one_number_and_nothing_else() {
     assert_eq!(said(&tree, "--total-only --units k cat").1, "3000K\n");
     assert_eq!(said(&tree, "--total-only --sort swap").1, "0\n");
     assert_eq!(said(&tree, "--total-only nothing-like-it").1, "0\n");
+    let (code, out, _) = said(&tree, "--sentences");
+    let (_, sentences) = out.split_once(". ").unwrap();
+    let expected =
+        "PSS of 2 processes: 3.9 mebibytes.\ncat: 2.9 mebibytes, process 7.\ninit: 1000 kibibytes, process 1.\n";
+    assert_eq!((code, sentences), (Some(0), expected));
     let (code, out, err) = said(&tree, "--total-only --sort user");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert_eq!(
         err,
-        "zmtop: --sort: --total-only sums bytes, which user does not count\n"
+        "zmtop: --sort: --total-only needs a column of sizes that can be summed, which user is not\n"
     );
 }
 
