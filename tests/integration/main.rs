@@ -4,6 +4,7 @@
 mod accuracy;
 mod act;
 mod alerts;
+mod allocations;
 mod arch;
 mod assets;
 mod callers;
@@ -30,6 +31,7 @@ mod marks;
 mod mem;
 mod oneshot;
 mod order;
+mod own;
 mod page_cache;
 mod peers;
 mod privileges;
