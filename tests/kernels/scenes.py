@@ -1,13 +1,15 @@
 """The scenes: what happens in the machine, and what the first screen must say about it, and when.
 
 A script runs in the machine (512 MB, about 400 of them free) with the functions of `init`: `group`, `start`, `killed`, `swap`,
-`mark EVENT`. One zmtop runs all the time, and for 20 s or more when a script starts. `init` notes the events "scene" three seconds before
+`mark EVENT`, `clock`. One zmtop runs all the time, and for 20 s or more when a script starts. `init` notes the events "scene" three seconds before
 that and "end" after the calm that follows it; a script marks "begin" where the load begins. Every scene has programs of its
 own, as a kill stays on the screen for ten minutes.
 
 A rule is a `Say`: the pattern must be in a line of the screen within so many seconds of an event, and stay there until
-another; or a `Never`: it must be in no line between two events (the first with so many seconds of grace). Times are the
-machine's own.
+another; or a `Never`: it must be in no line between two events (the first with so many seconds of grace). A `Draws` checks that
+zmtop keeps drawing, and a `Since` checks the time at which growth is said to have begun. Times are the machine's own. After the
+event "pause SECONDS " (the space marks the end of the number), the host pauses the machine for that long. `clock` notes what the
+machine's clock shows.
 """
 
 from dataclasses import dataclass
@@ -30,16 +32,22 @@ class Never:
 
 
 @dataclass
-class Scene:
-    script: str
-    rules: list
-    # Cgroup versions.
-    on: tuple = ("v2", "v1")
+class Draws:
+    """zmtop draws at least once every `every` seconds."""
+
+    every: float = 5
+    since: str = "begin"
+    until: str | None = "stopped"
 
 
-def line(sign, *words):
-    """A line with this sign and all these words, in whichever order."""
-    return sign + "".join(f"(?=.*{word})" for word in words)
+@dataclass
+class Since:
+    """If the line with this name says since when it grows, that is at most `minutes` after the event "started", and one before."""
+
+    name: str
+    minutes: int = 2
+    since: str = "begin"
+    until: str | None = "stopped"
 
 
 # The words of the screen, each in one place.
@@ -48,7 +56,28 @@ KILLED = "✖ KILLED"
 STALLED = "STALLED|stuck"
 FULL = "full in"
 MACHINE_FULL = r"memory (is )?full in"
-ALARM = f"DANGER|KILLED|{STALLED}|{FULL}"
+# A line of growth has FULL too.
+LOUD = f"DANGER|{STALLED}"
+ALARM = f"{LOUD}|KILLED|{FULL}"
+
+
+@dataclass
+class Scene:
+    script: str
+    rules: list
+    # Cgroup versions.
+    on: tuple = ("v2", "v1")
+    # Time limit, without the calm at the end.
+    seconds: int = 120
+    # What must be in no line before the load begins.
+    silent: str = f"{LOUD}|{FULL}"
+    # Added to the kernel's command line. The scene then has a machine of its own.
+    kernel: str = ""
+
+
+def line(sign, *words):
+    """A line with this sign and all these words, in whichever order."""
+    return sign + "".join(f"(?=.*{word})" for word in words)
 
 
 def danger(*words, within=3, until=None):
@@ -69,8 +98,28 @@ def other_than(*names):
     return Never(rf"DANGER.*{FULL}(?!.*({'|'.join(names)}))", since="begin", until="killed", grace=3)
 
 
-# In every scene: zmtop shows its figures, and says nothing before anything happens.
-ALWAYS = [Say(r"\bMem\b.* avail ", 5, since="scene", until="end"), Never(f"DANGER|{STALLED}|{FULL}", until="begin")]
+# In every scene: zmtop shows its figures.
+ALWAYS = [Say(r"\bMem\b.* avail ", 5, since="scene", until="end")]
+
+# A program grows by 4.7 MiB a minute (guest.c takes whole pages), which is reported before the event "begin".
+GROWS = """
+        mark started
+        start . {} grow 0.1
+        sleep 110
+        clock
+        mark begin
+"""
+
+
+def goes_on(name, every=5):
+    """zmtop keeps drawing, shows the growth with its rate, and raises no alarm."""
+    return [
+        Say(line("△ growing", name, r"4\.[5-9]M/min"), 1, until="end"),
+        Since(name),
+        Draws(every),
+        Never(LOUD),
+    ]
+
 
 SCENES = {
     # Page cache, at the limit of a cgroup and of the machine: nothing is wrong. The first of a machine, as no kill came before.
@@ -245,6 +294,21 @@ SCENES = {
             Never(STALLED, since="stopped", grace=10),
         ],
     ),
+    # As "thrash", but with swap on a disk.
+    "disk": Scene(
+        """
+        mkswap /dev/vda; swapon /dev/vda
+        mark begin
+        start . sorter thrash 500 20
+        wait $!
+        mark stopped
+        """,
+        [
+            Say(line(f"({STALLED})", "sorter"), 15, since="filled", until="stopped"),
+            Never(f"DANGER|{FULL}", since="filled", grace=3),
+            Never(STALLED, since="stopped", grace=10),
+        ],
+    ),
     # Memory that no process has: a tmpfs.
     "tmpfs": Scene(
         """
@@ -278,5 +342,81 @@ SCENES = {
             Never(f"DANGER|{FULL}", since="pool", until="files", grace=2),
             ends("stopped"),
         ],
+    ),
+    # A program takes the machine's memory and swap, while zmtop itself has 3 MB of RAM.
+    "squeezed": Scene(
+        """
+        mark begin
+        start . glutton grow 20
+        killed $!
+        """,
+        [
+            Say(line(DANGER, "memory is full", "glutton"), 10, until="killed"),
+            Say(line(KILLED, "glutton"), 10, since="killed"),
+            ends("killed", grace=10),
+        ],
+        kernel="squeeze=3M",
+    ),
+    # The clock is set forward by an hour, then back by two. Meanwhile a program grows.
+    "clock": Scene(
+        GROWS.format("accountant")
+        + """
+        date -s "@$(($(date +%s) + 3600))" && mark forward
+        clock
+        sleep 15
+        date -s "@$(($(date +%s) - 7200))" && mark back
+        clock
+        sleep 15
+        hwclock -s
+        clock
+        mark stopped
+        """,
+        [*goes_on("accountant"), Say("avail", 5, since="forward"), Say("avail", 5, since="back")],
+        silent=LOUD,
+        seconds=240,
+    ),
+    # The host pauses the machine. Then its clock is set from the hardware clock, which kept running.
+    "paused": Scene(
+        GROWS.format("librarian")
+        + """
+        mark "pause 60 "
+        while [ $(($(cat /sys/class/rtc/rtc0/since_epoch) - $(date +%s))) -lt 50 ]; do sleep 0.2; done
+        mark resumed
+        hwclock -s
+        clock
+        sleep 15
+        mark stopped
+        """,
+        [*goes_on("librarian"), Say("avail", 5, since="resumed")],
+        silent=LOUD,
+        seconds=300,
+    ),
+    # The machine suspends itself to RAM.
+    "suspended": Scene(
+        GROWS.format("gardener")
+        + """
+        echo +60 >/sys/class/rtc/rtc0/wakealarm
+        echo mem >/sys/power/state && mark resumed
+        clock
+        sleep 20
+        mark stopped
+        """,
+        [*goes_on("gardener"), Say("avail", 5, since="resumed")],
+        silent=LOUD,
+        seconds=300,
+    ),
+    # A hundred programs keep the two processors busy.
+    "busy": Scene(
+        GROWS.format("painter")
+        + """
+        jobs=
+        for n in $(seq 100); do (while :; do :; done) & jobs="$jobs $!"; done
+        sleep 45
+        kill -9 $jobs
+        mark stopped
+        """,
+        goes_on("painter", every=20),
+        silent=LOUD,
+        seconds=240,
     ),
 }
