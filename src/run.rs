@@ -19,6 +19,7 @@ pub mod limits;
 pub mod live;
 pub mod maps;
 pub mod mem;
+mod messages;
 pub mod monitor;
 pub mod past;
 mod privileges;
@@ -265,8 +266,9 @@ fn output_style(units: Units, no_color: bool, env: &Env) -> OutputStyle {
     }
 }
 
+/// Writes a message to stderr. Never blocks while there are [`messages::Messages`].
 pub(crate) fn complain(what: &str) {
-    let _ = writeln!(io::stderr(), "zmtop: {what}");
+    messages::write(format!("zmtop: {what}\n"));
 }
 
 /// Returns the exit code for a result of writing to stdout, and reports a failure on stderr.

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::signal::unix::SignalKind;
 
 use super::black_box::{self, Outlets, RecordFeed};
+use super::messages::Messages;
 use super::privileges::{self, Account, Programs};
 use super::runtime::{on_runtime, signals};
 use super::takers::Looks;
@@ -139,6 +140,7 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
             signals(SignalKind::terminate())?,
             signals(SignalKind::hangup())?,
         ];
+        let _messages = Messages::start().map_err(|error| format!("cannot start: {error}"))?;
         let handle = sampler::spawn(options, &tokio::runtime::Handle::current());
         handle.wanted.send_modify(|wanted| wanted.needs = needs());
         let config = settings.history_config(settings.ui.delta);

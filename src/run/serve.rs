@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::black_box::{self, Outlets, RecordFeed};
+use super::messages::Messages;
 use super::privileges::{self, Account, Programs};
 use super::takers::Looks;
 use super::{Failure, complain, load_settings, protect, sampler_options};
@@ -88,6 +89,7 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(failed)?;
+    let _messages = Messages::start().map_err(failed)?;
     let by = args.by.unwrap_or(GroupBy::Command);
     let exporter = Exporter::new(by, args.top as usize, SystemTime::now());
     let exporter = Arc::new(Mutex::new(exporter));

@@ -14,6 +14,7 @@ use zmtop::model::kill::OomKill;
 use zmtop::model::{ProcessSample, Snapshot};
 use zmtop::recorder::KernelLog;
 
+use crate::support::fill;
 use crate::support::kills::killed;
 use crate::support::rows::{MIB, snapshot, with_pss};
 
@@ -154,8 +155,23 @@ fn a_log_that_takes_nothing_delays_nobody_and_is_reported() {
         .open(&path)
         .unwrap();
     let log = KernelLog::open(&path).unwrap();
-    drop(reader);
+    fill(&path);
+    // More than may wait. No call waits for the log.
+    (0..20).for_each(|_| log.write("nobody reads it".into()));
+    let fault = log.end();
+    assert!(
+        matches!(
+            fault.as_deref(),
+            Some("Resource temporarily unavailable" | "the consoles are too slow")
+        ),
+        "{fault:?}"
+    );
+    let log = KernelLog::open(&path).unwrap();
     log.write("nobody reads it".into());
+    assert_eq!(log.end().as_deref(), Some("Resource temporarily unavailable"));
+    let log = KernelLog::open(&path).unwrap();
+    drop(reader);
+    log.write("nobody can read it".into());
     let fault = log.end();
     assert_eq!(fault.as_deref(), Some("Broken pipe"));
     // Neither is a file created nor an old one changed.

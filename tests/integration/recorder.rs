@@ -20,7 +20,7 @@ use zmtop::source::{Recording, Source};
 
 use crate::support::rows::{process, snapshot};
 use crate::support::tree::ProcTree;
-use crate::support::{Owned, PATIENCE, long};
+use crate::support::{Owned, PATIENCE, alert, fill, long, name_of};
 
 /// Midday of a day in 2026.
 const DAY: Duration = Duration::from_secs(1_795_521_600);
@@ -308,6 +308,43 @@ fn a_first_snapshot_without_a_boot_id_hides_no_boot() {
 }
 
 #[test]
+fn any_file_but_the_newest_may_be_deleted_at_any_time() {
+    let (dir, mut writer) = folder();
+    let delete_others = || {
+        let all = names(&dir);
+        let (_, others) = all.split_last().unwrap();
+        others
+            .iter()
+            .for_each(|name| fs::remove_file(dir.path().join(name)).unwrap());
+        others.len()
+    };
+    let rounds: [(u64, &[IncidentKind], usize); 6] = [
+        (0, &[], 0),
+        // The next file begins.
+        (3700, &[], 1),
+        // It would pin the one before.
+        (3800, &[IncidentKind::Kill], 0),
+        // The pinned one is closed.
+        (7400, &[], 1),
+        (7500, &[IncidentKind::Kill], 0),
+        (11_200, &[], 1),
+    ];
+    for (seconds, incidents, deleted) in rounds {
+        record(&mut writer, at(seconds), incidents);
+        assert_eq!(delete_others(), deleted, "{seconds}");
+    }
+    // A start after a kill looks for the end of the last run.
+    drop(writer);
+    let mut writer = open(dir.path());
+    record(&mut writer, at(11_300), &[IncidentKind::Kill]);
+    assert_eq!(delete_others(), 1);
+    record(&mut writer, at(11_400), &[]);
+    writer.close();
+    assert_eq!(writer.status().fault, None);
+    assert_eq!(read(dir.path()).len(), 2);
+}
+
+#[test]
 fn a_killed_writer_leaves_its_incident_pinned() {
     let (dir, mut writer) = folder();
     record(&mut writer, at(0), &[IncidentKind::Danger]);
@@ -490,6 +527,53 @@ fn a_full_disk_loses_snapshots_and_no_more() {
     assert!(text.contains("not recorded: File too large"), "{text}");
     assert!(text.contains("lost"), "{text}");
     assert!(!read(&path).is_empty());
+}
+
+/// Starts to record a machine of a few processes to a file.
+fn start(tree: &ProcTree, file: &Path, more: &[&Path], stderr: impl Into<Stdio>) -> Owned {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zmtop"));
+    command
+        .args(["record", "--every", "100ms", "--proc-root"])
+        .arg(tree.root())
+        .args(more)
+        .arg(file)
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .stderr(stderr);
+    Owned(command.spawn().unwrap())
+}
+
+/// Waits until a file has so many snapshots, then tells its recorder to end.
+#[track_caller]
+fn end_after(snapshots: usize, file: &Path, recorder: &mut Owned) {
+    wait_until(|| Source::open(file).map_or(0, |source| source.flatten().count()) >= snapshots);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(recorder),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    assert_eq!(recorder.exit_code(), Some(0));
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_delays_neither_a_snapshot_nor_the_end() {
+    let tree = machine();
+    let file = tree.path("a.zmrec");
+    let (reader, writer) = std::io::pipe().unwrap();
+    fill(name_of(&reader));
+    let mut recorder = start(&tree, &file, &[], writer);
+    // After the sixth, it says how much a day needs.
+    end_after(30, &file, &mut recorder);
+    assert!(read(&file).len() >= 30);
+}
+
+#[test]
+fn an_alert_runs_no_program() {
+    let tree = machine();
+    let file = tree.path("a.zmrec");
+    let (config, ran) = alert(&tree.path(""));
+    let mut recorder = start(&tree, &file, &[Path::new("--config"), &config], Stdio::null());
+    end_after(5, &file, &mut recorder);
+    assert!(!ran.exists());
 }
 
 #[test]

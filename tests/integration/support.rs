@@ -73,6 +73,19 @@ impl Owned {
         Self(quiet.spawn().unwrap())
     }
 
+    /// Waits for it to end; its exit code.
+    #[track_caller]
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        let begun = std::time::Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     /// `sleep` with that argument, which is what to search for.
     pub(crate) fn sleep(seconds: &str) -> Self {
         Self::quiet(std::process::Command::new("sleep").arg(seconds))
@@ -98,6 +111,37 @@ impl Drop for Owned {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Fills a pipe with empty lines, by its name or by one of its ends: a write to it then waits until it is read.
+pub(crate) fn fill(pipe: impl AsRef<std::path::Path>) {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut end = std::fs::File::options()
+        .write(true)
+        .custom_flags(flags)
+        .open(pipe)
+        .unwrap();
+    for size in [4096, 1] {
+        while end.write(&[b'\n'; 4096][..size]).is_ok() {}
+    }
+}
+
+/// The name of a file that this process has open.
+pub(crate) fn name_of(file: &impl std::os::fd::AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Writes a config with an alert that fires at once to a folder; returns its path, and the file that the alert's program makes.
+pub(crate) fn alert(folder: &std::path::Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let (config, ran) = (folder.join("alert.toml"), folder.join("ran"));
+    let text = format!(
+        "[[alert]]\nname = 'x'\nwhen = 'processes>0'\non = 'system'\nhold = 0\nrun = ['/usr/bin/touch', '{}']\n",
+        ran.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    (config, ran)
 }
 
 /// Copies a program that is to be run. Another program does it: a file that this one has open for writing is open in every

@@ -1,15 +1,19 @@
 //! Requests to a running `zmtop serve`.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use miniz_oxide::inflate::decompress_to_vec;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
+use super::access::web_config;
 use super::server::{PATIENCE, Server, tree};
-use crate::support::cannot;
+use crate::support::pty::ZMTOP;
+use crate::support::{alert, cannot};
 
 #[test]
 fn scrapes_are_answered_in_both_formats() {
@@ -151,8 +155,99 @@ fn it_stops_when_told() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut server = Server::start(&tree, &[]);
         server.scrape();
-        kill_process(Pid::from_raw(server.child.id().cast_signed()).unwrap(), signal).unwrap();
-        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal:?}");
+        assert_eq!(server.end(signal), Some(0), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_delays_nothing() {
+    let tree = tree();
+    let config = web_config(&tree, "");
+    let mut server = Server::start(&tree, &["--interval", "100ms", "--web-config", &config]);
+    server.scrape();
+    server.fill_stderr();
+    // It says that it has read the file, and then uses it.
+    web_config(&tree, "http_server_config:\n  headers:\n    X-Frame-Options: deny\n");
+    server.scrape_until("the header", |answer| answer.contains("x-frame-options: deny\r\n"));
+    web_config(&tree, "basic_auth_users: {");
+    tree.process(8).comm("later").cmdline("later\0").pss_kb(1000).write();
+    server.scrape_until("the new process", |answer| answer.contains("group=\"later\""));
+    // What it said arrives once there is room, in order.
+    server.wait_for("was read again");
+    server.wait_for("the previous one stays in use");
+    server.fill_stderr();
+    // Also said while there is no room, and lost.
+    web_config(&tree, "basic_auth_users: [");
+    assert_eq!(server.end(Signal::TERM), Some(0));
+}
+
+#[test]
+fn a_black_box_that_fails_while_nobody_reads_stderr_delays_no_snapshot() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0 --interval 200ms",
+            ZMTOP,
+        ])
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::null());
+    let mut server = Server::of(&mut command).unwrap();
+    server.scrape();
+    server.fill_stderr();
+    // No file may become larger, as on a full disk.
+    let limit = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    prlimit(Some(Pid::from_child(&server.child)), Resource::Fsize, limit).unwrap();
+    // In each snapshot, it has used more processor time.
+    let mut seen = HashSet::new();
+    server.scrape_until("new snapshots", |answer| {
+        let mut lines = answer.lines();
+        seen.extend(
+            lines
+                .find(|line| line.starts_with("zmtop_cpu_seconds_total "))
+                .map(str::to_owned),
+        );
+        seen.len() > 6
+    });
+    server.wait_for("black box: not recorded: File too large");
+    server.fill_stderr();
+    assert_eq!(server.end(Signal::TERM), Some(0));
+}
+
+#[test]
+fn an_alert_runs_no_program() {
+    let tree = tree();
+    let (config, ran) = alert(&tree.path(""));
+    let mut server = Server::start(&tree, &["--interval", "100ms", "--config", config.to_str().unwrap()]);
+    for (pid, name) in (20..).zip(["first", "second", "third", "fourth"]) {
+        tree.process(pid).comm(name).cmdline(format!("{name}\0")).write();
+        server.scrape_until(name, |answer| answer.contains(&format!("group=\"{name}\"")));
+    }
+    assert_eq!(server.end(Signal::TERM), Some(0));
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_scrape_reads_nothing() {
+    let tree = tree();
+    let server = Server::start(&tree, &["--interval", "1h"]);
+    let before = without_age(body(&server.scrape()));
+    assert!(
+        before.iter().any(|line| line.ends_with("group=\"server\"} 3072000.0")),
+        "{before:?}"
+    );
+    tree.process(7).comm("server").cmdline("server\0").pss_kb(9000).write();
+    // Who opens it waits for ever.
+    let meminfo = tree.root().join("meminfo");
+    std::fs::remove_file(&meminfo).unwrap();
+    mkfifoat(CWD, &meminfo, Mode::RUSR | Mode::WUSR).unwrap();
+    for _ in 0..3 {
+        assert_eq!(without_age(body(&server.scrape())), before);
     }
 }
 

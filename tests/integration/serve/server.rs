@@ -6,10 +6,11 @@ use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::Owned;
 use crate::support::pty::ZMTOP;
 use crate::support::tree::ProcTree;
+use crate::support::{Owned, fill, name_of};
 
 /// Time after which a test gives up.
 pub(super) use crate::support::PATIENCE;
@@ -70,6 +71,28 @@ impl Server {
             }
             assert!(self.stderr.read_line(&mut line).unwrap() > 0, "it ended");
         }
+    }
+
+    /// Fills its stderr, so that a message waits until something of it is read.
+    pub(super) fn fill_stderr(&self) {
+        fill(name_of(self.stderr.get_ref()));
+    }
+
+    /// Scrapes until an answer is as wanted.
+    #[track_caller]
+    pub(super) fn scrape_until(&self, what: &str, mut wanted: impl FnMut(&str) -> bool) {
+        let begun = Instant::now();
+        while !wanted(&self.scrape()) {
+            assert!(begun.elapsed() < PATIENCE, "scraped in vain for {what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Tells it to end, and waits for that; its exit code.
+    #[track_caller]
+    pub(super) fn end(&mut self, signal: Signal) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.child.exit_code()
     }
 
     pub(super) fn connect(&self) -> TcpStream {
