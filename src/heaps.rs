@@ -35,7 +35,7 @@ use crate::proc::{clock, files, memory, pid as pid_files};
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
 pub const MIN_ANON: u64 = 64 << 20;
 /// The inverse of the largest share of the memory of a process that may be in swap for its heap to be read without a request.
-pub const MAX_SWAP_SHARE: u64 = 64;
+const MAX_SWAP_SHARE: u64 = 64;
 /// Maximum length of a line of `maps` whose name is stored whole.
 const MAX_LINE: usize = 4096 + 128;
 /// The time that a read may take on a busy machine, as a multiple of its processor time.
@@ -185,6 +185,12 @@ impl Memory for Files {
     }
 }
 
+/// Returns true if so much of the memory of a process is in swap that its heap is not read without a request: a free chunk in swap
+/// would come back into RAM to be read.
+pub const fn is_swapped(memory: u64, swap: u64) -> bool {
+    swap > memory / MAX_SWAP_SHARE
+}
+
 /// Reads the heap of a process in at most about `limit`.
 ///
 /// # Errors
@@ -271,7 +277,7 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
         (starttime == id.starttime).then_some(()).ok_or(Missing::Gone)
     };
     let heap = memory.and_then(|memory| {
-        if memory.swapped > memory.total() / MAX_SWAP_SHARE {
+        if is_swapped(memory.total(), memory.swapped) {
             return Err(Missing::NotAsked);
         }
         read_in_time(proc, id.pid, limit)

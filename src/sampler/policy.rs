@@ -2,5 +2,6 @@
 
 pub mod activity;
 pub mod births;
+pub mod heaps;
 pub mod plan;
 pub mod rotation;

@@ -1,7 +1,7 @@
 //! Reads the memory that `malloc` keeps free in large processes, at intervals.
 //!
-//! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. All reads together use at most
-//! [`MAX_SHARE`] of a core.
+//! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. [`is_due`] bounds the cost of all reads
+//! together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,16 +9,13 @@ use std::time::Duration;
 
 use super::close_looks::check_same;
 use super::job::{Job, JobKey, job};
-use crate::heaps::{self, MAX_SWAP_SHARE, MIN_ANON};
+use crate::heaps::{self, MIN_ANON};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
+use crate::sampler::policy::heaps::{INTERVAL, is_due};
 use crate::sampler::reading::Context;
 
-/// Minimum time between two reads of a heap.
-const INTERVAL: Duration = Duration::from_secs(30);
-/// The inverse of the share of a core that all reads may use.
-const MAX_SHARE: u32 = 500;
 /// Number of failed reads after which a heap is no longer read: it has another allocator, or access is denied.
 const MAX_FAILED: u32 = 3;
 /// Processor time after which a read gives up.
@@ -67,12 +64,10 @@ impl Heaps {
     fn job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
         let memory = row.memory().ok()?;
         let anon = memory.pss_anon.ok()?;
-        // A free chunk in swap would come back into RAM to be read.
-        let is_in_swap = memory.swap > anon / MAX_SWAP_SHARE;
-        if !self.is_on || is_in_swap || anon < MIN_ANON && !self.processes.contains_key(&row.id) {
+        let is_swapped = heaps::is_swapped(anon, memory.swap);
+        if !self.is_on || is_swapped || anon < MIN_ANON && !self.processes.contains_key(&row.id) {
             return None;
         }
-        let interval = INTERVAL.max(self.cost * MAX_SHARE);
         let activity = [row.stat.minflt, row.stat.cpu_ticks];
         let process = self.processes.entry(row.id).or_insert(Process {
             exec: row.exec,
@@ -87,7 +82,7 @@ impl Heaps {
         }
         let is_due = process
             .read_at
-            .is_none_or(|at| now.saturating_sub(at) >= interval && process.activity != activity);
+            .is_none_or(|at| is_due(now.saturating_sub(at), process.activity != activity, self.cost));
         // A shared address space is read once.
         if !is_due || process.is_reading || process.failed >= MAX_FAILED || row.shares_mm.is_some() {
             return None;

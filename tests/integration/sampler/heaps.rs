@@ -4,11 +4,42 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use zmtop::heaps::is_swapped;
 use zmtop::model::snapshot::MallocHeap;
+use zmtop::sampler::policy::heaps::is_due;
 use zmtop::sampler::{Options, Scanner};
 
 use crate::support::pty::ZMTOP;
 use crate::support::{Owned, block_on};
+
+#[test]
+fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
+    // The time of reading all heaps once, and the time after which each is read again.
+    for (all, interval) in [(0, 30_000), (1, 30_000), (60, 30_000), (61, 30_500), (2_000, 1_000_000)] {
+        let due = |age, is_active| is_due(Duration::from_millis(age), is_active, Duration::from_millis(all));
+        assert!(due(interval, true) && !due(interval - 1, true), "{all} ms");
+        assert!(all * 500 <= interval, "{all} ms");
+        // An idle program has changed nothing.
+        assert!(!due(interval * 10, false), "{all} ms");
+    }
+}
+
+#[test]
+fn a_process_is_not_read_if_more_than_a_64th_of_it_is_in_swap() {
+    const MIB: u64 = 1 << 20;
+    for (memory, swap, expected) in [
+        (64 * MIB, 0, false),
+        (64 * MIB, MIB, false),
+        (64 * MIB, MIB + 1, true),
+        (64 * MIB, 64 * MIB, true),
+        (0, 0, false),
+        (0, 1, true),
+        (u64::MAX, u64::MAX / 64, false),
+        (u64::MAX, u64::MAX, true),
+    ] {
+        assert_eq!(is_swapped(memory, swap), expected, "{swap} of {memory}");
+    }
+}
 
 /// Takes 100 MB in blocks of 4,000 bytes, and frees all but the last, which keeps the heap as large.
 const HOARD: &str = "
