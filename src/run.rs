@@ -30,7 +30,7 @@ pub mod record;
 pub mod replay;
 mod report;
 mod rights;
-mod runtime;
+pub mod runtime;
 #[cfg(feature = "network")]
 mod serve;
 mod snapshot;

@@ -8,7 +8,7 @@ use super::process::{self, Heaps};
 
 /// Returns a runtime builder for sampling, signals and timers. They run beside the main thread, which may be stuck in a
 /// write. Threads that have started by then keep a heap of their own.
-pub(crate) fn runtime() -> tokio::runtime::Builder {
+pub fn runtime() -> tokio::runtime::Builder {
     process::share_heaps(Heaps::One);
     builder()
 }

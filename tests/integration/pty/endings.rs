@@ -136,27 +136,45 @@ fn a_terminal_that_goes_away() {
 /// Runs in a pseudo-terminal of its own: takes the terminal, and panics on another thread.
 #[test]
 #[ignore = "run by a_panic_on_any_thread in a terminal"]
-fn panicking_child() {
-    zmtop::run::terminal::install_panic_hook();
-    zmtop::run::terminal::enter(true).unwrap();
+fn panicking_thread() {
+    take_terminal();
     let _ = std::thread::spawn(|| panic!("boom on purpose")).join();
     std::thread::sleep(std::time::Duration::from_secs(5));
+}
+
+/// The same in a task of the runtime, which keeps running after a panic.
+#[test]
+#[ignore = "run by a_panic_on_any_thread in a terminal"]
+fn panicking_task() {
+    take_terminal();
+    let runtime = zmtop::run::runtime::runtime().build().unwrap();
+    let _ = runtime.block_on(runtime.spawn(async { panic!("boom on purpose") }));
+    std::thread::sleep(std::time::Duration::from_secs(5));
+}
+
+fn take_terminal() {
+    zmtop::run::terminal::install_panic_hook();
+    zmtop::run::terminal::enter(true).unwrap();
 }
 
 #[test]
 fn a_panic_on_any_thread() {
     let me = std::env::current_exe().unwrap();
-    let script = "echo before $(stty -g); $ME --ignored --exact pty::endings::panicking_child --nocapture; \
-                  echo ended $?; echo after $(stty -g); read wait";
-    let pty = Pty::run((100, 30), "sh", &["-c", script], &[("ME", me.to_str().unwrap())]);
-    pty.wait_for("after ");
-    assert!(pty.text().contains("ended 101"), "{}", pty.text());
-    assert!(
-        pty.text().contains("boom on purpose"),
-        "the report is on the main screen:\n{}",
-        pty.text()
-    );
-    assert_given_back(&pty);
+    for child in ["panicking_thread", "panicking_task"] {
+        let script = format!(
+            "echo before $(stty -g); $ME --ignored --exact pty::endings::{child} --nocapture; \
+             echo ended $?; echo after $(stty -g); read wait"
+        );
+        let pty = Pty::run((100, 30), "sh", &["-c", &script], &[("ME", me.to_str().unwrap())]);
+        pty.wait_for("after ");
+        assert!(pty.text().contains("ended 101"), "{child}: {}", pty.text());
+        assert!(
+            pty.text().contains("boom on purpose"),
+            "the report is on the main screen:\n{}",
+            pty.text()
+        );
+        assert_given_back(&pty);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::support::pty::{PATIENCE, ZMTOP};
+use crate::support::pty::{PATIENCE, ZMTOP, wait_gone_after};
 use crate::support::terminal::Terminal;
 
 /// zmtop with standard input, output and error on a pseudo-terminal. Ended when dropped.
@@ -28,10 +28,10 @@ impl Held {
         }
     }
 
-    /// Closes the other side, and waits for zmtop to end; its exit code.
+    /// Closes the other side, and waits for zmtop to end; its exit code. Fails if it spins until then.
     #[track_caller]
     pub(super) fn close_and_wait(&mut self) -> u32 {
-        self.0.master = None;
+        wait_gone_after(self.0.pid().cast_signed(), || self.0.master = None);
         self.0.exit_code(PATIENCE).expect("it does not end")
     }
 }

@@ -11,8 +11,8 @@ use zmtop::sampler::{Options, Scanner};
 use zmtop::source::Source;
 
 use super::fill_output;
-use crate::support::block_on;
-use crate::support::pty::{Pty, ZMTOP, is_stuck_in_write, signal};
+use crate::support::pty::{ESC, Pty, ZMTOP, is_stuck_in_write, signal};
+use crate::support::{Owned, block_on};
 
 const MAGIC: &[u8] = b"\x5a\x2a\x4d\x18\x60\0\0\0zmtophis";
 
@@ -59,8 +59,11 @@ fn a_start_goes_on_from_the_last_one() {
         pty.exit_code();
         assert!(fs::read(&file).unwrap().starts_with(MAGIC), "{kind:?}");
     }
-    // Two at once.
+    // Two at once. The first records.
     let two = [(); 2].map(|()| started(home.path(), &[]));
+    let before = recorded(&file);
+    two[1].wait("more snapshots", |_| recorded(&file) > before + 3);
+    assert_eq!(two.each_ref().map(records), [true, false]);
     for one in two {
         quit(one);
     }
@@ -332,16 +335,52 @@ fn the_end_waits_for_what_w_saves() {
     assert!(fs::read_to_string(&config).unwrap().contains("sort = \"swap\""));
 }
 
+/// The snapshots in the folder of a history.
+fn recorded(file: &Path) -> usize {
+    Source::open(file.parent().unwrap()).map_or(0, |read| read.flatten().count())
+}
+
+/// Whether a monitor has a recording open.
+fn records(pty: &Pty) -> bool {
+    let files = fs::read_dir(format!("/proc/{}/fd", pty.pid())).unwrap();
+    let mut names = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
+    names.any(|name| name.extension().is_some_and(|kind| kind == "zmrec"))
+}
+
+#[test]
+fn a_visit_to_the_past_stops_neither_the_recording_nor_an_alert() {
+    let (home, file) = home();
+    let (config, ran) = (home.path().join("config.toml"), home.path().join("ran"));
+    let alert = format!(
+        "[[alert]]\nname = 'x'\nwhen = 'cmd:4323.125'\nhold = 0\nrun = ['/usr/bin/touch', '{}']\n",
+        ran.display()
+    );
+    fs::write(&config, alert).unwrap();
+    let mut pty = started(home.path(), &["--config", config.to_str().unwrap()]);
+    pty.wait("a recording", |_| recorded(&file) > 0);
+    pty.send("@-1h\r");
+    pty.wait_for(" BLACK BOX ");
+    assert!(!ran.exists());
+    let _sleeper = Owned::sleep("4323.125");
+    let before = recorded(&file);
+    pty.wait("more snapshots and the program", |_| {
+        recorded(&file) > before + 3 && ran.exists()
+    });
+    pty.wait_for(" BLACK BOX ");
+    pty.send(ESC);
+    pty.wait("the present", |screen| !screen.contains(" BLACK BOX "));
+    quit(pty);
+}
+
 #[test]
 fn a_stalled_terminal_stops_no_recording() {
     let (home, file) = home();
     let mut pty = started(home.path(), &[]);
-    let recorded = || Source::open(file.parent().unwrap()).map_or(0, |read| read.flatten().count());
     {
         let _stalled = pty.stall();
         fill_output(&pty, pty.pid());
-        let before = recorded();
-        pty.wait("more snapshots", |_| recorded() > before + 3);
+        let before = recorded(&file);
+        pty.wait("more snapshots", |_| recorded(&file) > before + 3);
         assert!(is_stuck_in_write(pty.pid()), "the terminal was stuck all along");
     }
     pty.send("q");

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::pty::{PATIENCE, ZMTOP, have, wait_gone};
+use crate::support::pty::{PATIENCE, ZMTOP, have, wait_gone_after};
 
 /// A tmux server of the test's own. Ended when dropped.
 struct Tmux(String);
@@ -48,8 +48,7 @@ impl Tmux {
 
     /// Ends the session, and the monitor with it.
     fn kill_session(&self, pid: i32) {
-        self.run(&["kill-session", "-t", "m"]);
-        wait_gone(pid);
+        wait_gone_after(pid, || drop(self.run(&["kill-session", "-t", "m"])));
     }
 }
 

@@ -300,23 +300,47 @@ pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Waits until a process is gone (or a zombie that its parent has not reaped).
+/// Returns the state of a process, and the processor time that it has used; `None` once it is gone.
+fn state(pid: i32) -> Option<(char, Duration)> {
+    let stat = procfs::process::Process::new(pid)
+        .and_then(|process| process.stat())
+        .ok()?;
+    let ticks = stat.utime + stat.stime;
+    Some((
+        stat.state,
+        Duration::from_millis(ticks * 1000 / procfs::ticks_per_second()),
+    ))
+}
+
+/// Waits until a process is gone (or a zombie that its parent has not reaped). Returns the processor time that it had used when it
+/// was last seen.
 #[track_caller]
-pub(crate) fn wait_gone(pid: i32) {
+pub(crate) fn wait_gone(pid: i32) -> Duration {
     let start = Instant::now();
-    loop {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if stat.is_empty()
-            || stat
-                .rsplit(')')
-                .next()
-                .is_some_and(|rest| rest.trim_start().starts_with('Z'))
-        {
-            return;
+    let mut used = Duration::ZERO;
+    while let Some((state, time)) = state(pid) {
+        used = time;
+        if state == 'Z' {
+            break;
         }
         assert!(start.elapsed() < PATIENCE, "process {pid} does not end");
         std::thread::sleep(Duration::from_millis(10));
     }
+    used
+}
+
+/// Ends the terminal of a process, and waits until the process is gone. Fails if it spun until then.
+#[track_caller]
+pub(crate) fn wait_gone_after(pid: i32, end: impl FnOnce()) {
+    /// What ends at once uses far less, also when built without optimisation.
+    const SPIN: Duration = Duration::from_secs(2);
+    let before = state(pid).map_or(Duration::ZERO, |(_, used)| used);
+    end();
+    let used = wait_gone(pid).saturating_sub(before);
+    assert!(
+        used < SPIN,
+        "process {pid} used {used:?} of a processor before it ended"
+    );
 }
 
 /// Whether a tool is on the PATH. An absent one fails the test under CI, and is said otherwise.

@@ -17,7 +17,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE.lock()
 }
 
-/// A recording of this machine with the shipped defaults.
+/// A recording of this machine with the shipped defaults, if nothing else is set.
 pub(crate) struct Recorded {
     dir: TempDir,
     pub(crate) file: PathBuf,
@@ -43,6 +43,13 @@ impl Recorded {
             .env("HOME", self.dir.path())
             .env("XDG_CONFIG_HOME", self.dir.path());
         command
+    }
+
+    /// Writes the settings to start it with.
+    pub(crate) fn configure(&self, settings: &str) {
+        let folder = self.dir.path().join("zmtop");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), settings).unwrap();
     }
 
     pub(crate) fn start(&mut self, options: &[&str]) {
