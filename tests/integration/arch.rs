@@ -6,6 +6,7 @@ mod layers;
 mod promises;
 mod source;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -63,6 +64,32 @@ fn no_import_climbs_the_layers() {
 fn no_files_import_each_other_in_a_circle() {
     let circles: Vec<_> = GRAPH.circles().into_iter().map(|(_, arrows)| arrows).collect();
     assert!(circles.is_empty(), "{circles:#?}");
+}
+
+/// The modules that send requests to runtimes, and the one through which `zmtop heap` uses them.
+const REQUESTS: [[&str; 2]; 4] = [
+    ["heaps", "java"],
+    ["heaps", "dotnet"],
+    ["heaps", "node"],
+    ["heaps", "socket"],
+];
+const DOORS: [&str; 2] = ["heaps", "runtimes"];
+
+#[test]
+fn only_zmtop_heap_sends_requests_to_runtimes() {
+    let mut users = BTreeSet::new();
+    for (module, path) in GRAPH.files() {
+        for (name, _) in GRAPH.names(module) {
+            let of_crate = |module: &[&str; 2]| name.starts_with(&module.map(str::to_owned));
+            let is_inside = module.first().is_some_and(|top| top == "heaps");
+            assert!(is_inside || !REQUESTS.iter().any(of_crate), "{path} imports {name:?}");
+            if !is_inside && of_crate(&DOORS) {
+                users.insert(path);
+            }
+        }
+    }
+    // The monitor's inquiry opens only those doors that are free: see `runtimes::dotnet`.
+    assert_eq!(Vec::from_iter(users), ["run/heap.rs", "sampler/inquiry.rs"]);
 }
 
 #[test]

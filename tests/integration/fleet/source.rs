@@ -118,6 +118,11 @@ fn answers_that_are_none() {
             r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":7}]}}"#,
             AnswerError::Foreign,
         ),
+        // A bare NaN is no JSON.
+        (
+            r#"{"status":"success","data":{"result":[{"metric":{},"value":[NaN,"1"]}]}}"#,
+            AnswerError::Foreign,
+        ),
         (
             r#"{"status":"error","errorType":"bad_data","error":"a\u001b[31mb\nc"}"#,
             AnswerError::Refused("a\u{fffd}[31mb\u{fffd}c".into()),
@@ -241,11 +246,23 @@ fn a_sample_keeps_its_time_however_long_answers_take() {
 #[test]
 fn numbers_that_are_none_do_no_harm_and_are_said() {
     let good = group("web", "api");
-    for bad in ["1e19", "-1", "1e300", "4294967296", "-1e-9", "253402300800"] {
+    for (bad, value, untimed) in [
+        ("1e19", "1", true),
+        ("-1", "1", true),
+        ("1e300", "1", true),
+        ("4294967296", "1", true),
+        ("-1e-9", "1", true),
+        ("253402300800", "1", true),
+        ("1000", "NaN", false),
+        ("1000", "+Inf", false),
+        ("1000", "-Inf", false),
+        ("1000", "", false),
+    ] {
+        let bad = format!(r#"[{bad},"{value}"]"#);
         // One of several series: the others count.
         let text = format!(
             r#"{{"status":"success","data":{{"result":[
-                {{"metric":{{{}}},"value":[{bad},"1"]}},
+                {{"metric":{{{}}},"value":{bad}}},
                 {{"metric":{{{good}}},"value":[1000,"{MIB}"]}},{{"metric":{{{}}},"value":[1000,"{MIB}"]}}]}}}}"#,
             group("web", "bad"),
             group("db", "pg"),
@@ -264,17 +281,19 @@ fn numbers_that_are_none_do_no_harm_and_are_said() {
         );
         assert_eq!(snapshot.monotonic, Duration::from_secs(1000), "{bad}");
         let said = rounds.0.remarks();
-        assert!(said[0].contains("3 values with an invalid time"), "{bad}: {said:?}");
-        // The only one: no snapshot, and no panic.
-        let text =
-            format!(r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"value":[{bad},"1"]}}]}}}}"#);
+        let is_said = said.iter().any(|said| said.contains("3 values with an invalid time"));
+        assert_eq!(is_said, untimed, "{bad}: {said:?}");
+        // The only one: no snapshot or no row, and no panic.
+        let text = format!(r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"value":{bad}}}]}}}}"#);
         let mut rounds = Rounds::new();
         rounds.0.begin();
         rounds.take(Field::Pss, &text);
-        assert!(rounds.0.finish(INTERVAL, Err(Missing::Pending)).is_none(), "{bad}");
+        let found = rounds.0.finish(INTERVAL, Err(Missing::Pending));
+        let found = found.map(|snapshot| rows(&snapshot));
+        assert_eq!(found, (!untimed).then(Vec::new), "{bad}");
         // A range.
         let matrix = format!(
-            r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"values":[[{bad},"1"],[900,"{MIB}"]]}}]}}}}"#
+            r#"{{"status":"success","data":{{"result":[{{"metric":{{{good}}},"values":[{bad},[900,"{MIB}"]]}}]}}}}"#
         );
         let mut rounds = Rounds::new();
         rounds.round(1000, &[("web", "api", 1)], &[]).unwrap();

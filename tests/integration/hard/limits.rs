@@ -59,9 +59,15 @@ fn holder(group: &Group, most: u32, pause: &str, adjust: i32) -> Child {
         .unwrap()
 }
 
-/// Records while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
-fn why<T>(name: &str, before: impl FnOnce(&Group) -> T, scene: impl FnOnce(&Group, T)) -> Option<String> {
+/// Records with these settings while `scene` runs in a cgroup of 30 MiB; returns what `zmtop why` says, in one line.
+fn why<T>(
+    name: &str,
+    settings: &str,
+    before: impl FnOnce(&Group) -> T,
+    scene: impl FnOnce(&Group, T),
+) -> Option<String> {
     let mut recording = Recorded::new();
+    recording.configure(settings);
     let group = Group::new(name, 30 << 20)?;
     let begun = before(&group);
     recording.start(&["--every", "200ms"]);
@@ -79,29 +85,32 @@ fn why<T>(name: &str, before: impl FnOnce(&Group) -> T, scene: impl FnOnce(&Grou
 
 #[test]
 fn what_outgrows_its_cgroup_is_named_by_why() {
-    let mut pid = 0;
-    let told = why(
-        "grows",
-        |_| (),
-        |group, ()| {
-            // Slow enough that even on a busy machine the limit is near for many snapshots before the kill.
-            let mut grower = holder(group, 1000, "1", 0);
-            pid = grower.id();
-            assert_eq!(grower.wait().unwrap().signal(), Some(9));
-        },
-    );
-    let Some(told) = told else {
-        return skip("there is no memory controller to make a group in");
-    };
-    for part in [
-        "OOM kill",
-        &format!("(pid {pid})"),
-        "The victim itself had grown: ",
-        "zmtop-test-grows-",
-        // It was read when the limit was near.
-        " in use inside malloc, and ",
-    ] {
-        assert!(told.contains(part), "{part}\n{told}");
+    // Its heap is read when the limit is near, unless the settings say otherwise.
+    for (settings, is_read) in [("", true), ("[sampler]\nheaps = false\n", false)] {
+        let mut pid = 0;
+        let told = why(
+            "grows",
+            settings,
+            |_| (),
+            |group, ()| {
+                // Slow enough that even on a busy machine the limit is near for many snapshots before the kill.
+                let mut grower = holder(group, 1000, "1", 0);
+                pid = grower.id();
+                assert_eq!(grower.wait().unwrap().signal(), Some(9));
+            },
+        );
+        let Some(told) = told else {
+            return skip("there is no memory controller to make a group in");
+        };
+        for part in [
+            "OOM kill",
+            &format!("(pid {pid})"),
+            "The victim itself had grown: ",
+            "zmtop-test-grows-",
+        ] {
+            assert!(told.contains(part), "{part}\n{told}");
+        }
+        assert_eq!(told.contains(" in use inside malloc"), is_read, "{told}");
     }
 }
 
@@ -110,6 +119,7 @@ fn who_grew_is_named_by_why_where_a_bystander_is_killed() {
     let mut pids = [0; 2];
     let told = why(
         "bystander",
+        "",
         |group| {
             let bystander = holder(group, 8, "0", 1000);
             let resident = || {

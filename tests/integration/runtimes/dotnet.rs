@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use zmtop::heap::dotnet::{Answer, Counters, Stream, answer, start, stop};
 use zmtop::heap::runtimes::Runtime;
 use zmtop::heaps::dotnet::Dotnet;
 use zmtop::heaps::socket::{Refusal, Socket};
+use zmtop::model::Identity;
+use zmtop::sampler::inquiry::{self, Inquiry};
 use zmtop::units::Units;
 
 use crate::support::pty::{ZMTOP, have};
@@ -518,6 +520,7 @@ stream = open(sys.argv[2], "rb").read()
 answer = b"DOTNET_IPC_V1\0\x1c\0\xff\0\0\0" + bytes(8)
 while True:
     session, _ = listener.accept()
+    open(os.environ["TMPDIR"] + "/asked", "w").close()
     session.recv(4096)
     session.sendall(answer + stream)
     end, _ = listener.accept()
@@ -527,33 +530,60 @@ while True:
     session.close()
 "#;
 
+/// Starts such a process in a folder; it has a socket if it answers.
+fn fake(dir: &Path, answers: bool) -> Owned {
+    let library = dir.join("shared/Microsoft.NETCore.App/8.0.11/libcoreclr.so");
+    std::fs::create_dir_all(library.parent().unwrap()).unwrap();
+    std::fs::write(&library, [0; 4096]).unwrap();
+    let answer = dir.join("answer");
+    std::fs::write(&answer, stream(&WHOLE)).unwrap();
+    let mut command = Command::new("python3");
+    command.args(["-c", FAKE]).arg(library).args(answers.then_some(answer));
+    command.env("TMPDIR", dir).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut fake = Owned(command.spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(fake.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
+    fake
+}
+
+fn report(fake: &Owned, format: &str) -> Output {
+    let arguments = ["heap", &fake.id().to_string(), "--format", format];
+    Command::new(ZMTOP).args(arguments).output().unwrap()
+}
+
+#[test]
+fn only_zmtop_heap_sends_a_request() {
+    if !have("python3") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let fake = fake(dir.path(), true);
+    let stat = std::fs::read(format!("/proc/{}/stat", fake.id())).unwrap();
+    let id = Identity {
+        pid: fake.id(),
+        starttime: zmtop::proc::pid::stat(&stat, 4096).unwrap().starttime,
+    };
+    let asked = dir.path().join("asked");
+    // The monitor names it, and how to ask it.
+    let lines = inquiry::read(Path::new("/proc"), id, Inquiry::Heap).unwrap();
+    let text: Vec<u8> = lines.into_iter().flat_map(|(_, text)| text).collect();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("zmtop heap PID reads its counters"), "{text}");
+    assert!(!asked.exists());
+    report(&fake, "json");
+    assert!(asked.exists());
+}
+
 #[test]
 fn the_report_has_the_heap_of_a_runtime_and_says_before_that_it_is_asked() {
     if !have("python3") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let library = dir.path().join("shared/Microsoft.NETCore.App/8.0.11/libcoreclr.so");
-    std::fs::create_dir_all(library.parent().unwrap()).unwrap();
-    std::fs::write(&library, [0; 4096]).unwrap();
-    let answer = dir.path().join("answer");
-    std::fs::write(&answer, stream(&WHOLE)).unwrap();
-    let fake = |arguments: &[&Path]| {
-        let mut command = Command::new("python3");
-        command.args(["-c", FAKE]).args(arguments).env("TMPDIR", dir.path());
-        let mut fake = Owned(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
-        let mut line = String::new();
-        BufReader::new(fake.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        assert_eq!(line, "ready\n");
-        fake
-    };
-    let report = |fake: &Owned, format: &str| {
-        let arguments = ["heap", &fake.id().to_string(), "--format", format];
-        Command::new(ZMTOP).args(arguments).output().unwrap()
-    };
-    let asked = fake(&[&library, &answer]);
+    let asked = fake(dir.path(), true);
     let done = report(&asked, "json");
     let document: Value = serde_json::from_slice(&done.stdout).unwrap();
     let runtimes = document["runtimes"].as_array().unwrap();
@@ -572,7 +602,7 @@ fn the_report_has_the_heap_of_a_runtime_and_says_before_that_it_is_asked() {
         "{table}"
     );
     // Without a socket.
-    let silent = fake(&[&library]);
+    let silent = fake(dir.path(), false);
     let table = String::from_utf8(report(&silent, "table").stdout).unwrap();
     let said = format!(
         ".NET was not queried: it has no diagnostics socket in {}",
