@@ -313,13 +313,14 @@ fn any_file_but_the_newest_may_be_deleted_at_any_time() {
     let delete_others = || {
         let all = names(&dir);
         let (_, others) = all.split_last().unwrap();
-        others
-            .iter()
-            .for_each(|name| fs::remove_file(dir.path().join(name)).unwrap());
+        for name in others {
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
         others.len()
     };
-    let rounds: [(u64, &[IncidentKind], usize); 6] = [
+    let rounds: [(u64, &[IncidentKind], usize); 7] = [
         (0, &[], 0),
+        (3500, &[], 0),
         // The next file begins.
         (3700, &[], 1),
         // It would pin the one before.

@@ -333,7 +333,7 @@ pub(crate) fn wait_gone(pid: i32) -> Duration {
 #[track_caller]
 pub(crate) fn wait_gone_after(pid: i32, end: impl FnOnce()) {
     /// What ends at once uses far less, also when built without optimisation.
-    const SPIN: Duration = Duration::from_secs(2);
+    const SPIN: Duration = Duration::from_secs(1);
     let before = state(pid).map_or(Duration::ZERO, |(_, used)| used);
     end();
     let used = wait_gone(pid).saturating_sub(before);
