@@ -165,8 +165,13 @@ impl Folder {
     /// Deletes files that are too old or too many, except the one that is being written.
     pub fn clean(&self, retention: &Retention, open: Option<&OsStr>, now: SystemTime) -> io::Result<()> {
         for name in to_delete(retention, self.entries()?, now) {
-            if Some(&*name) != open {
-                rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty())?;
+            if Some(&*name) == open {
+                continue;
+            }
+            match rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty()) {
+                // Its owner has deleted it meanwhile.
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Recordings as they are written: files and folders, their retention, and what a killed writer leaves.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -343,6 +344,19 @@ fn any_file_but_the_newest_may_be_deleted_at_any_time() {
     writer.close();
     assert_eq!(writer.status().fault, None);
     assert_eq!(read(dir.path()).len(), 2);
+}
+
+#[test]
+fn a_file_that_is_gone_before_it_is_deleted_is_no_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    // As text, these names are one: it is listed twice, and gone when it is deleted the second time.
+    for name in [&b"a\xef\xbf\xbd.zmrec"[..], b"a\xff.zmrec"] {
+        fs::write(dir.path().join(OsStr::from_bytes(name)), "").unwrap();
+    }
+    let much_later = SystemTime::now() + Duration::from_secs(1000 * 86_400);
+    folder.clean(&settings().retention(), None, much_later).unwrap();
+    assert!(!dir.path().join("a\u{fffd}.zmrec").exists());
 }
 
 #[test]
