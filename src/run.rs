@@ -239,6 +239,15 @@ fn protect<T>(settings: &OwnSettings, give_up: impl FnOnce() -> T) -> (T, Vec<St
     (given, [adj, lock].into_iter().filter_map(Result::err).collect())
 }
 
+/// Applies them as [`protect`] does, and reports on stderr what the kernel refuses.
+fn protect_aloud<T>(settings: &OwnSettings, give_up: impl FnOnce() -> T) -> T {
+    let (given, refused) = protect(settings, give_up);
+    for what in refused {
+        complain(&what);
+    }
+    given
+}
+
 /// Writes a report of everything readable, and reports on stderr which processes could not be read.
 fn print_readable(report: &impl Report, format: Format, faults: impl Iterator<Item = String>) -> Exit {
     let mut unread = Exit::Done;

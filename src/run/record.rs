@@ -16,7 +16,7 @@ use super::messages::Messages;
 use super::privileges::{self, Account, Programs};
 use super::runtime::{on_runtime, signals};
 use super::takers::Looks;
-use super::{Failure, complain, load_settings, protect, sampler_options};
+use super::{Failure, complain, load_settings, protect_aloud, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::{CgroupArgs, Exit, PathArgs, UsageError, set};
 use crate::columns::Needs;
@@ -118,15 +118,11 @@ pub(super) fn run(args: &RecordArgs, env: &Env) -> Result<Exit, Failure> {
     let account = Account::of(args.user.as_deref())?;
     let written = args.to.as_deref().filter(|to| to.as_os_str() != "-");
     let programs = args.on_rotate.as_ref().map_or(Programs::None, |_| Programs::Some);
-    let (kernel_log, refused) = protect(&settings.own, || {
+    let kernel_log = protect_aloud(&settings.own, || {
         privileges::settle(account, written, programs, || {
             has_log.then(|| black_box::open_log(&settings.record)).flatten()
         })
-    });
-    for what in refused {
-        complain(&what);
-    }
-    let kernel_log = kernel_log?;
+    })?;
     let recorder = if args.dry_run {
         None
     } else {

@@ -22,7 +22,7 @@ use super::black_box::{self, Outlets, RecordFeed};
 use super::messages::Messages;
 use super::privileges::{self, Account, Programs};
 use super::takers::Looks;
-use super::{Failure, complain, load_settings, protect, sampler_options};
+use super::{Failure, complain, load_settings, protect_aloud, sampler_options};
 use crate::alert::Alerts;
 use crate::cli::serve::ServeArgs;
 use crate::cli::{Exit, UsageError};
@@ -71,15 +71,11 @@ pub(super) fn run(args: &ServeArgs, env: &Env) -> Result<Exit, Failure> {
     let env = own_env.as_ref().unwrap_or(env);
     let black_box = settings.record.black_box.then(|| blackbox_path(env).ok()).flatten();
     let written = args.textfile.iter().chain(&black_box).map(PathBuf::as_path);
-    let (kernel_log, refused) = protect(&settings.own, || {
+    let kernel_log = protect_aloud(&settings.own, || {
         privileges::settle(account, written, Programs::None, || {
             is_machine.then(|| black_box::open_log(&settings.record)).flatten()
         })
-    });
-    for what in refused {
-        complain(&what);
-    }
-    let kernel_log = kernel_log?;
+    })?;
     sampler::make_room();
     let failed = |error: io::Error| format!("cannot start: {error}");
     // Two runtimes: in one, connections would wait for a tick of the sampler even beside an idle worker, since the worker of

@@ -114,7 +114,7 @@ GROWS = """
 def goes_on(name, every=5):
     """zmtop keeps drawing, shows the growth with its rate, and raises no alarm."""
     return [
-        Say(line("△ growing", name, r"4\.[5-9]M/min"), 1, until="end"),
+        Say(line("△ growing", name, r"4\.\dM/min"), 1, until="end"),
         Since(name),
         Draws(every),
         Never(LOUD),
@@ -343,18 +343,21 @@ SCENES = {
             ends("stopped"),
         ],
     ),
-    # A program takes the machine's memory and swap, while zmtop itself has 3 MB of RAM.
+    # A program takes the machine's memory and swap, while zmtop itself has 3 MB of RAM: it is slow, says so, and goes on.
     "squeezed": Scene(
         """
         mark begin
-        start . glutton grow 20
+        start . glutton grow 10
         killed $!
+        sleep 60
         """,
         [
-            Say(line(DANGER, "memory is full", "glutton"), 10, until="killed"),
-            Say(line(KILLED, "glutton"), 10, since="killed"),
-            ends("killed", grace=10),
+            Say(line(f"({STALLED})", "/monitor"), 60),
+            Say(line(DANGER, "memory is full", "glutton"), 40),
+            Say(line(KILLED, "glutton"), 60, since="killed"),
         ],
+        seconds=240,
+        silent="DANGER|STALLED",
         kernel="squeeze=3M",
     ),
     # The clock is set forward by an hour, then back by two. Meanwhile a program grows.
