@@ -1,6 +1,6 @@
 //! The heaps of the processes of this machine, read from outside.
 //!
-//! Reads `/proc/PID/mem`, `maps` and `pagemap`. Stops nothing and writes nothing. Pages in swap that hold the header of a free
+//! Reads `/proc/PID/mem`, `maps`, `pagemap` and `mountinfo`. Stops nothing and writes nothing. Pages in swap that hold the header of a free
 //! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then; the reads by pid count only if
 //! that program still runs at the end. A read may block, so it needs a process or thread of its own.
 
@@ -30,6 +30,7 @@ use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::parse::{self, LineBuffer};
+use crate::proc::waiting::Waiting;
 use crate::proc::{clock, files, memory, pid as pid_files};
 
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
@@ -64,6 +65,7 @@ struct Files {
     has_mappings: bool,
     /// Room for entries of `pagemap`.
     entries: Vec<u8>,
+    waiting: Waiting,
 }
 
 impl Files {
@@ -85,12 +87,24 @@ impl Files {
             others: Vec::new(),
             has_mappings: false,
             entries: Vec::new(),
+            waiting: Waiting::new(&files::slurp_mountinfo(&dir.join("mountinfo")).unwrap_or_default(), shmem()),
         })
     }
 
     /// Allows reads by pid, unless `/proc` describes another machine.
     fn allow_pid(&mut self, proc: &Path, pid: u32) {
         self.pid = (proc == Path::new("/proc")).then_some(pid);
+    }
+
+    /// Returns true if a read may wait for ever for one of these pages.
+    fn may_wait(&mut self, address: u64, len: u64) -> bool {
+        if !self.waiting.holds(address, len) {
+            return false;
+        }
+        let size = self.page_size();
+        let (first, last) = (address / size, address.saturating_add(len.max(1) - 1) / size);
+        let mut pages = vec![0; (last - first + 1) as usize];
+        !self.pages(first, &mut pages) || pages.iter().any(|page| page >> 63 == 0)
     }
 
     /// Adds an allocator or runtime.
@@ -102,6 +116,7 @@ impl Files {
 
     fn read_regions(&mut self) -> std::io::Result<Vec<Region>> {
         self.maps.rewind()?;
+        self.waiting.clear();
         let mut regions = Vec::new();
         let mut buffer = LineBuffer::<MAX_LINE>::default();
         let mut piece = vec![0; 32 << 10];
@@ -113,6 +128,7 @@ impl Files {
             }
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
+                self.waiting.add(&area);
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
                 }
@@ -122,6 +138,13 @@ impl Files {
             });
         }
     }
+}
+
+/// Returns the device of memfds and of other anonymous shared memory.
+fn shmem() -> Option<(u32, u32)> {
+    let file = rustix::fs::memfd_create(c"zmtop", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
+    let device = rustix::fs::fstat(file).ok()?.st_dev;
+    Some((rustix::fs::major(device), rustix::fs::minor(device)))
 }
 
 /// Returns a mapping as a region, if it may be read and written.
@@ -139,12 +162,15 @@ fn region(area: &Area<'_>) -> Option<Region> {
 }
 
 impl Memory for Files {
+    /// Does not read a page that the process has not got in RAM, if it may never come.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        self.memory.read_exact_at(into, address).is_ok()
+        !self.may_wait(address, into.len() as u64) && self.memory.read_exact_at(into, address).is_ok()
     }
 
     fn read_each(&mut self, addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
-        let count = self.pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
+        let may_wait = addresses.iter().any(|address| self.waiting.holds(*address, 32));
+        let pid = self.pid.filter(|_| !may_wait);
+        let count = pid.and_then(|pid| memory::read_each(pid, addresses, into).ok());
         let first = addresses.first().filter(|_| count.is_some() && !self.is_checked);
         if let Some(first) = first {
             // If `/proc` belongs to another pid namespace, the pid names another process.
@@ -152,7 +178,7 @@ impl Memory for Files {
             self.is_checked = heap::read_alone(self, &[*first], &mut same) == 1 && same[0] == into[0];
         }
         let count = count.filter(|_| self.is_checked).unwrap_or(0);
-        if count == 0 && !addresses.is_empty() {
+        if count == 0 && !addresses.is_empty() && !may_wait {
             self.pid = None;
         }
         count + heap::read_alone(self, &addresses[count..], &mut into[count..])

@@ -29,3 +29,4 @@ pub mod system;
 pub mod taskstats;
 pub mod tracefs;
 pub mod ulimits;
+pub mod waiting;

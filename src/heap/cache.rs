@@ -1,6 +1,6 @@
 //! Pages of another process's memory, kept while it is walked.
 
-use super::Memory;
+use super::{Memory, Regions};
 
 const PAGE: u64 = 4096;
 /// Maximum number of cached pages: 8 MiB.
@@ -30,6 +30,11 @@ impl<'m> Cache<'m> {
 
     pub(super) fn is_over(&mut self) -> bool {
         self.memory.is_over()
+    }
+
+    /// Returns the mappings; none if they cannot be read.
+    pub(super) fn regions(&mut self) -> Regions {
+        self.memory.regions().unwrap_or_default()
     }
 
     /// Drops all pages, so that they are read again.

@@ -12,7 +12,7 @@ use super::cache::Cache;
 pub use pools::{Pools, pools};
 use types::{Kind, Type, Types};
 
-use super::Memory;
+use super::{Memory, Regions};
 use super::runtimes::{Objects, TypeUse};
 
 /// A version of the interpreter: major and minor.
@@ -23,6 +23,10 @@ pub const VERSIONS: std::ops::RangeInclusive<Version> = (3, 8)..=(3, 14);
 
 /// Maximum number of objects that are counted.
 const MAX_OBJECTS: u64 = 1 << 28;
+/// Maximum number of pages with counted objects, as a process may map one page millions of times.
+const MAX_PAGES: usize = 2 << 20;
+/// The size from which an object must be within one mapping.
+const LARGE: u64 = 1 << 20;
 /// Maximum number of interpreters in a process.
 const MAX_INTERPRETERS: usize = 64;
 /// Maximum number of reads of an inconsistent list, and of a node.
@@ -163,6 +167,8 @@ struct Walk<'m> {
     todo: Vec<(References, Owner)>,
     steps: u64,
     is_whole: bool,
+    /// The mappings, once a large object needs them.
+    regions: Option<Regions>,
 }
 
 impl<'m> Walk<'m> {
@@ -177,6 +183,7 @@ impl<'m> Walk<'m> {
             todo: Vec::new(),
             steps: 0,
             is_whole: true,
+            regions: None,
         }
     }
 
@@ -348,7 +355,8 @@ impl<'m> Walk<'m> {
 
     fn is_over(&mut self) -> bool {
         self.steps += 1;
-        self.steps >= MAX_OBJECTS || (self.steps.is_multiple_of(256) && self.memory.is_over())
+        let is_full = self.steps >= MAX_OBJECTS || self.counted.0.len() >= MAX_PAGES;
+        is_full || (self.steps.is_multiple_of(256) && self.memory.is_over())
     }
 
     /// Counts an object of a list; with `fold`, an instance of a class and the objects that only it refers to. Returns `None` if
@@ -467,7 +475,11 @@ impl<'m> Walk<'m> {
             // Of a generator it is another field.
             Kind::Int | Kind::Other => {
                 let bytes = clamp(header.size.cast_signed().unsigned_abs()).saturating_mul(kind.item);
-                if bytes < 1 << 40 { bytes } else { 0 }
+                if bytes < LARGE || self.is_mapped(object, bytes) {
+                    bytes
+                } else {
+                    0
+                }
             }
         };
         // A class may derive from a dict, and have attributes, too.
@@ -480,6 +492,13 @@ impl<'m> Walk<'m> {
         fixed
             .saturating_add(if kind.is_sized() { variable } else { 0 })
             .saturating_add(attributes)
+    }
+
+    /// Returns true if one mapping holds the object.
+    fn is_mapped(&mut self, object: u64, bytes: u64) -> bool {
+        let memory = &mut self.memory;
+        let regions = self.regions.get_or_insert_with(|| memory.regions());
+        regions.holds(object, bytes)
     }
 
     fn open_list(&mut self, object: u64, header: Header, owner: Owner) -> u64 {

@@ -169,7 +169,11 @@ pub fn slurp_grown(path: &[u8], first: usize, most: usize) -> Result<Vec<u8>, Er
 }
 
 pub fn mountinfo(roots: &Roots) -> Result<Vec<u8>, Errno> {
-    let path = roots.proc.join("self/mountinfo");
+    slurp_mountinfo(&roots.proc.join("self/mountinfo"))
+}
+
+/// Reads the `mountinfo` at a path.
+pub fn slurp_mountinfo(path: &Path) -> Result<Vec<u8>, Errno> {
     slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MOUNTINFO)
 }
 

@@ -130,6 +130,7 @@ pub struct Area<'a> {
     pub range: (u64, u64),
     pub permissions: [u8; 4],
     pub offset: u64,
+    pub device: (u32, u32),
     pub inode: u64,
     /// Raw, and empty for anonymous memory.
     pub name: &'a [u8],
@@ -142,6 +143,7 @@ impl<'a> Area<'a> {
             range: head.range,
             permissions: head.perms,
             offset: head.offset,
+            device: head.device,
             inode: head.inode,
             name,
         })

@@ -20,6 +20,7 @@ mod statm;
 mod system;
 pub(crate) mod taskstats;
 mod ulimits;
+mod waiting;
 
 use proptest::prelude::*;
 use zmtop::proc::system::{Machine, SystemFile};

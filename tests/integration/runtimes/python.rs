@@ -164,6 +164,22 @@ fn an_instance_counts_with_what_it_alone_refers_to() {
 }
 
 #[test]
+fn a_size_that_no_mapping_holds_does_not_count() {
+    let bytes = |size: u64| {
+        let mut program = Program::new();
+        let value = program.take(48);
+        program.made.words(value, &[1, Program::kind(4), size]);
+        let items = program.take(8);
+        program.made.words(items, &[value]);
+        program.tracked(&[1, Program::kind(2), 1, items, 1]);
+        program.link();
+        let found = program.objects().unwrap();
+        found.types.iter().find(|of| of.name == "bytes").unwrap().bytes
+    };
+    assert_eq!([bytes(8), bytes(1 << 20), bytes(1 << 38)], [33 + 8, 33, 33]);
+}
+
+#[test]
 fn lists_that_lie_end() {
     let first = OBJECTS + 48;
     // What is written where, and whether all objects are still counted.

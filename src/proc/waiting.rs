@@ -1,0 +1,59 @@
+//! The mappings of a process whose pages may never come: those of file systems that a program (FUSE) or another machine serves. A read of
+//! such a page waits for that program, and not even SIGKILL ends the wait.
+
+use std::collections::HashSet;
+
+use super::maps::Area;
+use super::parse::{mount_lines, number};
+
+/// The file systems without a device whose pages are in RAM or on a local disk.
+const LOCAL: [&str; 12] = [
+    "bcachefs", "btrfs", "devtmpfs", "erofs", "f2fs", "hugetlbfs", "overlay", "ramfs", "rootfs", "squashfs", "tmpfs", "zfs",
+];
+
+/// The major and minor number of a device.
+pub type Device = (u32, u32);
+
+/// The mappings whose pages may never come.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    local: HashSet<Device>,
+    /// In order of address.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Waiting {
+    /// Takes the file systems from the `mountinfo` of the process. `shmem` is the device of memfds, which is mounted nowhere.
+    pub fn new(mountinfo: &[u8], shmem: Option<Device>) -> Self {
+        let local = mount_lines(mountinfo).filter(|line| LOCAL.iter().any(|name| name.as_bytes() == line.kind));
+        let devices = local.filter_map(|line| {
+            let colon = line.device.iter().position(|b| *b == b':')?;
+            let part = |digits| u32::try_from(number(digits)?).ok();
+            Some((part(&line.device[..colon])?, part(&line.device[colon + 1..])?))
+        });
+        Self {
+            local: devices.chain(shmem).collect(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// Forgets the mappings, before `maps` is read again.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// Adds the next mapping of `maps`. Its name does not count, because the process chooses it.
+    pub fn add(&mut self, area: &Area<'_>) {
+        let is_local = area.inode == 0 || area.device.0 != 0 || self.local.contains(&area.device);
+        if !is_local {
+            self.ranges.push(area.range);
+        }
+    }
+
+    /// Returns true if a part of the addresses is in such a mapping.
+    pub fn holds(&self, address: u64, len: u64) -> bool {
+        let end = address.saturating_add(len);
+        let next = self.ranges.partition_point(|(_, end)| *end <= address);
+        self.ranges.get(next).is_some_and(|(start, _)| *start < end)
+    }
+}

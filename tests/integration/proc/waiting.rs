@@ -1,0 +1,62 @@
+//! The mappings whose pages may never come.
+
+use zmtop::proc::maps::Area;
+use zmtop::proc::waiting::Waiting;
+
+const MOUNTINFO: &[u8] = b"\
+22 1 8:1 / / rw - ext4 /dev/sda1 rw
+23 22 0:21 / /tmp rw - tmpfs tmpfs rw
+24 22 0:45 / /home rw,nosuid shared:1 - fuse.sshfs host:/home rw
+25 22 0:46 / /net rw - nfs4 host:/net rw
+26 22 0:47 / /var/lib/docker/overlay2/x rw - overlay overlay rw
+broken line
+";
+
+#[test]
+fn pages_of_other_machines_and_of_programs_may_never_come() {
+    let cases = [
+        ("rw-p 00000000 08:01 12 /usr/lib/libc.so.6", false),
+        ("rw-p 00000000 00:00 0", false),
+        ("rw-p 00000000 00:00 0 [heap]", false),
+        ("rw-s 00000000 00:15 12 /tmp/x", false),
+        ("rw-p 00000000 00:2d 12 /home/a/libc.so.6", true),
+        ("rw-p 00000000 00:2e 12 /net/lib.so", true),
+        ("rw-p 00000000 00:2f 12 /lib/libc.so.6", false),
+        ("rw-s 00000000 00:01 12 /memfd:x (deleted)", false),
+        // A mount that was detached is in no list, and its paths begin anywhere.
+        ("rw-p 00000000 00:63 12 /memfd:x (deleted)", true),
+    ];
+    for (line, waits) in cases {
+        let mut waiting = Waiting::new(MOUNTINFO, Some((0, 1)));
+        let line = format!("7f0000000000-7f0000002000 {line}");
+        waiting.add(&Area::parse(line.as_bytes()).unwrap());
+        assert_eq!(waiting.holds(0x7f00_0000_0000, 8), waits, "{line}");
+    }
+}
+
+#[test]
+fn a_read_that_touches_one_of_several_waits() {
+    let mut waiting = Waiting::new(MOUNTINFO, None);
+    for line in [
+        "1000-3000 rw-p 00000000 00:2d 12 /a",
+        "3000-5000 rw-p 00000000 08:01 12 /b",
+        "5000-6000 rw-p 00000000 00:2d 12 /a",
+    ] {
+        waiting.add(&Area::parse(line.as_bytes()).unwrap());
+    }
+    let cases = [
+        (0xff8, 8, false),
+        (0xff8, 9, true),
+        (0x2fff, 1, true),
+        (0x3000, 0x2000, false),
+        (0x3000, 0x2001, true),
+        (0x5fff, 8, true),
+        (0x6000, 8, false),
+        (u64::MAX, 8, false),
+    ];
+    for (address, len, waits) in cases {
+        assert_eq!(waiting.holds(address, len), waits, "{address:x}");
+    }
+    waiting.clear();
+    assert!(!waiting.holds(0x1000, 8));
+}
