@@ -87,7 +87,10 @@ impl Files {
             others: Vec::new(),
             has_mappings: false,
             entries: Vec::new(),
-            waiting: Waiting::new(&files::slurp_mountinfo(&dir.join("mountinfo")).unwrap_or_default(), shmem()),
+            waiting: Waiting::new(
+                &files::slurp_mountinfo(&dir.join("mountinfo")).unwrap_or_default(),
+                shmem(),
+            ),
         })
     }
 
@@ -222,7 +225,7 @@ pub const fn is_swapped(memory: u64, swap: u64) -> bool {
 /// # Errors
 /// The reason why its memory cannot be read.
 pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
-    let dir = proc.join(pid.to_string());
+    let dir = files::living(proc, pid);
     let until = Instant::now() + limit;
     let mut files = Files::open(&dir, until).map_err(|why| match why {
         // Newer kernels do not open the files of a process without memory.
@@ -316,7 +319,7 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
 
 fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     let until = Instant::now() + limit * MAX_SLOWDOWN;
-    let dir = proc.join(pid.to_string());
+    let dir = files::living(proc, pid);
     let mut files = Files::open(&dir, until)?;
     files.allow_pid(proc, pid);
     files.cpu_until = Some(clock::thread_time() + limit);

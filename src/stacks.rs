@@ -357,7 +357,7 @@ impl Samples {
         for run in order.chunk_by(is_near).flat_map(|run| run.chunks(MAX_RUN)) {
             let ((pid, first), (_, last)) = (run[0], run[run.len() - 1]);
             let pagemap = self.pagemaps.entry(pid).or_insert_with(|| {
-                let path = self.proc.join(pid.to_string()).join("pagemap");
+                let path = files::living(&self.proc, pid).join("pagemap");
                 files::open(path.as_os_str().as_encoded_bytes()).ok().map(File::from)
             });
             let Some(pagemap) = pagemap else { continue };
@@ -523,7 +523,7 @@ fn is_remembered((pid, address): (u32, u64), thinning: u32) -> bool {
 }
 
 fn read_maps(proc: &Path, pid: u32) -> Vec<u8> {
-    let path = proc.join(pid.to_string()).join("maps");
+    let path = files::living(proc, pid).join("maps");
     files::slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MAPS).unwrap_or_default()
 }
 

@@ -12,8 +12,8 @@ use super::cache::Cache;
 pub use pools::{Pools, pools};
 use types::{Kind, Type, Types};
 
-use super::{Memory, Regions};
 use super::runtimes::{Objects, TypeUse};
+use super::{Memory, Regions};
 
 /// A version of the interpreter: major and minor.
 pub type Version = (u8, u8);

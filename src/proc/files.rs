@@ -172,6 +172,26 @@ pub fn mountinfo(roots: &Roots) -> Result<Vec<u8>, Errno> {
     slurp_mountinfo(&roots.proc.join("self/mountinfo"))
 }
 
+/// Returns the folder of a process, or of another of its threads if the first has ended. The kernel then shows the memory, the program and
+/// the descriptors only below `task`.
+pub fn living(proc: &Path, pid: u32) -> PathBuf {
+    let dir = proc.join(pid.to_string());
+    let has_ended = |dir: &Path| {
+        let mut buf = [0; 1024];
+        let stat = slurp(dir.join("stat").as_os_str().as_encoded_bytes(), &mut buf);
+        let stat = stat.ok().and_then(|bytes| super::pid::stat(bytes, 1).ok());
+        stat.is_some_and(|glance| matches!(glance.stat.state, b'Z' | b'X'))
+    };
+    if !has_ended(&dir) {
+        return dir;
+    }
+    let threads = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
+    threads
+        .map(|thread| thread.path())
+        .find(|path| !has_ended(path))
+        .unwrap_or(dir)
+}
+
 /// Reads the `mountinfo` at a path.
 pub fn slurp_mountinfo(path: &Path) -> Result<Vec<u8>, Errno> {
     slurp_grown(path.as_os_str().as_encoded_bytes(), 64 << 10, MAX_MOUNTINFO)

@@ -8,7 +8,18 @@ use super::parse::{mount_lines, number};
 
 /// The file systems without a device whose pages are in RAM or on a local disk.
 const LOCAL: [&str; 12] = [
-    "bcachefs", "btrfs", "devtmpfs", "erofs", "f2fs", "hugetlbfs", "overlay", "ramfs", "rootfs", "squashfs", "tmpfs", "zfs",
+    "bcachefs",
+    "btrfs",
+    "devtmpfs",
+    "erofs",
+    "f2fs",
+    "hugetlbfs",
+    "overlay",
+    "ramfs",
+    "rootfs",
+    "squashfs",
+    "tmpfs",
+    "zfs",
 ];
 
 /// The major and minor number of a device.

@@ -186,6 +186,8 @@ fn one_that_has_ended_before_is_read_whole() {
         std::ops::ControlFlow::Continue(())
     });
     assert_eq!((scan.read, scan.missing.len()), (1, 0));
+    let heap = zmtop::heaps::look(std::path::Path::new("/proc"), holder.pid(), Duration::from_secs(10)).unwrap();
+    assert!(heap.memory.unwrap().total() >= HELD, "{heap:?}");
     // It can be acted on, as the kernel allows.
     let pinned = Pinned::new(&Roots::new(None), holder.identity()).unwrap();
     assert!(!pinned.has_exited());
