@@ -56,9 +56,9 @@ KILLED = "✖ KILLED"
 STALLED = "STALLED|stuck"
 FULL = "full in"
 MACHINE_FULL = r"memory (is )?full in"
-# A line of growth has FULL too.
-LOUD = f"DANGER|{STALLED}"
-ALARM = f"{LOUD}|KILLED|{FULL}"
+ALARM = f"DANGER|KILLED|{STALLED}|{FULL}"
+# A line of growth has FULL too. On an overloaded machine, the first line may count reads as stuck.
+LOUD = "DANGER|STALLED"
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Scene:
     # Time limit, without the calm at the end.
     seconds: int = 120
     # What must be in no line before the load begins.
-    silent: str = f"{LOUD}|{FULL}"
+    silent: str = f"DANGER|{STALLED}|{FULL}"
     # Added to the kernel's command line. The scene then has a machine of its own.
     kernel: str = ""
 
@@ -357,7 +357,7 @@ SCENES = {
             Say(line(KILLED, "glutton"), 60, since="killed"),
         ],
         seconds=240,
-        silent="DANGER|STALLED",
+        silent=LOUD,
         kernel="squeeze=3M",
     ),
     # The clock is set forward by an hour, then back by two. Meanwhile a program grows.
