@@ -383,9 +383,13 @@ fn with_residence(jvm: &Jvm, parts: Vec<(Part, Option<Range<u64>>)>) -> Vec<Part
     parts.into_iter().map(fill).collect()
 }
 
-/// Returns the bytes of a range that are in RAM.
+/// Returns the bytes of a range that are in RAM; `None` if the range, which the program chooses, is too large to look through.
 fn resident(memory: &mut dyn Memory, range: Range<u64>) -> Option<u64> {
     const PRESENT: u64 = 1 << 63;
+    const MAX_RANGE: u64 = 1 << 40;
+    if range.end.saturating_sub(range.start) > MAX_RANGE {
+        return None;
+    }
     let size = memory.page_size();
     let mut entries = vec![0; 64 << 10];
     let (mut page, end) = (range.start / size, range.end / size);
