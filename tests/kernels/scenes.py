@@ -418,7 +418,7 @@ SCENES = {
         kill -9 $jobs
         mark stopped
         """,
-        goes_on("painter", every=20),
+        goes_on("painter", every=60),
         silent=LOUD,
         seconds=240,
     ),
