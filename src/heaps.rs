@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
@@ -65,6 +65,7 @@ struct Files {
     has_mappings: bool,
     /// Room for entries of `pagemap`.
     entries: Vec<u8>,
+    mountinfo: PathBuf,
     waiting: Waiting,
 }
 
@@ -87,10 +88,8 @@ impl Files {
             others: Vec::new(),
             has_mappings: false,
             entries: Vec::new(),
-            waiting: Waiting::new(
-                &files::slurp_mountinfo(&dir.join("mountinfo")).unwrap_or_default(),
-                shmem(),
-            ),
+            mountinfo: dir.join("mountinfo"),
+            waiting: Waiting::default(),
         })
     }
 
@@ -131,7 +130,9 @@ impl Files {
             }
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
-                self.waiting.add(&area);
+                self.waiting.add(&area, || {
+                    (files::slurp_mountinfo(&self.mountinfo).unwrap_or_default(), shmem())
+                });
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
                 }

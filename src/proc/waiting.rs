@@ -28,35 +28,29 @@ pub type Device = (u32, u32);
 /// The mappings whose pages may never come.
 #[derive(Debug, Default)]
 pub struct Waiting {
-    local: HashSet<Device>,
+    /// The devices of local file systems, once they are needed.
+    local: Option<HashSet<Device>>,
     /// In order of address.
     ranges: Vec<(u64, u64)>,
 }
 
 impl Waiting {
-    /// Takes the file systems from the `mountinfo` of the process. `shmem` is the device of memfds, which is mounted nowhere.
-    pub fn new(mountinfo: &[u8], shmem: Option<Device>) -> Self {
-        let local = mount_lines(mountinfo).filter(|line| LOCAL.iter().any(|name| name.as_bytes() == line.kind));
-        let devices = local.filter_map(|line| {
-            let colon = line.device.iter().position(|b| *b == b':')?;
-            let part = |digits| u32::try_from(number(digits)?).ok();
-            Some((part(&line.device[..colon])?, part(&line.device[colon + 1..])?))
-        });
-        Self {
-            local: devices.chain(shmem).collect(),
-            ranges: Vec::new(),
-        }
-    }
-
     /// Forgets the mappings, before `maps` is read again.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// Adds the next mapping of `maps`. Its name does not count, because the process chooses it.
-    pub fn add(&mut self, area: &Area<'_>) {
-        let is_local = area.inode == 0 || area.device.0 != 0 || self.local.contains(&area.device);
-        if !is_local {
+    /// Adds the next mapping of `maps`. Its name does not count, because the process chooses it. `mounts` reads the `mountinfo` of the
+    /// process, and the device of memfds, which is mounted nowhere.
+    pub fn add(&mut self, area: &Area<'_>, mounts: impl FnOnce() -> (Vec<u8>, Option<Device>)) {
+        if area.inode == 0 || area.device.0 != 0 {
+            return;
+        }
+        let local = self.local.get_or_insert_with(|| {
+            let (mountinfo, shmem) = mounts();
+            local_devices(&mountinfo).chain(shmem).collect()
+        });
+        if !local.contains(&area.device) {
             self.ranges.push(area.range);
         }
     }
@@ -67,4 +61,13 @@ impl Waiting {
         let next = self.ranges.partition_point(|(_, end)| *end <= address);
         self.ranges.get(next).is_some_and(|(start, _)| *start < end)
     }
+}
+
+fn local_devices(mountinfo: &[u8]) -> impl Iterator<Item = Device> {
+    let local = mount_lines(mountinfo).filter(|line| LOCAL.iter().any(|name| name.as_bytes() == line.kind));
+    local.filter_map(|line| {
+        let colon = line.device.iter().position(|b| *b == b':')?;
+        let part = |digits| u32::try_from(number(digits)?).ok();
+        Some((part(&line.device[..colon])?, part(&line.device[colon + 1..])?))
+    })
 }

@@ -12,6 +12,10 @@ const MOUNTINFO: &[u8] = b"\
 broken line
 ";
 
+fn mounts() -> (Vec<u8>, Option<(u32, u32)>) {
+    (MOUNTINFO.into(), Some((0, 1)))
+}
+
 #[test]
 fn pages_of_other_machines_and_of_programs_may_never_come() {
     let cases = [
@@ -27,22 +31,22 @@ fn pages_of_other_machines_and_of_programs_may_never_come() {
         ("rw-p 00000000 00:63 12 /memfd:x (deleted)", true),
     ];
     for (line, waits) in cases {
-        let mut waiting = Waiting::new(MOUNTINFO, Some((0, 1)));
+        let mut waiting = Waiting::default();
         let line = format!("7f0000000000-7f0000002000 {line}");
-        waiting.add(&Area::parse(line.as_bytes()).unwrap());
+        waiting.add(&Area::parse(line.as_bytes()).unwrap(), mounts);
         assert_eq!(waiting.holds(0x7f00_0000_0000, 8), waits, "{line}");
     }
 }
 
 #[test]
 fn a_read_that_touches_one_of_several_waits() {
-    let mut waiting = Waiting::new(MOUNTINFO, None);
+    let mut waiting = Waiting::default();
     for line in [
         "1000-3000 rw-p 00000000 00:2d 12 /a",
         "3000-5000 rw-p 00000000 08:01 12 /b",
         "5000-6000 rw-p 00000000 00:2d 12 /a",
     ] {
-        waiting.add(&Area::parse(line.as_bytes()).unwrap());
+        waiting.add(&Area::parse(line.as_bytes()).unwrap(), mounts);
     }
     let cases = [
         (0xff8, 8, false),
