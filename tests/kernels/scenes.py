@@ -343,11 +343,13 @@ SCENES = {
             ends("stopped"),
         ],
     ),
-    # A program takes the machine's memory and swap, while zmtop itself has 3 MB of RAM: it is slow, says so, and goes on.
+    # A program takes the machine's memory, while zmtop itself has 3 MB of RAM and the swap: it is slow, says so, and goes on.
     "squeezed": Scene(
         """
+        group dinner
+        echo 0 >$groups/dinner/memory.swap.max
         mark begin
-        start . glutton grow 10
+        start dinner glutton grow 10
         killed $!
         sleep 60
         """,
@@ -356,8 +358,9 @@ SCENES = {
             Say(line(DANGER, "memory is full", "glutton"), 40),
             Say(line(KILLED, "glutton"), 60, since="killed"),
         ],
+        on=("v2",),
         seconds=240,
-        silent=LOUD,
+        silent="DANGER",
         kernel="squeeze=3M",
     ),
     # The clock is set forward by an hour, then back by two. Meanwhile a program grows.
