@@ -12,6 +12,7 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind,
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment};
 
+use super::ranges::Ranges;
 use crate::proc::files;
 use crate::proc::maps::Area;
 use crate::proc::page_faults::Registers;
@@ -20,9 +21,11 @@ use crate::proc::page_faults::Registers;
 const MAX_SECTION: u64 = 64 << 20;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
-/// The most functions of a path whose return address is searched for, and the words of the stack that each search reads.
+/// The most functions of a path whose return address is searched for, the words of the stack that each search reads, and those
+/// that all searches of a path read.
 const MAX_FOUND: usize = 64;
 const MAX_SEARCHED: u64 = 256;
+const MAX_SEARCHED_OF_PATH: u64 = 2048;
 /// The words on the stack of a trampoline.
 const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
@@ -286,7 +289,6 @@ pub(super) enum Place {
 }
 
 struct Mapped {
-    range: Range<u64>,
     bias: u64,
     file: FileId,
 }
@@ -296,7 +298,7 @@ type NativeUnwinder = framehop::UnwinderNative<Bytes, MayAllocateDuringUnwind>;
 /// The code of one process.
 pub(super) struct Space {
     pid: u32,
-    mapped: Vec<Mapped>,
+    mapped: Ranges<Mapped>,
     unwinder: NativeUnwinder,
     cache: framehop::CacheNative<MayAllocateDuringUnwind>,
 }
@@ -305,15 +307,16 @@ impl Space {
     pub(super) fn new(pid: u32) -> Self {
         Self {
             pid,
-            mapped: Vec::new(),
+            mapped: Ranges::default(),
             unwinder: NativeUnwinder::new(),
             cache: framehop::CacheNative::new(),
         }
     }
 
-    /// Adds a mapping, in place of those that it overlaps. Returns false if its file could not be read.
+    /// Adds a mapping, in place of those that it overlaps. Returns false if its file could not be read. Leaves out mappings beyond
+    /// [`Ranges::MAX`]: their code is unknown.
     pub(super) fn add(&mut self, files: &mut Files, proc: &Path, area: &CodeArea<'_>) -> bool {
-        if self.mapped.iter().any(|mapped| mapped.range == area.range) {
+        if self.mapped.contains(&area.range) || !self.mapped.has_room_for(&area.range) {
             return true;
         }
         let Some(file) = files.open(proc, self.pid, area) else {
@@ -323,25 +326,20 @@ impl Space {
         let Some(bias) = code.bias(area.range.start, area.offset) else {
             return false;
         };
-        let overlaps = |range: &Range<u64>| range.start < area.range.end && area.range.start < range.end;
-        for mapped in self.mapped.extract_if(.., |mapped| overlaps(&mapped.range)) {
-            self.unwinder.remove_module(mapped.range.start);
-        }
+        let unwinder = &mut self.unwinder;
+        self.mapped.insert(&area.range, Mapped { bias, file }, |start| {
+            unwinder.remove_module(start);
+        });
         let name = format!("{file}");
         let module = framehop::Module::new(name, area.range.clone(), bias, code.section_info());
-        self.unwinder.add_module(module);
-        self.mapped.push(Mapped {
-            range: area.range.clone(),
-            bias,
-            file,
-        });
+        unwinder.add_module(module);
         true
     }
 
     /// Returns the place of an address. `is_return` marks the address after a call.
     fn place(&self, address: u64, is_return: bool) -> Place {
         let address = address.wrapping_sub(u64::from(is_return));
-        match self.mapped_at(address) {
+        match self.mapped.at(address) {
             Some(mapped) => Place::File(mapped.file, address.wrapping_sub(mapped.bias)),
             None => Place::Address(self.pid, address),
         }
@@ -349,29 +347,27 @@ impl Space {
 
     /// Finds the return address of a function without unwind information, such as the functions of musl and the trampolines of
     /// Python: the first word on the stack that is the address after a call in a file. Returns it with the stack pointer of the
-    /// caller.
+    /// caller. Takes the words that it reads from `left`.
     fn find_return(
         &self,
         files: &Files,
         at: FrameAddress,
         sp: u64,
+        left: &mut u64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
     ) -> Option<(u64, u64)> {
         // Generated functions may be called by others, which the search would pass.
-        let is_of_file = self.mapped_at(at.address_for_lookup()).is_some();
+        let is_of_file = self.mapped.at(at.address_for_lookup()).is_some();
         let words = if is_of_file { MAX_SEARCHED } else { MAX_TRAMPOLINE };
         let mut places = (0..words).map_while(|word| {
+            *left = left.checked_sub(1)?;
             let place = sp.checked_add(word * 8)?;
             Some((read(place).ok()?, place + 8))
         });
         places.find(|(word, _)| {
-            let mapped = self.mapped_at(*word);
+            let mapped = self.mapped.at(*word);
             mapped.is_some_and(|mapped| files.get(mapped.file).is_after_call(word.wrapping_sub(mapped.bias)))
         })
-    }
-
-    fn mapped_at(&self, address: u64) -> Option<&Mapped> {
-        self.mapped.iter().find(|mapped| mapped.range.contains(&address))
     }
 
     /// Finds the callers of a thread by its registers and a copy of its stack, innermost first. `chain` has the callers that
@@ -394,7 +390,7 @@ impl Space {
         #[cfg(not(target_arch = "aarch64"))]
         let start = framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.fp);
         let mut regs = start;
-        let (mut frames, mut found) = (Vec::new(), 0);
+        let (mut frames, mut found, mut left) = (Vec::new(), 0, MAX_SEARCHED_OF_PATH);
         let mut next = FrameAddress::from_instruction_pointer(registers.ip);
         let mut is_cut = loop {
             frames.push(next);
@@ -406,7 +402,7 @@ impl Space {
                 Err(_) if found == MAX_FOUND => break true,
                 Err(_) => {
                     found += 1;
-                    match self.find_return(files, next, regs.sp(), &mut read) {
+                    match self.find_return(files, next, regs.sp(), &mut left, &mut read) {
                         Some((caller, sp)) => {
                             regs.set_sp(sp);
                             Some(caller)

@@ -4,6 +4,7 @@ mod debug_files;
 mod hostile;
 mod paths;
 mod programs;
+mod ranges;
 mod records;
 
 use std::io::{BufRead, BufReader, Write};
