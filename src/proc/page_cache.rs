@@ -18,10 +18,13 @@ const CACHESTAT: Option<libc::c_long> = Some(451);
 #[cfg(any(target_arch = "mips", target_arch = "mips64"))]
 const CACHESTAT: Option<libc::c_long> = None;
 
-/// Bytes of a file that one call covers: the kernel examines each page, so that a call takes less than a second.
+/// Bytes of a file that one call covers: the kernel examines each cached page, so that a call takes less than a second.
 const PIECE: u64 = 16 << 30;
-/// The same for `mincore`, which also writes a byte for each page.
+/// Maximum number of pieces. Those of larger files are larger: the machine has no more pages to examine.
+const MAX_PIECES: u64 = 1024;
+/// The same for `mincore`, which examines all pages and writes a byte for each.
 const MINCORE_PIECE: u64 = 1 << 30;
+const MINCORE_MAX: u64 = MAX_PIECES * MINCORE_PIECE;
 
 const OVERLAYFS: FsWord = 0x794c_7630;
 const TMPFS: FsWord = 0x0102_1994;
@@ -148,10 +151,11 @@ pub fn cachestat(file: BorrowedFd<'_>, size: u64, progress: &dyn Fn()) -> Result
     let call = CACHESTAT.ok_or(Errno::NOSYS)?;
     let page = rustix::param::page_size() as u64;
     let mut sum = CacheFigures::NONE;
-    for off in pieces(size, PIECE) {
+    let piece = piece(size);
+    for off in pieces(size, piece) {
         progress();
         // A length of 0 means up to the end.
-        let len = if size - off <= PIECE { 0 } else { PIECE };
+        let len = if size - off <= piece { 0 } else { piece };
         let (range, mut counts) = (Range { off, len }, Counts::default());
         #[expect(unsafe_code, reason = "no library offers cachestat(2)")]
         // SAFETY: both structures are as the kernel defines them, and live during the call. It reads the range, and writes whole
@@ -172,6 +176,11 @@ pub fn cachestat(file: BorrowedFd<'_>, size: u64, progress: &dyn Fn()) -> Result
     Ok(sum)
 }
 
+/// Returns how many bytes of a file of `size` bytes one `cachestat` covers: whole pages.
+pub fn piece(size: u64) -> u64 {
+    size.div_ceil(MAX_PIECES).next_multiple_of(PIECE).max(PIECE)
+}
+
 /// Returns the offsets of the pieces of a file of `size` bytes.
 fn pieces(size: u64, piece: u64) -> impl Iterator<Item = u64> {
     (0..size.div_ceil(piece)).map(move |at| at * piece)
@@ -187,8 +196,11 @@ fn mincore_is_true(file: BorrowedFd<'_>, stat: &Statx) -> bool {
 /// Returns how many bytes of a file of `size` bytes are cached. Maps the file for that, without touching a page.
 ///
 /// # Errors
-/// `ENODEV` if the file cannot be mapped.
+/// `ENODEV` if the file cannot be mapped; `EFBIG` if it has more than 1 TiB.
 pub fn mincore(file: BorrowedFd<'_>, size: u64, progress: &dyn Fn()) -> Result<u64, Errno> {
+    if size > MINCORE_MAX {
+        return Err(Errno::FBIG);
+    }
     let page = rustix::param::page_size();
     let longest = usize::try_from(size.min(MINCORE_PIECE)).map_err(|_| Errno::OVERFLOW)?;
     let mut is_cached = vec![0_u8; longest.div_ceil(page)];

@@ -1,5 +1,6 @@
 //! The files that fill the page cache: what the kernel tells of a file, which files are found, and `zmtop cache`.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, StatxFlags, mkfifoat};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -18,7 +20,7 @@ use zmtop::columns::cached_file::{COLUMNS, CachedRow, notes};
 use zmtop::model::Missing;
 use zmtop::model::page_cache::{CacheFigures, CachedFile, FileKind, PageCache};
 use zmtop::proc::maps::MappedFiles;
-use zmtop::proc::page_cache::{FileSystem, cachestat, figures, file_systems, mincore};
+use zmtop::proc::page_cache::{FileSystem, cachestat, figures, file_systems, mincore, piece};
 use zmtop::sampler::Options;
 use zmtop::sampler::page_cache::{Named, Progress, read};
 use zmtop::tui::{CacheScope, Effect, Event};
@@ -111,6 +113,47 @@ fn the_kernel_tells_what_is_cached_to_the_page() {
     let [only] = &found.files[..] else { panic!("{found:?}") };
     assert_eq!(only.figures.unwrap().cached, 8 * page());
     assert_eq!((only.share(page()), only.size), (Some(0.125), Ok(size)));
+}
+
+#[test]
+fn a_file_has_at_most_1024_pieces_of_whole_pages_however_large_it_is() {
+    const GIB: u64 = 1 << 30;
+    for (size, expected) in [
+        (0, 16 * GIB),
+        (1, 16 * GIB),
+        (16 * 1024 * GIB, 16 * GIB),
+        (16 * 1024 * GIB + 1, 32 * GIB),
+        (1 << 62, 1 << 52),
+        (i64::MAX as u64, 1 << 53),
+    ] {
+        let piece = piece(size);
+        assert_eq!(piece, expected, "{size}");
+        assert!(size.div_ceil(piece) <= 1024 && piece.is_multiple_of(64 << 10), "{size}");
+    }
+}
+
+#[test]
+fn a_file_of_exabytes_takes_no_more_calls_than_one_of_terabytes() {
+    let calls = Cell::new(0);
+    let count = &|| calls.set(calls.get() + 1);
+    let size = 1_u64 << 62;
+    let memory = rustix::fs::memfd_create("zmtop-exabytes", MemfdFlags::CLOEXEC).unwrap();
+    rustix::fs::ftruncate(&memory, size).unwrap();
+    for at in [0, 1 << 61, (1 << 61) + page(), size - 1] {
+        assert_eq!(rustix::io::pwrite(&memory, b"x", at), Ok(1));
+    }
+    // Nothing is mapped that would take a byte for each page.
+    assert_eq!(mincore(memory.as_fd(), size, count), Err(Errno::FBIG));
+    assert_eq!(calls.get(), 0);
+    // Linux 6.5; seccomp may hide it.
+    let Ok(counted) = cachestat(memory.as_fd(), size, count) else {
+        return;
+    };
+    assert_eq!((counted.cached, calls.get()), (4 * page(), 1024));
+    let found = look(&[Named::Process(std::process::id())], 1000);
+    let of_it = |file: &&CachedFile| file.path.ends_with(b"/memfd:zmtop-exabytes");
+    let file = found.files.iter().find(of_it).unwrap();
+    assert_eq!((file.size, file.figures.unwrap().cached), (Ok(size), 4 * page()));
 }
 
 #[test]
