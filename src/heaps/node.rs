@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tungstenite::protocol::WebSocketConfig;
-use tungstenite::{Message, WebSocket};
+use tungstenite::{HandshakeError, Message, WebSocket};
 
 use super::java::Status;
 use crate::heap::runtimes::Part;
@@ -31,7 +31,7 @@ const PORT: u16 = 9229;
 /// Maximum time for the inspector to open, and to close.
 const OPENING: Duration = Duration::from_secs(5);
 /// Maximum time for an answer. A collection may come before it.
-const ANSWER: Duration = Duration::from_secs(60);
+pub const ANSWER: Duration = Duration::from_secs(60);
 /// Maximum size of an answer, and of the list of targets.
 const MAX_ANSWER: usize = 64 << 20;
 const MAX_LIST: usize = 64 << 10;
@@ -135,13 +135,19 @@ impl Node {
     }
 
     /// Samples allocations until `wait` returns. If `collects`, collects garbage before the end, so that only objects in use are
-    /// left. Also returns the port of an inspector that was opened for this and did not close again.
-    pub fn sample(&self, collects: bool, wait: impl FnOnce()) -> (Result<Sampled, Refusal>, Option<u16>) {
+    /// left. `limit` is the maximum time of each step: to connect, to start, to collect, to stop, to ask for the rest, and to close.
+    /// Also returns the port of an inspector that was opened for this and did not close again.
+    pub fn sample(
+        &self,
+        limit: Duration,
+        collects: bool,
+        wait: impl FnOnce(),
+    ) -> (Result<Sampled, Refusal>, Option<u16>) {
         let (port, was_open) = match self.open_inspector() {
             Ok(found) => found,
             Err(why) => return (Err(why), None),
         };
-        let sampled = Session::start(self, port).and_then(|mut session| {
+        let sampled = Session::start(self, port, limit).and_then(|mut session| {
             let sampled = session.sample(collects, wait);
             if !was_open {
                 session.close_inspector();
@@ -210,8 +216,6 @@ impl Node {
             });
             connected.join().map_err(|_| Refusal::NotUnderstood)??
         };
-        stream.set_read_timeout(Some(ANSWER))?;
-        stream.set_write_timeout(Some(ANSWER))?;
         Ok(stream)
     }
 
@@ -247,9 +251,55 @@ fn configured_port(arguments: &[u8]) -> Option<u16> {
     text.split('\0').find_map(value)
 }
 
+/// A stream with a deadline for all reads and writes together: the other side may send a byte at a time.
+struct Timed {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        (!left.is_zero())
+            .then_some(left)
+            .ok_or_else(|| io::ErrorKind::TimedOut.into())
+    }
+
+    /// Runs a system call that waits for at most the time that is left. A signal does not end it.
+    fn retry(&mut self, mut call: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            let left = Some(self.left()?);
+            self.stream.set_read_timeout(left)?;
+            self.stream.set_write_timeout(left)?;
+            match call(&mut self.stream) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.retry(|stream| stream.read(buffer))
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.retry(|stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
 /// A connection to an inspector.
 struct Session {
-    socket: WebSocket<TcpStream>,
+    socket: WebSocket<Timed>,
+    /// Maximum time of a step.
+    limit: Duration,
     /// The number of requests.
     sent: u64,
     /// The number of worker threads that the inspector announced.
@@ -258,29 +308,45 @@ struct Session {
 
 impl Session {
     /// Connects to the first target of an inspector: the main thread.
-    fn start(node: &Node, port: u16) -> Result<Self, Refusal> {
-        let target = target(node.connect(port)?, port)?;
+    fn start(node: &Node, port: u16, limit: Duration) -> Result<Self, Refusal> {
+        let deadline = Instant::now() + limit;
+        let connect = || {
+            let stream = node.connect(port)?;
+            Ok::<_, Refusal>(Timed { stream, deadline })
+        };
+        let target = target(connect()?, port)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_ANSWER))
             .max_frame_size(Some(MAX_ANSWER));
         let url = format!("ws://127.0.0.1:{port}/{target}");
-        let socket = tungstenite::client::client_with_config(url, node.connect(port)?, Some(config));
-        let (socket, _) = socket.map_err(|_| Refusal::NotUnderstood)?;
+        let socket = tungstenite::client::client_with_config(url, connect()?, Some(config));
+        let (socket, _) = socket.map_err(|error| match error {
+            HandshakeError::Failure(error) => error.into(),
+            HandshakeError::Interrupted(_) => Refusal::NotUnderstood,
+        })?;
         Ok(Self {
             socket,
+            limit,
             sent: 0,
             workers: 0,
         })
     }
 
+    /// Begins a step, whose requests have a deadline together.
+    fn step(&mut self) -> &mut Self {
+        self.socket.get_mut().deadline = Instant::now() + self.limit;
+        self
+    }
+
     fn sample(&mut self, collects: bool, wait: impl FnOnce()) -> Result<Sampled, Refusal> {
-        self.ask("HeapProfiler.startSampling", &json!({ "samplingInterval": SAMPLING }))?;
+        self.step()
+            .ask("HeapProfiler.startSampling", &json!({ "samplingInterval": SAMPLING }))?;
         wait();
         if collects {
-            self.ask("HeapProfiler.collectGarbage", &json!({}))?;
+            self.step().ask("HeapProfiler.collectGarbage", &json!({}))?;
         }
-        let profile = self.ask("HeapProfiler.stopSampling", &json!({}))?;
-        let usage = self.ask("Runtime.getHeapUsage", &json!({})).ok();
+        let profile = self.step().ask("HeapProfiler.stopSampling", &json!({}))?;
+        let usage = self.step().ask("Runtime.getHeapUsage", &json!({})).ok();
         let usage = usage.and_then(|usage| serde_json::from_str::<Usage>(usage.get()).ok());
         let heap = usage.map(|usage| Part {
             name: "heap".to_owned(),
@@ -319,7 +385,7 @@ impl Session {
             "{ const inspector = require('inspector'); setTimeout(() => inspector.close(), 10); undefined }";
         let parameters = json!({ "expression": expression, "includeCommandLineAPI": true, "silent": true });
         // Whether it closed is checked afterwards.
-        let _ = self.ask("Runtime.evaluate", &parameters);
+        let _ = self.step().ask("Runtime.evaluate", &parameters);
     }
 
     /// Sends a request and returns the result. Skips events, and counts the workers among them.
@@ -327,8 +393,8 @@ impl Session {
         self.sent += 1;
         let request = json!({ "id": self.sent, "method": method, "params": parameters });
         self.socket.send(Message::text(request.to_string()))?;
-        let deadline = Instant::now() + ANSWER;
-        while Instant::now() < deadline {
+        // There may always be more messages in its buffer.
+        while self.socket.get_ref().left().is_ok() {
             let message = self.socket.read()?;
             let answer = message.to_text().ok().and_then(|text| serde_json::from_str(text).ok());
             let Some(answer): Option<Answer> = answer else { continue };
@@ -376,7 +442,7 @@ struct Target {
 }
 
 /// Asks an inspector for its first target, and returns the path to connect to.
-fn target(mut stream: TcpStream, port: u16) -> Result<String, Refusal> {
+fn target(mut stream: Timed, port: u16) -> Result<String, Refusal> {
     write!(
         stream,
         "GET /json/list HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"

@@ -10,7 +10,7 @@ use super::Files;
 use super::dotnet::Dotnet;
 use super::java::Jvm;
 #[cfg(feature = "network")]
-use super::node::Node;
+use super::node::{self, Node};
 use super::socket::Refusal;
 #[cfg(feature = "code")]
 use super::{go, python};
@@ -219,7 +219,7 @@ fn record_java(jvm: &Jvm, time: Duration, accepted: Accepted, wait: impl FnOnce(
 
 #[cfg(feature = "network")]
 fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &mut Runtime) {
-    let (sampled, left_open) = node.sample(accepted.collection, wait);
+    let (sampled, left_open) = node.sample(node::ANSWER, accepted.collection, wait);
     match sampled {
         Ok(sampled) => {
             runtime.version = sampled.version;

@@ -139,6 +139,9 @@ fn record(doors: &[Door], state: &mut State, accepted: Accepted, time: Duration)
         tokio::spawn(async move {
             interrupt.recv().await;
             drop(interrupted);
+            // Another one ends the program at once: a runtime may take minutes to answer.
+            interrupt.recv().await;
+            std::process::exit(128 + SignalKind::interrupt().as_raw_value());
         });
         for (door, runtime) in doors.iter().zip(&mut state.runtimes) {
             if let Some(cost) = door.cost_of_recording(accepted) {

@@ -1,11 +1,17 @@
 //! Heap profiles of V8, hostile ones among them, and a real Node.js that leaks.
 
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use zmtop::heap::node::sites;
 use zmtop::heap::runtimes::Site;
+use zmtop::heaps::node::{Node, Refusal};
 
 use crate::support::Owned;
 use crate::support::pty::{ZMTOP, have};
@@ -210,4 +216,127 @@ fn a_program_that_the_signal_would_end_does_not_get_it() {
         "{document} {said}"
     );
     assert!(program.0.try_wait().unwrap().is_none());
+}
+
+/// What a false inspector sends again and again, a byte at a time or a message at a time, instead of an answer.
+#[derive(Clone, Copy, Debug)]
+enum Drip {
+    /// A header of the list of its targets, or of the handshake.
+    List,
+    Handshake,
+    /// One message that does not end.
+    Message,
+    Pings,
+    Events,
+}
+
+/// Answers the connections of a client, up to the step at which it drips.
+fn serve(listener: &TcpListener, drip: Drip) {
+    let drips = |mut stream: TcpStream, piece: &[u8]| {
+        while stream.write_all(piece).is_ok() {
+            // The library itself refuses a handshake of 64 small packets.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let request = |stream: &mut TcpStream| {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
+            head.push(byte[0]);
+        }
+    };
+    let (mut stream, _) = listener.accept().unwrap();
+    request(&mut stream);
+    stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+    if matches!(drip, Drip::List) {
+        return drips(stream, b"a");
+    }
+    let list = "\r\n[{\"webSocketDebuggerUrl\":\"ws://127.0.0.1/abc\"}]";
+    stream.write_all(list.as_bytes()).unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    if matches!(drip, Drip::Handshake) {
+        request(&mut stream);
+        stream.write_all(b"HTTP/1.1 101 Switching\r\nA: ").unwrap();
+        return drips(stream, b"a");
+    }
+    let mut stream = tungstenite::accept(stream).unwrap().into_inner();
+    match drip {
+        Drip::Message => {
+            // A text of 64 MiB.
+            stream.write_all(&[0x81, 127, 0, 0, 0, 0, 4, 0, 0, 0]).unwrap();
+            drips(stream, b"a");
+        }
+        // As fast as it can.
+        Drip::Pings => while stream.write_all(&[0x89, 0]).is_ok() {},
+        Drip::Events => drips(stream, b"\x81\x0e{\"method\":\"x\"}"),
+        Drip::List | Drip::Handshake => unreachable!(),
+    }
+}
+
+#[test]
+fn a_false_inspector_that_sends_for_ever_is_left_when_the_time_is_over() {
+    let pid = std::process::id();
+    for drip in [Drip::List, Drip::Handshake, Drip::Message, Drip::Pings, Drip::Events] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // This process, but for its arguments.
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join(pid.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        for name in ["fd", "net", "ns", "status"] {
+            symlink(format!("/proc/{pid}/{name}"), dir.join(name)).unwrap();
+        }
+        std::fs::write(dir.join("cmdline"), format!("node\0--inspect=127.0.0.1:{port}\0")).unwrap();
+        let server = std::thread::spawn(move || serve(&listener, drip));
+        let node = Node::open(&dir, pid).unwrap();
+        let (sampled, left_open) = node.sample(Duration::from_millis(100), false, || unreachable!("{drip:?}"));
+        let why = sampled.err().unwrap();
+        let is_over = matches!(&why, Refusal::Connection(error) if error.kind() == std::io::ErrorKind::TimedOut);
+        assert!(is_over, "{drip:?}: {why:?}");
+        assert_eq!(left_open, None);
+        server.join().unwrap();
+    }
+}
+
+/// Pretends to be Node.js by the name of a mapped file, and its inspector: says when it is asked, and never ends its answer.
+const FALSE: &str = "
+import mmap, socket, sys, time
+with open(sys.argv[1]) as file: area = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+listener = socket.socket(fileno=0)
+print('ready', flush=True)
+connection, _ = listener.accept()
+print('asked', flush=True)
+while True:
+    connection.send(b'a')
+    time.sleep(0.01)
+";
+
+#[test]
+fn a_second_interrupt_ends_the_command_although_an_inspector_never_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("libnode.so.115");
+    std::fs::write(&library, "x").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let option = format!("--inspect=127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let mut program = Command::new("python3");
+    program.args(["-c", FALSE]).arg(&library).arg(option);
+    program
+        .stdin(OwnedFd::from(listener))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut program = Owned(program.spawn().unwrap());
+    let mut lines = BufReader::new(program.0.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let mut command = Command::new(ZMTOP);
+    command.args(["heap", &program.0.id().to_string(), "--code", "1s", "--inspector"]);
+    let mut command = Owned::quiet(&mut command);
+    assert_eq!(lines.next().unwrap().unwrap(), "asked");
+    // Signals that come together are one.
+    let status = loop {
+        let _ = kill_process(Pid::from_child(&command.0), Signal::INT);
+        std::thread::sleep(Duration::from_millis(20));
+        if let Some(status) = command.0.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(130));
 }
