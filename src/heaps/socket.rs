@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 use rustix::process::{Gid, Pid, Uid};
-use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::model::Missing;
 use crate::proc::files;
@@ -90,7 +90,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Runs a function with the user and group of the process, if zmtop is root and the process is not.
+    /// Runs a function with the user and group of the process, and without other groups, if zmtop is root and the process is not.
     ///
     /// # Errors
     /// The same as the function, or they cannot be had.
@@ -103,6 +103,7 @@ impl Socket {
         std::thread::scope(|scope| {
             let done = scope.spawn(|| {
                 let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+                set_thread_groups(&[])?;
                 set_thread_res_gid(None, gid, None)?;
                 set_thread_res_uid(None, uid, None)?;
                 task()
@@ -157,10 +158,10 @@ impl Socket {
 /// Runs a task that must end in that time.
 ///
 /// # Errors
-/// The same as the task.
+/// The same as the task. A [`Refusal::TimedOut`] that names no time gets this one.
 pub fn within<T>(limit: Duration, task: impl FnOnce(Instant) -> Result<T, Refusal>) -> Result<T, Refusal> {
     task(Instant::now() + limit).map_err(|refusal| match refusal {
-        Refusal::TimedOut(_) => Refusal::TimedOut(limit),
+        Refusal::TimedOut(Duration::ZERO) => Refusal::TimedOut(limit),
         other => other,
     })
 }

@@ -1,15 +1,17 @@
 //! The answers of Java machines of JDK 8 to 25, and what must hold before one is asked.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Gid, Signal};
 use serde_json::Value;
 use zmtop::heap::java::jfr::kept;
 use zmtop::heap::java::{heap_info, histogram, native_memory};
 use zmtop::heap::runtimes::Objects;
 use zmtop::heaps::java::{Status, safety, unpack};
-use zmtop::heaps::socket::Refusal;
+use zmtop::heaps::socket::{Refusal, Socket, within};
 
 use crate::proc::hsperfdata;
 use crate::support::pty::ZMTOP;
@@ -239,6 +241,45 @@ fn the_pid_of_the_innermost_namespace_and_the_effective_user_count() {
     for (from, to, expected) in cases {
         assert_eq!(Status::parse(status.replace(from, to).as_bytes()), expected, "{to}");
     }
+}
+
+#[test]
+fn a_request_has_the_user_and_the_group_of_the_process_and_no_groups_of_zmtop() {
+    if !rustix::process::geteuid().is_root() {
+        cannot("only root may become another user");
+        return;
+    }
+    let socket = Socket {
+        pid: rustix::process::getpid(),
+        uid: 4711,
+        gid: 4712,
+        dir: File::open("/").unwrap().into(),
+        name: String::new(),
+    };
+    let ids = || {
+        Ok((
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+            rustix::process::getgroups()?,
+        ))
+    };
+    // On a thread of its own, as the groups of the process are those of each thread.
+    let done = std::thread::spawn(move || {
+        rustix::thread::set_thread_groups(&[Gid::from_raw(4713)]).unwrap();
+        (socket.as_owner(ids), ids())
+    });
+    let expected = (Ok((4711, 4712, Vec::new())), Ok((0, 0, vec![Gid::from_raw(4713)])));
+    assert_eq!(done.join().unwrap(), expected);
+}
+
+#[test]
+fn a_time_that_is_over_is_the_one_of_the_step_that_took_it() {
+    let limit = Duration::from_secs(120);
+    for (step, said) in [(Duration::ZERO, 120), (Duration::from_secs(10), 10)] {
+        let why = within::<()>(limit, |_| Err(Refusal::TimedOut(step))).unwrap_err();
+        assert_eq!(why.to_string(), format!("it did not answer within {said} s"));
+    }
+    assert_eq!(within(limit, |_| Ok(7)), Ok(7));
 }
 
 #[test]
