@@ -1,6 +1,6 @@
 //! Reads the memory that `malloc` keeps free in large processes, at intervals.
 //!
-//! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. [`is_due`] bounds the cost of all reads
+//! A read walks the free lists of a heap, which costs microseconds to tens of milliseconds. [`Budget`] bounds the cost of all reads
 //! together.
 
 use std::collections::BTreeMap;
@@ -13,23 +13,24 @@ use crate::heaps::{self, MIN_ANON};
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, ProcessSample, Reading, Snapshot};
 use crate::proc::clock;
-use crate::sampler::policy::heaps::{INTERVAL, is_due};
+use crate::sampler::policy::heaps::{Budget, INTERVAL, is_due};
 use crate::sampler::reading::Context;
 
 /// Number of failed reads after which a heap is no longer read: it has another allocator, or access is denied.
 const MAX_FAILED: u32 = 3;
 /// Processor time after which a read gives up.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// Expected time of the first read, in µs.
-const READ_MICROS: u64 = 2_000;
+/// Expected time of the first read of a program. Most take less, but few of those that take longer begin at once.
+const FIRST: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub(super) struct Heaps {
     is_on: bool,
     processes: BTreeMap<Identity, Process>,
     pub(super) found: Arc<BTreeMap<Identity, MallocHeap>>,
-    /// The expected time of reading all heaps once.
-    cost: Duration,
+    budget: Budget,
+    /// The processes whose heaps are due, but for the budget: the first ones are read first.
+    waiting: Vec<Identity>,
     pruned_at: Duration,
 }
 
@@ -41,6 +42,8 @@ struct Process {
     cost: Duration,
     failed: u32,
     is_reading: bool,
+    /// The time at which it was last added to those that wait.
+    waited_at: Option<Duration>,
 }
 
 impl Heaps {
@@ -51,14 +54,21 @@ impl Heaps {
         }
     }
 
-    /// Checks the changed rows of a snapshot, and returns the jobs to run.
+    /// Checks the rows that wait and the changed ones of a snapshot, and returns the jobs to run.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) -> Vec<Job> {
         let now = snapshot.monotonic;
         if now.saturating_sub(self.pruned_at) >= INTERVAL {
             self.pruned_at = now;
             self.prune(snapshot);
         }
-        snapshot.changed_rows().filter_map(|row| self.job(row, now)).collect()
+        let waiting = std::mem::take(&mut self.waiting);
+        let waiting = waiting
+            .iter()
+            .filter_map(|id| snapshot.rows().get(snapshot.place(*id)?));
+        waiting
+            .chain(snapshot.changed_rows())
+            .filter_map(|row| self.job(row, now))
+            .collect()
     }
 
     fn job(&mut self, row: &ProcessSample, now: Duration) -> Option<Job> {
@@ -73,27 +83,39 @@ impl Heaps {
             exec: row.exec,
             read_at: None,
             activity,
-            cost: Duration::from_micros(READ_MICROS),
+            cost: FIRST,
             failed: 0,
             is_reading: false,
+            waited_at: None,
         });
         if process.exec != row.exec {
-            (process.exec, process.read_at, process.failed) = (row.exec, None, 0);
+            (process.exec, process.read_at) = (row.exec, None);
+            (process.cost, process.failed) = (FIRST, 0);
         }
         let is_due = process
             .read_at
-            .is_none_or(|at| is_due(now.saturating_sub(at), process.activity != activity, self.cost));
+            .is_none_or(|at| is_due(now.saturating_sub(at), process.activity != activity));
         // A shared address space is read once.
         if !is_due || process.is_reading || process.failed >= MAX_FAILED || row.shares_mm.is_some() {
             return None;
         }
+        let (id, expected) = (row.id, process.cost);
+        if !self.budget.reserve(now, expected) {
+            // It may have waited and changed, too.
+            if process.waited_at.replace(now) != Some(now) {
+                self.waiting.push(id);
+            }
+            return None;
+        }
         (process.is_reading, process.read_at, process.activity) = (true, Some(now), activity);
-        let (id, micros) = (row.id, process.cost.as_micros() as u64);
         Some(job(
             JobKey::Heap(id.pid),
-            micros,
+            expected.as_micros() as u64,
             move |context, reader| read(id, context, reader.buf),
-            move |scanner, (took, heap)| scanner.heaps.set(id, took, heap),
+            move |scanner, (took, heap)| {
+                scanner.heaps.budget.settle(expected, took);
+                scanner.heaps.set(id, took, heap);
+            },
         ))
     }
 
@@ -101,7 +123,6 @@ impl Heaps {
         let Some(process) = self.processes.get_mut(&id) else {
             return;
         };
-        self.cost = self.cost.saturating_sub(process.cost) + took;
         (process.is_reading, process.cost) = (false, took);
         match heap {
             Ok(heap) => {
@@ -117,7 +138,6 @@ impl Heaps {
     /// Removes ended processes.
     fn prune(&mut self, snapshot: &Snapshot) {
         self.processes.retain(|id, _| snapshot.place(*id).is_some());
-        self.cost = self.processes.values().map(|process| process.cost).sum();
         if !self.found.keys().all(|id| self.processes.contains_key(id)) {
             Arc::make_mut(&mut self.found).retain(|id, _| self.processes.contains_key(id));
         }

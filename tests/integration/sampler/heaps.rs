@@ -6,21 +6,77 @@ use std::time::Duration;
 
 use zmtop::heaps::is_swapped;
 use zmtop::model::snapshot::MallocHeap;
-use zmtop::sampler::policy::heaps::is_due;
+use zmtop::sampler::policy::heaps::{Budget, is_due};
 use zmtop::sampler::{Options, Scanner};
 
 use crate::support::pty::ZMTOP;
 use crate::support::{Owned, block_on};
 
 #[test]
-fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
-    // The time of reading all heaps once, and the time after which each is read again.
-    for (all, interval) in [(0, 30_000), (1, 30_000), (60, 30_000), (61, 30_500), (2_000, 1_000_000)] {
-        let due = |age, is_active| is_due(Duration::from_millis(age), is_active, Duration::from_millis(all));
-        assert!(due(interval, true) && !due(interval - 1, true), "{all} ms");
-        assert!(all * 500 <= interval, "{all} ms");
+fn an_active_process_is_read_every_30_seconds() {
+    for (age, is_active, expected) in [
+        (30_000, true, true),
+        (29_999, true, false),
         // An idle program has changed nothing.
-        assert!(!due(interval * 10, false), "{all} ms");
+        (300_000, false, false),
+    ] {
+        assert_eq!(is_due(Duration::from_millis(age), is_active), expected, "{age} ms");
+    }
+}
+
+/// However many processes are new or start another program, how often and at what cost: all reads together use a five-hundredth of
+/// a core, what is saved for the start, and the reads under way when that is used up.
+#[test]
+fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
+    // Reads that are wanted in each tick of two seconds, the expected and the actual processor time of each in ms, and how many begin
+    // in the first tick.
+    let table = [
+        (1, 10, 1, 1),
+        (4, 10, 1, 4),
+        (20, 10, 4, 20),
+        (50, 10, 2, 50),
+        (1_000, 10, 2, 50),
+        (1_000, 2, 2, 250),
+        (1_000, 10, 250, 50),
+        (1_000, 0, 250, 1_000),
+    ];
+    for (wanted, expected, took, first) in table {
+        let (expected, took) = (Duration::from_millis(expected), Duration::from_millis(took));
+        let mut budget = Budget::default();
+        let mut used = Duration::ZERO;
+        for second in (0..24 * 3600).step_by(2) {
+            // It has run for some time when the first process is large.
+            let now = Duration::from_secs(second + 1_000_000);
+            let begun = (0..wanted).filter(|_| budget.reserve(now, expected)).count() as u32;
+            (0..begun).for_each(|_| budget.settle(expected, took));
+            used += took * begun;
+            if second == 0 {
+                assert_eq!(begun, first, "{wanted} of {took:?}");
+            }
+            let share = Duration::from_secs(second) / 500;
+            let under_way = took * begun.max(1);
+            let most = (share + Duration::from_millis(501)).max(took * first) + under_way;
+            assert!(used <= most, "{wanted} of {took:?}: {used:?} in {second} s");
+            // What is wanted is not refused without need.
+            let least = share.min(took * wanted * (second as u32 / 2));
+            assert!(used + took >= least, "{wanted} of {took:?}: {used:?} in {second} s");
+        }
+    }
+}
+
+#[test]
+fn a_read_that_waits_begins_once_what_was_used_is_saved_again() {
+    let mut budget = Budget::default();
+    let (start, ms) = (Duration::from_secs(1_000_000), Duration::from_millis);
+    assert!(budget.reserve(start, ms(10)));
+    budget.settle(ms(10), ms(600));
+    // 100 ms more than was saved: 50 s.
+    for (second, expected) in [(0, false), (49, false), (51, true)] {
+        assert_eq!(
+            budget.clone().reserve(start + Duration::from_secs(second), ms(10)),
+            expected,
+            "{second}"
+        );
     }
 }
 
