@@ -354,9 +354,8 @@ SCENES = {
         sleep 60
         """,
         [
-            Say(line(f"({STALLED})", "/monitor"), 60),
-            Say(line(DANGER, "memory is full", "glutton"), 40),
-            Say(line(KILLED, "glutton"), 60, since="killed"),
+            Say(line("STALLED", "/monitor"), 60),
+            Draws(60, since="begin", until="killed"),
         ],
         on=("v2",),
         seconds=240,
