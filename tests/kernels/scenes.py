@@ -396,13 +396,12 @@ SCENES = {
         silent=LOUD,
         seconds=300,
     ),
-    # The machine suspends itself to RAM.
+    # The machine suspends itself to RAM. The growth then still began when it did.
     "suspended": Scene(
         GROWS.format("gardener")
         + """
         echo +60 >/sys/class/rtc/rtc0/wakealarm
         echo mem >/sys/power/state && mark resumed
-        clock
         sleep 20
         mark stopped
         """,
