@@ -361,6 +361,8 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
         }
     }
     match found {
+        // More than the process has is a false heap.
+        Ok((_, kept)) if memory(&dir).is_ok_and(|memory| kept > memory.total()) => Err(Missing::Unsupported),
         Ok((in_use, kept)) => {
             let before = glibc.unwrap_or_default();
             Ok(HeapUse {

@@ -35,6 +35,8 @@ const MAX_REGIONS: u64 = 512;
 const SAMPLES: usize = 256;
 /// Maximum number of extents followed in one read.
 const MAX_EXTENTS: u64 = 20_000_000;
+/// Maximum number of nodes of a level of the tree, and of extents of which none is in use. A leaf stands for 128 MB or more.
+const MAX_NODES: usize = 1 << 16;
 /// Number of extents that are read at once.
 const BATCH: usize = 1024;
 /// Arenas that are listed individually.
@@ -269,6 +271,10 @@ impl Scan<'_> {
 
     /// Returns the root if the pointer at `place` is one of its entries.
     fn root_of(&mut self, pointer: u64, place: u64, tree: Tree) -> Option<u64> {
+        // Each candidate may cost the read of a whole root.
+        if self.memory.is_over() {
+            return None;
+        }
         let mut node = pointer;
         let mut path = [0; 3];
         let mut entry = [0; 2];
@@ -350,24 +356,28 @@ impl Scan<'_> {
         found
     }
 
-    /// Returns the leaves, each with its first page.
-    fn leaves(&mut self, root: u64, tree: Tree) -> Option<Vec<(u64, u64)>> {
+    /// Returns the leaves, each with its first page. In a tree that is none, many entries may lead to one node.
+    fn leaves(&mut self, root: u64, tree: Tree) -> Result<Vec<(u64, u64)>, Unknown> {
         let mut nodes = vec![(0, root)];
+        let mut seen = HashSet::new();
         for level in 0..tree.levels - 1 {
             let mut below = Vec::new();
             for (first, node) in nodes {
-                for (index, entry) in self.entries_of(node, tree.len(level), 8)? {
+                let entries = self.entries_of(node, tree.len(level), 8).ok_or(Unknown::Moving)?;
+                for (index, entry) in entries {
+                    if !seen.insert(entry[0]) {
+                        return Err(Unknown::Moving);
+                    }
                     below.push(((first << tree.bits) + index, entry[0]));
+                }
+                if self.memory.is_over() || below.len() > MAX_NODES {
+                    return Err(Unknown::TooLarge);
                 }
             }
             nodes = below;
         }
-        Some(
-            nodes
-                .into_iter()
-                .map(|(index, leaf)| (index << tree.bits, leaf))
-                .collect(),
-        )
+        let leaves = nodes.into_iter();
+        Ok(leaves.map(|(index, leaf)| (index << tree.bits, leaf)).collect())
     }
 
     /// Reads all extents once.
@@ -378,7 +388,7 @@ impl Scan<'_> {
         let mut arenas = BTreeMap::<u64, Arena>::new();
         let (mut count, mut strange) = (0, 0);
         self.forget();
-        for (first, leaf) in self.leaves(root, tree).ok_or(Unknown::Moving)? {
+        for (first, leaf) in self.leaves(root, tree)? {
             let entries = self.entries_of(leaf, tree.len(tree.levels - 1), tree.entry);
             let mut words = entries.ok_or(Unknown::Moving)?;
             words.retain(|(_, entry)| tree.pointer(*entry) != 0);
@@ -395,7 +405,13 @@ impl Scan<'_> {
                 strange += (batch.len() - read.len()) as u64;
                 extents.extend(read);
                 layout = layout.or_else(|| layout_of(&extents, tree));
-                let Some(layout) = layout else { continue };
+                let Some(layout) = layout else {
+                    // A heap has extents in use.
+                    if extents.len() > MAX_NODES {
+                        return Err(Unknown::NotFound);
+                    }
+                    continue;
+                };
                 for extent in extents.drain(..) {
                     let found = extent.read(layout, tree).filter(|found| {
                         let size = extent.size / PAGE * PAGE;

@@ -173,8 +173,8 @@ impl Scan<'_> {
                 lists.push(word);
             }
             match word {
-                0x8_0000_0000 => sizes.push(place),
-                0x10_0000_0008 => sizes.push(place.saturating_sub(4)),
+                0x8_0000_0000 if sizes.len() < MAX_LISTS => sizes.push(place),
+                0x10_0000_0008 if sizes.len() < MAX_LISTS => sizes.push(place.saturating_sub(4)),
                 _ => {}
             }
             None::<()>

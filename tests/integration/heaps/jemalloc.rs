@@ -229,13 +229,19 @@ fn what_a_heap_keeps_is_told_with_the_way_to_return_it() {
 fn a_damaged_heap_is_not_believed_and_never_followed_for_ever() {
     const TREE: u64 = ROOT + (HEAP >> 30) * 8;
     let strange = Err(Unknown::NotFound);
-    let cases: [(&str, u64, u64, Result<(), Unknown>); 6] = [
+    let cases: [(&str, u64, u64, Result<(), Unknown>); 7] = [
         ("no leaf", TREE, 0, strange),
         ("a leaf outside of memory", TREE, 0x1234_0000, strange),
         ("a leaf that ends outside of memory", TREE, BASE + 15 * MIB, strange),
         ("another entry of the root that is no leaf", TREE + 8, 0x4242, strange),
         ("a first extent of another place", EXTENTS + 8, HEAP + PAGE, strange),
         ("a first extent outside of memory", LEAF, 0x4240, strange),
+        (
+            "two entries of the root that lead to one leaf",
+            TREE + 8,
+            LEAF,
+            Err(Unknown::Moving),
+        ),
     ];
     for (what, at, word, expected) in cases {
         let mut fake = process(VERSIONS[0].0);
