@@ -99,6 +99,7 @@ impl Sentences {
             sentences.extend(self.changed_rows(rows, column, top));
         } else {
             self.begin(rows, column);
+            self.present = rows.candidates().map(|(key, ..)| key).collect();
             sentences.push(first_sum(rows, column));
             sentences.extend(rows.shown().take(top).map(|shown| {
                 let Name { name, which } = Name::of(rows, &shown.row);
@@ -107,7 +108,6 @@ impl Sentences {
         }
         self.hidden.clone_from(&rows.hidden);
         self.kills = rows.source.snapshot.oom_kills.iter().map(id_of_kill).collect();
-        self.present = rows.candidates().map(|(key, ..)| key).collect();
         if let Some((first, others)) = sentences.split_first() {
             writeln!(out, "{time}. {first}")?;
             others.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
@@ -186,7 +186,6 @@ impl Sentences {
     /// Returns the noticeable changes, and notes the figures of all rows. Rows below [`MIN_CHANGE`] are not reported when they start or end.
     fn changes(&mut self, rows: &Rows<'_>, column: &Column) -> Vec<Change> {
         let mut changes = Vec::new();
-        let mut matching = HashSet::new();
         let mut present = HashSet::new();
         for (key, row, passes) in rows.candidates() {
             present.insert(key.clone());
@@ -203,7 +202,6 @@ impl Sentences {
                 }
                 continue;
             }
-            matching.insert(key.clone());
             let new = Known::new(rows, &row, now);
             let Name { name, which } = &new.name;
             let Some(known) = self.rows.get_mut(&key) else {
@@ -253,6 +251,7 @@ impl Sentences {
             }
             !has_ended
         });
+        self.present = present;
         changes
     }
 }

@@ -253,10 +253,8 @@ pub fn memory_mounts(mountinfo: &[u8]) -> Vec<MemoryFs> {
         let kind = ["tmpfs", "devtmpfs"]
             .into_iter()
             .find(|kind| kind.as_bytes() == line.kind)?;
-        let colon = line.device.iter().position(|b| *b == b':')?;
-        let part = |digits| u32::try_from(number(digits)?).ok();
-        let device = makedev(part(&line.device[..colon])?, part(&line.device[colon + 1..])?);
-        Some((device, unescape_octal(line.point).into(), kind))
+        let (major, minor) = line.device()?;
+        Some((makedev(major, minor), unescape_octal(line.point).into(), kind))
     });
     for (device, point, kind) in mounts {
         let place = match places.get(&device) {

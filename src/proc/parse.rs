@@ -60,6 +60,15 @@ pub(crate) struct MountLine<'a> {
     pub(crate) options: &'a [u8],
 }
 
+impl MountLine<'_> {
+    /// Returns the major and the minor number of the device.
+    pub(crate) fn device(&self) -> Option<(u32, u32)> {
+        let colon = self.device.iter().position(|b| *b == b':')?;
+        let part = |digits| u32::try_from(number(digits)?).ok();
+        Some((part(&self.device[..colon])?, part(&self.device[colon + 1..])?))
+    }
+}
+
 /// Parses a `mountinfo`. Malformed lines are skipped.
 pub(crate) fn mount_lines(mountinfo: &[u8]) -> impl Iterator<Item = MountLine<'_>> {
     mountinfo.split(|b| *b == b'\n').filter_map(|line| {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::maps::Area;
-use super::parse::{mount_lines, number};
+use super::parse::mount_lines;
 
 /// The file systems without a device whose pages are in RAM or on a local disk.
 const LOCAL: [&str; 12] = [
@@ -65,9 +65,5 @@ impl Waiting {
 
 fn local_devices(mountinfo: &[u8]) -> impl Iterator<Item = Device> {
     let local = mount_lines(mountinfo).filter(|line| LOCAL.iter().any(|name| name.as_bytes() == line.kind));
-    local.filter_map(|line| {
-        let colon = line.device.iter().position(|b| *b == b':')?;
-        let part = |digits| u32::try_from(number(digits)?).ok();
-        Some((part(&line.device[..colon])?, part(&line.device[colon + 1..])?))
-    })
+    local.filter_map(|line| line.device())
 }

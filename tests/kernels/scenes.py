@@ -121,6 +121,28 @@ def goes_on(name, every=5):
     ]
 
 
+def growing(name, script, *rules, every=5, seconds=240):
+    """A scene in which a program grows slowly meanwhile."""
+    return Scene(GROWS.format(name) + script, [*goes_on(name, every), *rules], silent=LOUD, seconds=seconds)
+
+
+def thrashing(name, swap):
+    """A scene in which more is touched than there is, with swap: it is never full, but nothing runs."""
+    script = f"""
+        {swap}
+        mark begin
+        start . {name} thrash 500 20
+        wait $!
+        mark stopped
+    """
+    rules = [
+        Say(line(f"({STALLED})", name), 15, since="filled", until="stopped"),
+        Never(f"DANGER|{FULL}", since="filled", grace=3),
+        Never(STALLED, since="stopped", grace=10),
+    ]
+    return Scene(script, rules)
+
+
 SCENES = {
     # Page cache, at the limit of a cgroup and of the machine: nothing is wrong. The first of a machine, as no kill came before.
     "cache": Scene(
@@ -279,36 +301,9 @@ SCENES = {
         ],
         on=("v2",),
     ),
-    # More is touched than there is, with swap: it is never full, but nothing runs.
-    "thrash": Scene(
-        """
-        swap 500M
-        mark begin
-        start . indexer thrash 500 20
-        wait $!
-        mark stopped
-        """,
-        [
-            Say(line(f"({STALLED})", "indexer"), 15, since="filled", until="stopped"),
-            Never(f"DANGER|{FULL}", since="filled", grace=3),
-            Never(STALLED, since="stopped", grace=10),
-        ],
-    ),
+    "thrash": thrashing("indexer", "swap 500M"),
     # As "thrash", but with swap on a disk.
-    "disk": Scene(
-        """
-        mkswap /dev/vda; swapon /dev/vda
-        mark begin
-        start . sorter thrash 500 20
-        wait $!
-        mark stopped
-        """,
-        [
-            Say(line(f"({STALLED})", "sorter"), 15, since="filled", until="stopped"),
-            Never(f"DANGER|{FULL}", since="filled", grace=3),
-            Never(STALLED, since="stopped", grace=10),
-        ],
-    ),
+    "disk": thrashing("sorter", "mkswap /dev/vda; swapon /dev/vda"),
     # Memory that no process has: a tmpfs.
     "tmpfs": Scene(
         """
@@ -363,9 +358,9 @@ SCENES = {
         kernel="squeeze=3M",
     ),
     # The clock is set forward by an hour, then back by two. Meanwhile a program grows.
-    "clock": Scene(
-        GROWS.format("accountant")
-        + """
+    "clock": growing(
+        "accountant",
+        """
         date -s "@$(($(date +%s) + 3600))" && mark forward
         clock
         sleep 15
@@ -376,14 +371,13 @@ SCENES = {
         clock
         mark stopped
         """,
-        [*goes_on("accountant"), Say("avail", 5, since="forward"), Say("avail", 5, since="back")],
-        silent=LOUD,
-        seconds=240,
+        Say("avail", 5, since="forward"),
+        Say("avail", 5, since="back"),
     ),
     # The host pauses the machine. Then its clock is set from the hardware clock, which kept running.
-    "paused": Scene(
-        GROWS.format("librarian")
-        + """
+    "paused": growing(
+        "librarian",
+        """
         mark "pause 60 "
         while [ $(($(cat /sys/class/rtc/rtc0/since_epoch) - $(date +%s))) -lt 50 ]; do sleep 0.2; done
         mark resumed
@@ -392,35 +386,31 @@ SCENES = {
         sleep 15
         mark stopped
         """,
-        [*goes_on("librarian"), Say("avail", 5, since="resumed")],
-        silent=LOUD,
+        Say("avail", 5, since="resumed"),
         seconds=300,
     ),
     # The machine suspends itself to RAM. The growth then still began when it did.
-    "suspended": Scene(
-        GROWS.format("gardener")
-        + """
+    "suspended": growing(
+        "gardener",
+        """
         echo +60 >/sys/class/rtc/rtc0/wakealarm
         echo mem >/sys/power/state && mark resumed
         sleep 20
         mark stopped
         """,
-        [*goes_on("gardener"), Say("avail", 5, since="resumed")],
-        silent=LOUD,
+        Say("avail", 5, since="resumed"),
         seconds=300,
     ),
     # A hundred programs keep the two processors busy.
-    "busy": Scene(
-        GROWS.format("painter")
-        + """
+    "busy": growing(
+        "painter",
+        """
         jobs=
         for n in $(seq 100); do (while :; do :; done) & jobs="$jobs $!"; done
         sleep 45
         kill -9 $jobs
         mark stopped
         """,
-        goes_on("painter", every=60),
-        silent=LOUD,
-        seconds=240,
+        every=60,
     ),
 }
