@@ -30,6 +30,7 @@ use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
 use crate::proc::parse::{self, LineBuffer};
+use crate::proc::namespace::{Mounts, Namespace};
 use crate::proc::waiting::Waiting;
 use crate::proc::{clock, files, memory, pid as pid_files};
 
@@ -65,7 +66,7 @@ struct Files {
     has_mappings: bool,
     /// Room for entries of `pagemap`.
     entries: Vec<u8>,
-    mountinfo: PathBuf,
+    folder: PathBuf,
     waiting: Waiting,
 }
 
@@ -88,7 +89,7 @@ impl Files {
             others: Vec::new(),
             has_mappings: false,
             entries: Vec::new(),
-            mountinfo: dir.join("mountinfo"),
+            folder: dir.to_owned(),
             waiting: Waiting::default(),
         })
     }
@@ -131,7 +132,7 @@ impl Files {
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
                 self.waiting.add(&area, || {
-                    (files::slurp_mountinfo(&self.mountinfo).unwrap_or_default(), shmem())
+                    (Mounts::read(&self.folder), shmem())
                 });
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
@@ -241,8 +242,8 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
         return Err(without_memory(&dir));
     }
     let mut memory = memory(&dir);
-    let exe = dir.join("exe");
-    let heap = if is_narrow(&exe) {
+    let exe = Namespace::new(&dir).link("exe").ok();
+    let heap = if exe.as_ref().is_some_and(is_narrow) {
         Err(Unknown::Narrow)
     } else {
         glibc::read(&mut files)
@@ -258,7 +259,7 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
             .saturating_add(heap.mapped.map_or(0, |mapped| mapped.bytes))
     });
     if files.others.is_empty() && memory.is_ok_and(|memory| held < memory.total() / 2) {
-        files.add(of_program(&exe));
+        files.add(exe.as_ref().and_then(of_program));
     }
     // A statically linked musl leaves no text.
     if files.others.is_empty() && heap == Err(Unknown::NotFound) && mallocng::read(&mut files).is_ok() {
@@ -402,22 +403,20 @@ fn memory(dir: &Path) -> Reading<Placed> {
     })
 }
 
-fn is_narrow(exe: &Path) -> bool {
+fn is_narrow(exe: &File) -> bool {
     let mut head = [0; 5];
-    let read = files::slurp(exe.as_os_str().as_bytes(), &mut head);
-    read.is_ok_and(|head| head.len() == 5 && head[4] == NARROW && head.starts_with(b"\x7fELF"))
+    exe.read_exact_at(&mut head, 0).is_ok() && head[4] == NARROW && head.starts_with(b"\x7fELF")
 }
 
 /// Searches a program for text that an allocator or a runtime leaves there.
-fn of_program(exe: &Path) -> Option<Kind> {
+fn of_program(exe: &File) -> Option<Kind> {
     let texts: Vec<String> = kinds::texts().map(regex::escape).collect();
     let longest = kinds::texts().map(str::len).max()?;
     let pattern = regex::bytes::Regex::new(&texts.join("|")).ok()?;
-    let file = File::from(files::open(exe.as_os_str().as_bytes()).ok()?);
     let mut piece = vec![0; 256 << 10];
     let mut offset = 0;
     while offset < MAX_PROGRAM {
-        let len = file.read_at(&mut piece, offset).ok()?;
+        let len = exe.read_at(&mut piece, offset).ok()?;
         if let Some(found) = pattern.find(&piece[..len]) {
             return Kind::of_text(found.as_bytes());
         }

@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod kmsg;
 pub mod maps;
 pub mod memory;
+pub mod namespace;
 pub mod page_cache;
 pub mod page_faults;
 pub(crate) mod parse;

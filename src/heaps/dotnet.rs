@@ -3,11 +3,12 @@
 //! zmtop queries it as `dotnet-counters` does. The program does not pause, no garbage is collected and no heap is dumped. If the
 //! connection ends early, the runtime ends the session with the next counters that it sends.
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -15,6 +16,7 @@ use super::java::Status;
 use super::socket::{Refusal, Socket, receive, send, within};
 use crate::heap::dotnet::{self, Answer, Counters, FAULT, SESSION, Stream};
 use crate::model::Missing;
+use crate::proc::namespace::Namespace;
 use crate::proc::{files, pid as pid_files};
 
 /// Maximum size of the stream, in bytes. A set of counters has some 10 kB.
@@ -107,22 +109,9 @@ impl Dotnet {
     }
 }
 
-/// Opens a directory as the process sees it. A link in its path cannot lead out of its root since Linux 5.6.
+/// Opens a directory as the process sees it. A link in its path cannot lead out of its root.
 fn directory(dir: &Path, path: &[u8]) -> Result<OwnedFd, Refusal> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = files::open_dir(dir.join("root").as_os_str().as_encoded_bytes())?;
-    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    match openat2(&root, path, flags, Mode::empty(), resolve) {
-        // A socket is used only if its owner and its process are the right ones.
-        Err(Errno::NOSYS) => openat(
-            &root,
-            path.strip_prefix(b"/").unwrap_or(path),
-            flags | OFlags::NOFOLLOW,
-            Mode::empty(),
-        ),
-        other => other,
-    }
-    .map_err(|errno| match errno {
+    Namespace::new(dir).pin(Path::new(OsStr::from_bytes(path))).map_err(|errno| match errno {
         Errno::NOENT | Errno::NOTDIR => Refusal::NoSocket(String::from_utf8_lossy(path).into_owned()),
         other => other.into(),
     })

@@ -1,6 +1,5 @@
 //! Finds the code and the data of a Go program by the sections of its file.
 
-use std::fs::File;
 use std::path::Path;
 
 use object::read::ReadCache;
@@ -8,14 +7,15 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 use crate::heap::go::Program;
 use crate::proc::maps::Area;
+use crate::proc::namespace::Namespace;
 
-/// Returns the program of a process, if it is one of Go. May block, since the process chooses its files.
+/// Returns the program of a process, if it is one of Go.
 pub(super) fn find(proc: &Path, pid: u32, maps: &[u8]) -> Option<Program> {
-    let path = proc.join(pid.to_string()).join("exe");
-    let name = std::fs::read_link(&path).ok()?;
+    let dir = proc.join(pid.to_string());
+    let name = std::fs::read_link(dir.join("exe")).ok()?;
     let mut areas = maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
     let first = areas.find(|area| area.inode != 0 && area.name == name.as_os_str().as_encoded_bytes())?;
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = ReadCache::new(Namespace::new(dir).link("exe").ok()?);
     let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
     let segment = elf.segments().next()?;
     let page = rustix::param::page_size() as u64;

@@ -15,6 +15,7 @@ use rustix::time::ClockId;
 
 use super::socket::{Refusal, Socket, receive, send, within};
 use crate::model::{Missing, Reading};
+use crate::proc::namespace::Namespace;
 use crate::proc::{files, hsperfdata};
 
 /// Maximum size of an answer, in bytes. A class histogram of 100,000 classes has 10 MB.
@@ -145,9 +146,7 @@ impl Jvm {
             },
         )?;
         safety(counters.as_deref().ok(), &arguments, &threads)?;
-        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(dir.join("root"), path, Mode::empty())?;
-        let tmp = openat(root, "tmp", path | OFlags::NOFOLLOW, Mode::empty())?;
+        let tmp = Namespace::new(&dir).pin_plain(Path::new("/tmp"))?;
         let version = counters.as_deref().ok().and_then(|bytes| {
             let text = |name: &str| Some(String::from_utf8_lossy(hsperfdata::text(bytes, name.as_bytes()).ok()??));
             let name = text("java.property.java.vm.name")?;

@@ -1,26 +1,26 @@
 //! Finds the interpreter in a process: `_PyRuntime` among the dynamic symbols of its program and libraries.
 
-use std::fs::{Metadata, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol};
 
-use rustix::fs::OFlags;
-
 use crate::heap::Memory;
 use crate::heap::python::{Runtime, VERSIONS, Version};
 use crate::proc::maps::Area;
+use crate::proc::namespace::Namespace;
 
 /// Maximum number of files to search for the symbol.
 const MAX_FILES: usize = 16;
 
-/// Returns the interpreter of a process, by its `maps`. May block, since the process chooses its files.
+/// Returns the interpreter of a process, by its `maps`.
 pub(super) fn find(proc: &Path, pid: u32, maps: &[u8], memory: &mut dyn Memory) -> Option<Runtime> {
     let dir = proc.join(pid.to_string());
     let exe = std::fs::read_link(dir.join("exe")).unwrap_or_default();
+    let namespace = Namespace::new(dir);
     let areas = || maps.split(|byte| *byte == b'\n').filter_map(Area::parse);
     let mut files: Vec<(&[u8], u64, u64)> = Vec::new();
     for area in areas() {
@@ -34,12 +34,13 @@ pub(super) fn find(proc: &Path, pid: u32, maps: &[u8], memory: &mut dyn Memory) 
         }
     }
     files.into_iter().find_map(|(name, start, offset)| {
-        let path = if name == exe.as_os_str().as_bytes() {
-            dir.join("exe")
+        let file = if name == exe.as_os_str().as_bytes() {
+            namespace.link("exe")
         } else {
-            inside(&dir, name)
+            let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+            namespace.file(Path::new(OsStr::from_bytes(name)))
         };
-        let (runtime, version) = symbols(&path, start, offset)?;
+        let (runtime, version) = symbols(file.ok()?, start, offset)?;
         let stated = version.and_then(|at| {
             let mut bytes = [0; 8];
             memory.read(at, &mut bytes).then(|| ((bytes[3]), bytes[2]))
@@ -56,12 +57,6 @@ fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-fn inside(dir: &Path, name: &[u8]) -> PathBuf {
-    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
-    let relative = Path::new(std::ffi::OsStr::from_bytes(name)).strip_prefix("/");
-    dir.join("root").join(relative.unwrap_or(Path::new("")))
-}
-
 /// Returns the version in a file's name, such as `libpython3.9.so.1.0` or `/usr/lib/python3.9/lib-dynload/_json.so`.
 fn named(name: &[u8]) -> Option<Version> {
     let mut parts = name.split(|byte| *byte == b'/').rev();
@@ -74,11 +69,7 @@ fn named(name: &[u8]) -> Option<Version> {
 }
 
 /// Returns the addresses of `_PyRuntime` and `Py_Version` (since 3.11) for a file mapped at `start` from `offset`.
-fn symbols(path: &Path, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
-    // The process controls its files, so opening a FIFO must not block.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    file.metadata().ok().filter(Metadata::is_file)?;
+fn symbols(file: File, start: u64, offset: u64) -> Option<(u64, Option<u64>)> {
     let cache = ReadCache::new(file);
     let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
     let page = rustix::param::page_size() as u64;

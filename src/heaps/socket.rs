@@ -2,18 +2,18 @@
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, FileType, statat};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 use rustix::process::{Gid, Pid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::model::Missing;
-use crate::proc::files;
+use crate::proc::{files, namespace};
 
 /// The reason why a runtime was not queried, or did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,14 @@ impl Socket {
     /// # Errors
     /// It is the one of another user, or none.
     pub fn exists(&self) -> Result<bool, Refusal> {
-        match statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let find = || {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = rustix::fs::openat(&self.dir, &self.name, flags, Mode::empty())?;
+            let folder = format!("/proc/{}", self.pid.as_raw_pid());
+            namespace::check_pinned(&found, Path::new(&folder))?;
+            rustix::fs::fstat(&found)
+        };
+        match find() {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != self.uid => {
                 Err(Refusal::Foreign)
             }

@@ -1,6 +1,6 @@
 //! Opens and reads files and directories, and returns the reason if one could not be read.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir};
@@ -82,21 +82,6 @@ pub fn open(path: &[u8]) -> Result<OwnedFd, Errno> {
 
 pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, READ, Mode::empty())
-}
-
-/// Opens a regular file that another user may have put there. Never waits, as a FIFO makes it, and never opens a device, which
-/// may act on it.
-///
-/// # Errors
-/// `EINVAL` if it is no regular file.
-pub fn open_regular(path: &Path) -> Result<OwnedFd, Errno> {
-    let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) != FileType::RegularFile {
-        return Err(Errno::INVAL);
-    }
-    // The same file, whatever is at the path by now. Without waiting for a lease.
-    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
-    rustix::fs::open(path, READ | OFlags::NONBLOCK, Mode::empty())
 }
 
 /// Opens the directory `path` only as a base for opening files in it.

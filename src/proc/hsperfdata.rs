@@ -4,12 +4,16 @@
 //! Anybody may write such a file: it is read only if the process's user owns it, and every length in it is checked, and sums that
 //! no heap can have are refused. The rest is the process's own account.
 
+use std::ffi::OsStr;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::files::{open_dir, optional_reason, read_all};
+use super::namespace::Namespace;
 use super::parse::words;
 use crate::model::snapshot::JvmHeap;
 use crate::model::{Missing, Reading};
@@ -72,20 +76,20 @@ pub fn read_file(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<Vec<u8>> {
     let process = proc.join(pid.to_string());
     let open = || -> Result<_, Errno> {
         let process = open_dir(process.as_os_str().as_encoded_bytes())?;
-        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(&process, "root", path, Mode::empty())?;
-        let tmp = openat(root, "tmp", path | OFlags::NOFOLLOW, Mode::empty())?;
-        let directory = openat(tmp, directory, path | OFlags::NOFOLLOW, Mode::empty())?;
-        // NONBLOCK, so that opening a FIFO does not wait.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let fd = openat(directory, file, flags, Mode::empty())?;
+        let path = Path::new("/tmp")
+            .join(OsStr::from_bytes(directory))
+            .join(OsStr::from_bytes(file));
+        let folder = format!("/proc/self/fd/{}", process.as_raw_fd());
+        let fd = Namespace::new(&folder).plain_file(&path)?;
         Ok((fstat(&fd)?, fd, fstat(&process)?.st_uid))
     };
-    let (stat, fd, uid) = open().map_err(optional_reason)?;
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let (stat, fd, uid) = open().map_err(|errno| match errno {
+        Errno::INVAL => Missing::Malformed,
+        errno => optional_reason(errno),
+    })?;
     let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= MAX_SIZE);
     let size = size
-        .filter(|_| is_file && stat.st_uid == uid)
+        .filter(|_| stat.st_uid == uid)
         .ok_or(Missing::Malformed)?;
     let mut bytes = vec![0; size];
     let len = read_all(fd, &mut bytes).map_err(optional_reason)?;

@@ -4,26 +4,7 @@
 use std::collections::HashSet;
 
 use super::maps::Area;
-use super::parse::mount_lines;
-
-/// The file systems without a device whose pages are in RAM or on a local disk.
-const LOCAL: [&str; 12] = [
-    "bcachefs",
-    "btrfs",
-    "devtmpfs",
-    "erofs",
-    "f2fs",
-    "hugetlbfs",
-    "overlay",
-    "ramfs",
-    "rootfs",
-    "squashfs",
-    "tmpfs",
-    "zfs",
-];
-
-/// The major and minor number of a device.
-pub type Device = (u32, u32);
+use super::namespace::{Device, Mounts};
 
 /// The mappings whose pages may never come.
 #[derive(Debug, Default)]
@@ -40,15 +21,17 @@ impl Waiting {
         self.ranges.clear();
     }
 
-    /// Adds the next mapping of `maps`. Its name does not count, because the process chooses it. `mounts` reads the `mountinfo` of the
+    /// Adds the next mapping of `maps`. Its name does not count, because the process chooses it. `mounts` reads the mounts of the
     /// process, and the device of memfds, which is mounted nowhere.
-    pub fn add(&mut self, area: &Area<'_>, mounts: impl FnOnce() -> (Vec<u8>, Option<Device>)) {
+    pub fn add(&mut self, area: &Area<'_>, mounts: impl FnOnce() -> (Mounts, Option<Device>)) {
         if area.inode == 0 || area.device.0 != 0 {
             return;
         }
         let local = self.local.get_or_insert_with(|| {
-            let (mountinfo, shmem) = mounts();
-            local_devices(&mountinfo).chain(shmem).collect()
+            let (mounts, shmem) = mounts();
+            let mut local = mounts.local_devices();
+            local.extend(shmem);
+            local
         });
         if !local.contains(&area.device) {
             self.ranges.push(area.range);
@@ -61,9 +44,4 @@ impl Waiting {
         let next = self.ranges.partition_point(|(_, end)| *end <= address);
         self.ranges.get(next).is_some_and(|(start, _)| *start < end)
     }
-}
-
-fn local_devices(mountinfo: &[u8]) -> impl Iterator<Item = Device> {
-    let local = mount_lines(mountinfo).filter(|line| LOCAL.iter().any(|name| name.as_bytes() == line.kind));
-    local.filter_map(|line| line.device())
 }

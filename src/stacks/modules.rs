@@ -13,9 +13,9 @@ use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment};
 
 use super::ranges::Ranges;
-use crate::proc::files;
 use crate::proc::maps::Area;
 use crate::proc::page_faults::Registers;
+use crate::proc::namespace::Namespace;
 
 /// The largest section that is read for unwinding. The largest known programs have 20 MiB.
 const MAX_SECTION: u64 = 64 << 20;
@@ -38,8 +38,8 @@ pub(super) struct CodeFile {
     pub file: File,
     /// As the process names it, in its own mount namespace.
     pub path: PathBuf,
-    /// The root directory of the process.
-    pub root: PathBuf,
+    /// The mounts that the process sees.
+    pub namespace: Namespace,
     pub build_id: Option<Vec<u8>>,
     /// The name of the separate file with its symbols, and that file's CRC-32.
     pub debug_link: Option<(Vec<u8>, u32)>,
@@ -80,7 +80,7 @@ impl std::ops::Deref for Bytes {
 }
 
 impl CodeFile {
-    fn read(file: File, path: PathBuf, root: PathBuf) -> Option<Self> {
+    fn read(file: File, path: PathBuf, namespace: Namespace) -> Option<Self> {
         let cache = ReadCache::new(file.try_clone().ok()?);
         let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
         // Two segments may share a page of the file: only those with code are of interest.
@@ -123,7 +123,7 @@ impl CodeFile {
         Some(Self {
             file,
             path,
-            root,
+            namespace,
             build_id,
             debug_link,
             segments,
@@ -226,26 +226,27 @@ impl Files {
     /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
     /// root of the process, if that is still the same file, else as the program of the process, which may be deleted.
     fn open(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
-        let dir = proc.join(pid.to_string());
-        let exact = dir.join(format!("map_files/{:x}-{:x}", area.range.start, area.range.end));
+        let namespace = Namespace::new(proc.join(pid.to_string()));
+        let exact = format!("map_files/{:x}-{:x}", area.range.start, area.range.end);
         let named = area.path.strip_suffix(b" (deleted)").unwrap_or(area.path);
         let named = Path::new(std::ffi::OsStr::from_bytes(named));
-        let root = dir.join("root");
-        let in_root = root.join(named.strip_prefix("/").ok()?);
-        let open = |path: &Path| {
-            let file = File::from(files::open_regular(path).ok()?);
-            let metadata = file.metadata().ok()?;
-            Some((file, metadata))
+        named.is_absolute().then_some(())?;
+        let with = |file: File| file.metadata().ok().map(|metadata| (file, metadata));
+        let by_path = || {
+            let found = namespace.file(named).ok().and_then(with);
+            found.filter(|(_, metadata)| area.inode.is_none_or(|inode| inode == metadata.ino()))
         };
-        let by_path = || open(&in_root).filter(|(_, metadata)| area.inode.is_none_or(|inode| inode == metadata.ino()));
-        let as_program =
-            || open(&dir.join("exe")).filter(|(_, metadata)| area.inode.is_some_and(|inode| inode == metadata.ino()));
-        let (file, metadata) = open(&exact).or_else(by_path).or_else(as_program)?;
+        let as_program = || {
+            let found = namespace.link("exe").ok().and_then(with);
+            found.filter(|(_, metadata)| area.inode.is_some_and(|inode| inode == metadata.ino()))
+        };
+        let exact = namespace.link(&exact).ok().and_then(with);
+        let (file, metadata) = exact.or_else(by_path).or_else(as_program)?;
         let key = (metadata.dev(), metadata.ino());
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), root));
+        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), namespace));
         let id = code.flatten().map(|code| {
             self.files.push(code);
             self.files.len() as FileId - 1

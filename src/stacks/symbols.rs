@@ -21,6 +21,7 @@ use super::sections::{MAX_UNPACKED, Readable, readable};
 use crate::call_tree::{Frame, Kind, Source as SourceLine, is_allocator};
 use crate::proc::files;
 use crate::proc::kallsyms::Lookup;
+use crate::proc::namespace::Namespace;
 
 /// The largest map of generated code that is read.
 const MAX_MAP: u64 = 64 << 20;
@@ -251,14 +252,11 @@ impl Sources {
 /// Opens the separate file with the symbols of a stripped one, in the root of the process and in zmtop's: by its build id, or by
 /// the name that the stripped file states.
 fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
-    let open = |root: &Path, name: &Path| {
-        let name = name.strip_prefix("/").unwrap_or(name);
-        files::open_regular(&root.join(name)).ok().map(File::from)
-    };
-    let roots = [file.root.as_path(), Path::new("/")];
+    let own = Namespace::own();
+    let namespaces = [&file.namespace, &own];
     let mut by_id = file.build_id.iter().filter_map(|id| debug_path(id));
     if let Some(name) = by_id.next()
-        && let Some(found) = roots.iter().find_map(|root| open(root, &name))
+        && let Some(found) = namespaces.iter().find_map(|space| space.file(&name).ok())
     {
         return Some(found);
     }
@@ -269,9 +267,9 @@ fn debug_file(file: &CodeFile, deadline: Instant) -> Option<File> {
     let folder = file.path.parent()?;
     let inside = folder.strip_prefix("/").unwrap_or(folder);
     let folders = [folder.to_owned(), folder.join(".debug"), Path::new(DEBUG).join(inside)];
-    let mut found = roots
+    let mut found = namespaces
         .iter()
-        .flat_map(|root| folders.iter().filter_map(|folder| open(root, &folder.join(name))));
+        .flat_map(|space| folders.iter().filter_map(|folder| space.file(&folder.join(name)).ok()));
     found.find(|found| match (&file.build_id, build_id_of(found)) {
         (Some(of_file), Some(of_debug)) => *of_file == of_debug,
         _ => crc_of(found, deadline) == Some(*crc),
@@ -326,15 +324,10 @@ impl GeneratedCode {
         let inner = inner
             .and_then(|line| line.split_whitespace().last()?.parse().ok())
             .unwrap_or(pid);
-        let path = dir.join(format!("root/tmp/perf-{inner}.map"));
-        let flags = rustix::fs::OFlags::RDONLY
-            | rustix::fs::OFlags::CLOEXEC
-            | rustix::fs::OFlags::NOFOLLOW
-            | rustix::fs::OFlags::NONBLOCK;
-        let Ok(file) = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()) else {
+        let path = format!("/tmp/perf-{inner}.map");
+        let Ok(file) = Namespace::new(&dir).plain_file(Path::new(&path)) else {
             return Self::default();
         };
-        let file = File::from(file);
         let owner = std::fs::metadata(&dir).map(|metadata| metadata.uid());
         let is_trusted = file.metadata().is_ok_and(|metadata| {
             metadata.is_file() && (metadata.uid() == 0 || owner.is_ok_and(|owner| owner == metadata.uid()))

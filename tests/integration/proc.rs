@@ -20,6 +20,7 @@ mod statm;
 mod system;
 pub(crate) mod taskstats;
 mod ulimits;
+mod namespace;
 mod waiting;
 
 use proptest::prelude::*;

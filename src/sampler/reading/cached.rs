@@ -4,6 +4,7 @@
 //! if it is a regular one.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::model::page_cache::CacheFigures;
 use crate::model::{Missing, Reading};
 use crate::proc::maps::{FileId, MappedFiles};
 use crate::proc::page_cache::{self, FileSystem, file_systems};
+use crate::proc::namespace::{self, Namespace};
 use crate::proc::{files, pid};
 
 /// Number of descriptors or directory entries after which a read reports progress. Each takes a few µs.
@@ -167,9 +169,11 @@ impl FileReader {
         if stat.is_zombie() {
             return Err(Missing::Zombie);
         }
+        let prefix = target.thread().map_or_else(String::new, |tid| format!("task/{tid}/"));
         let mut list = ProcessFiles {
             shared: self,
             pid,
+            prefix,
             target,
             known: HashSet::new(),
             all: Vec::new(),
@@ -215,12 +219,22 @@ impl FileReader {
         })
     }
 
+    /// Pins a file of a process, by a name below its folder. Asks no server of another user.
+    fn pin(&self, pid: u32, name: &[u8]) -> Result<OwnedFd, Errno> {
+        let folder = self.proc.join(pid.to_string());
+        if let Some(at) = name.windows(5).position(|part| part == b"root/") {
+            let folder = folder.join(OsStr::from_bytes(&name[..at]));
+            return Namespace::new(folder).pin(Path::new(OsStr::from_bytes(&name[at + 4..])));
+        }
+        let pinned = Target::bare(pid).at(&self.proc, name, |dir, name| pin(dir, name, OFlags::empty()))?;
+        namespace::check_pinned(&pinned, &folder)?;
+        Ok(pinned)
+    }
+
     /// Measures a file, if that path still leads to it.
     fn look(&self, way: &Way, id: FileId, file_system: FileSystem, progress: &dyn Fn()) -> Reading<Looked> {
         let pinned = match way {
-            Way::Process(pid, name) => {
-                Target::bare(*pid).at(&self.proc, name, |dir, name| pin(dir, name, OFlags::empty()))
-            }
+            Way::Process(pid, name) => self.pin(*pid, name),
             Way::Path(path) => pin(CWD, path, OFlags::NOFOLLOW),
         };
         let pinned = pinned.map_err(files::reason)?;
@@ -327,6 +341,8 @@ fn list_directory(directory: &Directory, reader: &mut Reader<'_>) -> Reading<Out
 struct ProcessFiles<'a> {
     shared: &'a FileReader,
     pid: u32,
+    /// `task/TID/` of another thread, if the first one has ended: the folder that has the files below the one of the process.
+    prefix: String,
     target: Target,
     known: HashSet<FileId>,
     all: Vec<Seen>,
@@ -358,7 +374,7 @@ impl ProcessFiles<'_> {
             size: Ok(found.stx_size),
             path: Box::from(&*path.bytes),
             is_deleted: found.stx_nlink == 0 || path.deleted,
-            way: Some(Way::Process(self.pid, name.into())),
+            way: Some(Way::Process(self.pid, [self.prefix.as_bytes(), name].concat().into())),
         });
     }
 
@@ -430,8 +446,10 @@ impl ProcessFiles<'_> {
                 Err(Errno::PERM)
             };
             may_use_links &= !matches!(found, Err(Errno::PERM));
+            let shared = self.shared;
             let by_path = || {
-                let found = self.stat(&below_root).ok()?;
+                let pinned = shared.pin(self.pid, &[self.prefix.as_bytes(), &below_root].concat()).ok()?;
+                let found = stat(&pinned, b"", AtFlags::EMPTY_PATH).ok()?;
                 is_same_file(id_of(&found), file.id).then_some((found, below_root))
             };
             match found.ok().map(|found| (found, link)).or_else(by_path) {

@@ -1,6 +1,7 @@
 //! The mappings whose pages may never come.
 
 use zmtop::proc::maps::Area;
+use zmtop::proc::namespace::Mounts;
 use zmtop::proc::waiting::Waiting;
 
 const MOUNTINFO: &[u8] = b"\
@@ -12,8 +13,13 @@ const MOUNTINFO: &[u8] = b"\
 broken line
 ";
 
-fn mounts() -> (Vec<u8>, Option<(u32, u32)>) {
-    (MOUNTINFO.into(), Some((0, 1)))
+fn mounts() -> (Mounts, Option<(u32, u32)>) {
+    let mounts = Mounts {
+        own: MOUNTINFO.into(),
+        theirs: MOUNTINFO.into(),
+        ..Mounts::default()
+    };
+    (mounts, Some((0, 1)))
 }
 
 #[test]

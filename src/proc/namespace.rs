@@ -1,0 +1,276 @@
+//! The files as a process sees them, opened without a request to a file server.
+//!
+//! A user can mount a file system of its own program (FUSE) in a user namespace, and an overlay above it, which even root may read. A call
+//! that reaches such a program waits until it answers, and not even SIGKILL ends the wait. So each directory of a path is checked before
+//! the next name is looked up in it: `O_PATH` asks nobody, and neither does the number of the mount in `fdinfo`.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, memfd_create};
+use rustix::io::Errno;
+
+use super::files;
+use super::parse::{self, mount_lines};
+
+/// The file systems without a device whose files are in RAM or on a local disk.
+const LOCAL: [&str; 11] = [
+    "bcachefs",
+    "btrfs",
+    "devtmpfs",
+    "erofs",
+    "f2fs",
+    "hugetlbfs",
+    "ramfs",
+    "rootfs",
+    "squashfs",
+    "tmpfs",
+    "zfs",
+];
+/// Maximum number of symbolic links in a path, as in the kernel.
+const MAX_LINKS: usize = 40;
+const PINNED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// The major and minor number of a device.
+pub type Device = (u32, u32);
+
+/// What may be below the mounts of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Mounts {
+    /// The `mountinfo` of zmtop and of pid 1, which only root mounts.
+    pub own: Vec<u8>,
+    /// That of the process.
+    pub theirs: Vec<u8>,
+    /// No FUSE file system is mounted anywhere, so none is below an overlay.
+    pub is_without_fuse: bool,
+    /// The mounts inside the kernel, which no `mountinfo` lists: of memfds and other anonymous shared memory.
+    pub inner: Vec<u64>,
+}
+
+impl Mounts {
+    /// Reads the mounts of the process with that folder. What cannot be read is empty.
+    pub fn read(folder: &Path) -> Self {
+        let read = |path: &Path| files::slurp_mountinfo(path).unwrap_or_default();
+        let mut own = read(Path::new("/proc/self/mountinfo"));
+        own.push(b'\n');
+        own.extend(read(Path::new("/proc/1/mountinfo")));
+        let mut connections = std::fs::read_dir("/sys/fs/fuse/connections").into_iter().flatten();
+        let has_fusectl = mount_lines(&own).any(|line| line.kind == b"fusectl");
+        Self {
+            own,
+            theirs: read(&folder.join("mountinfo")),
+            is_without_fuse: has_fusectl && connections.next().is_none(),
+            inner: [MemfdFlags::CLOEXEC, MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB]
+                .into_iter()
+                .filter_map(|flags| mount_of(memfd_create(c"zmtop", flags).ok()?).ok())
+                .collect(),
+        }
+    }
+
+    /// Returns true if the files of a mount can be opened and read without an answer of another user's program. What root has mounted is
+    /// trusted, network file systems included.
+    pub fn is_trusted(&self, mount: u64) -> bool {
+        if self.inner.contains(&mount) {
+            return true;
+        }
+        let with_id = |line: &parse::MountLine<'_>| parse::number(line.id) == Some(mount);
+        if let Some(line) = mount_lines(&self.own).find(with_id) {
+            return !is_fuse(&line);
+        }
+        let local = || self.local_devices();
+        mount_lines(&self.theirs)
+            .find(with_id)
+            .and_then(|line| line.device())
+            .is_some_and(|device| device.0 != 0 || local().contains(&device) || self.is_trusted_device(device))
+    }
+
+    fn is_trusted_device(&self, device: Device) -> bool {
+        mount_lines(&self.own).any(|line| line.device() == Some(device) && !is_fuse(&line))
+    }
+
+    /// Returns the devices without a major number whose pages come from RAM or a local disk.
+    pub fn local_devices(&self) -> HashSet<Device> {
+        let is_local = |kind: &[u8]| LOCAL.iter().any(|name| name.as_bytes() == kind);
+        let own = mount_lines(&self.own).filter(|line| is_local(line.kind) || line.kind == b"overlay");
+        let theirs = mount_lines(&self.theirs)
+            .filter(|line| is_local(line.kind) || line.kind == b"overlay" && self.is_without_fuse);
+        own.chain(theirs).filter_map(|line| line.device()).collect()
+    }
+}
+
+/// Returns true for a file system that a user's program serves.
+fn is_fuse(line: &parse::MountLine<'_>) -> bool {
+    let is_fuse = line.kind == b"fuse" || line.kind.starts_with(b"fuse.");
+    is_fuse && !line.options.split(|byte| *byte == b',').any(|option| option == b"user_id=0")
+}
+
+/// The mount namespace of a process.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    folder: PathBuf,
+}
+
+impl Namespace {
+    /// Returns the namespace of the process with that folder below `/proc`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Returns the one of zmtop.
+    pub fn own() -> Self {
+        Self::new("/proc/self")
+    }
+
+    /// Opens a regular file by a link of the kernel, such as `exe` or `map_files/1000-2000`.
+    ///
+    /// # Errors
+    /// As [`open_pinned`].
+    pub fn link(&self, name: &str) -> Result<File, Errno> {
+        let pinned = rustix::fs::open(self.folder.join(name), PINNED, Mode::empty())?;
+        open_pinned(&pinned, &self.folder)
+    }
+
+    /// Opens a regular file by its path in the root of the process. Never waits, as a FIFO makes it, and never opens a device.
+    ///
+    /// # Errors
+    /// As [`Self::pin`] and [`open_pinned`].
+    pub fn file(&self, path: &Path) -> Result<File, Errno> {
+        open_pinned(&self.pin(path)?, &self.folder)
+    }
+
+    /// Opens a regular file as [`Self::file`] does, but follows no symbolic link.
+    ///
+    /// # Errors
+    /// As [`Self::file`].
+    pub fn plain_file(&self, path: &Path) -> Result<File, Errno> {
+        open_pinned(&self.pin_plain(path)?, &self.folder)
+    }
+
+    /// Finds a file by its path in the root of the process, and follows symbolic links. The descriptor allows no reads.
+    ///
+    /// # Errors
+    /// `EREMOTE` if another user's program serves a directory of the path. `ELOOP` for too many links.
+    pub fn pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.pin_over(path, MAX_LINKS)
+    }
+
+    /// Finds a file as [`Self::pin`] does, but follows no symbolic link.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub fn pin_plain(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.pin_over(path, 0)
+    }
+
+    fn pin_over(&self, path: &Path, max_links: usize) -> Result<OwnedFd, Errno> {
+        let root = rustix::fs::open(self.folder.join("root"), PINNED | OFlags::DIRECTORY, Mode::empty())?;
+        let mut checked = Checked::new(&self.folder);
+        checked.check(&root)?;
+        let mut stack = vec![root];
+        let mut names = Vec::new();
+        push_names(&mut names, path, &mut stack);
+        let mut links = 0;
+        while let Some(name) = names.pop() {
+            let Some(name) = name else {
+                // The parent of the root is the root.
+                stack.truncate(stack.len().saturating_sub(1).max(1));
+                continue;
+            };
+            let at = stack.last().ok_or(Errno::NOENT)?;
+            let next = rustix::fs::openat(at, &name, PINNED | OFlags::NOFOLLOW, Mode::empty())?;
+            checked.check(&next)?;
+            if FileType::from_raw_mode(rustix::fs::fstat(&next)?.st_mode) == FileType::Symlink {
+                links += 1;
+                if links > max_links {
+                    return Err(Errno::LOOP);
+                }
+                let target = rustix::fs::readlinkat(&next, c"", Vec::new())?;
+                push_names(&mut names, Path::new(OsStr::from_bytes(target.to_bytes())), &mut stack);
+            } else {
+                stack.push(next);
+            }
+        }
+        stack.pop().ok_or(Errno::NOENT)
+    }
+}
+
+/// Adds the names of a path in front of those that follow; `None` is the parent. An absolute path begins at the root.
+fn push_names(names: &mut Vec<Option<PathBuf>>, path: &Path, stack: &mut Vec<OwnedFd>) {
+    if path.is_absolute() {
+        stack.truncate(1);
+    }
+    names.extend(path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(Some(PathBuf::from(name))),
+        Component::ParentDir => Some(None),
+        _ => None,
+    }));
+}
+
+/// The mounts of a path that were checked.
+struct Checked<'a> {
+    folder: &'a Path,
+    mounts: Option<Mounts>,
+    last: Option<u64>,
+}
+
+impl<'a> Checked<'a> {
+    const fn new(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            mounts: None,
+            last: None,
+        }
+    }
+
+    /// The descriptor holds the mount, so the number of the mount stays its own.
+    fn check(&mut self, place: &OwnedFd) -> Result<(), Errno> {
+        let mount = mount_of(place)?;
+        if self.last == Some(mount) {
+            return Ok(());
+        }
+        let folder = self.folder;
+        let mounts = self.mounts.get_or_insert_with(|| Mounts::read(folder));
+        if !mounts.is_trusted(mount) {
+            return Err(Errno::REMOTE);
+        }
+        self.last = Some(mount);
+        Ok(())
+    }
+}
+
+/// Opens a pinned regular file, as the process with that folder below `/proc` sees it.
+///
+/// # Errors
+/// `EREMOTE` if another user's program serves it, `EINVAL` if it is no regular file.
+pub fn open_pinned(pinned: &OwnedFd, folder: &Path) -> Result<File, Errno> {
+    check_pinned(pinned, folder)?;
+    if FileType::from_raw_mode(rustix::fs::fstat(pinned)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    // The same file, whatever is at the path by now. Without waiting for a lease.
+    let path = format!("/proc/self/fd/{}", pinned.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Checks the mount of a pinned file.
+///
+/// # Errors
+/// `EREMOTE` if another user's program serves it.
+pub fn check_pinned(pinned: &OwnedFd, folder: &Path) -> Result<(), Errno> {
+    Checked::new(folder).check(pinned)
+}
+
+/// Returns the number of the mount through which a file was opened.
+fn mount_of(file: impl AsFd) -> Result<u64, Errno> {
+    let path = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
+    let mut buf = [0; 1024];
+    let bytes = files::slurp(path.as_bytes(), &mut buf)?;
+    parse::words_after(bytes, b"mnt_id:")
+        .and_then(|mut words| words.next().and_then(parse::number))
+        .ok_or(Errno::NOTSUP)
+}
