@@ -4,6 +4,7 @@
 //! chunk come back into RAM. All files are opened at the start, so they belong to the program that ran then; the reads by pid count only if
 //! that program still runs at the end. A read may block, so it needs a process or thread of its own.
 
+pub mod apart;
 pub mod dotnet;
 #[cfg(feature = "code")]
 mod go;
@@ -29,10 +30,11 @@ use crate::heap::{
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
-use crate::proc::parse::{self, LineBuffer};
 use crate::proc::namespace::{Mounts, Namespace};
+use crate::proc::parse::{self, LineBuffer};
 use crate::proc::waiting::Waiting;
 use crate::proc::{clock, files, memory, pid as pid_files};
+use crate::units::Units;
 
 /// Minimum anonymous memory of a process whose heap is read without a request for it, in bytes.
 pub const MIN_ANON: u64 = 64 << 20;
@@ -131,9 +133,7 @@ impl Files {
             }
             buffer.feed(&piece[..len], |line| {
                 let Some(area) = Area::parse(line) else { return };
-                self.waiting.add(&area, || {
-                    (Mounts::read(&self.folder), shmem())
-                });
+                self.waiting.add(&area, || (Mounts::read(&self.folder), shmem()));
                 if let Some(kind) = Kind::of_mapping(area.name).filter(|kind| !self.others.contains(kind)) {
                     self.others.push(kind);
                 }
@@ -222,6 +222,21 @@ pub const fn is_swapped(memory: u64, swap: u64) -> bool {
     swap > memory / MAX_SWAP_SHARE
 }
 
+/// Reads the heap of a process and of its runtimes that need not be asked, in at most about `limit`, as lines of a label and a text.
+///
+/// # Errors
+/// The reason why its memory cannot be read.
+pub fn lines(proc: &Path, pid: u32, limit: Duration) -> Reading<Vec<(String, String)>> {
+    let read = || {
+        let mut state = look(proc, pid, limit)?;
+        let doors = runtimes::open(proc, &state);
+        let free = doors.iter().filter(|door| door.is_free());
+        state.runtimes = free.map(|door| door.look(runtimes::Accepted::NOTHING)).collect();
+        Ok(state.lines(Units::Auto))
+    };
+    apart::run(&proc.join(pid.to_string()), limit * MAX_SLOWDOWN, read).1
+}
+
 /// Reads the heap of a process in at most about `limit`.
 ///
 /// # Errors
@@ -285,14 +300,16 @@ pub fn look(proc: &Path, pid: u32, limit: Duration) -> Reading<State> {
 }
 
 /// Returns the free bytes in the heap of a process, of glibc, jemalloc, mimalloc, tcmalloc or musl, and the part of these in RAM or in swap. Stops after about `limit` of
-/// processor time, so a busy machine does not cause it to fail.
+/// processor time, so a busy machine does not cause it to fail. Also returns the processor time that it took.
 ///
 /// # Errors
 /// [`Missing::Unsupported`] if it has no heap that is understood, [`Missing::Pending`] if the heap changed too often,
 /// [`Missing::TimedOut`] if `limit` was too short; else the reason why its memory cannot be read.
-pub fn free(proc: &Path, pid: u32, limit: Duration) -> Reading<[u64; 2]> {
-    let used = read_in_time(proc, pid, limit)?;
-    Ok([used.free, used.kept])
+pub fn free(proc: &Path, pid: u32, limit: Duration) -> (Duration, Reading<[u64; 2]>) {
+    apart::run(&proc.join(pid.to_string()), limit * MAX_SLOWDOWN, || {
+        let used = read_in_time(proc, pid, limit)?;
+        Ok([used.free, used.kept])
+    })
 }
 
 /// Returns the memory of a process in RAM and in swap, and the use of its heap, as [`free`] does. Reads no heap that is partly
@@ -311,7 +328,7 @@ pub fn taken(proc: &Path, id: Identity, limit: Duration) -> (Reading<u64>, Readi
         if is_swapped(memory.total(), memory.swapped) {
             return Err(Missing::NotAsked);
         }
-        read_in_time(proc, id.pid, limit)
+        apart::run(&dir, limit * MAX_SLOWDOWN, || read_in_time(proc, id.pid, limit)).1
     });
     match is_same() {
         Ok(()) => (memory.map(Placed::total), heap),

@@ -34,6 +34,7 @@ pub mod runtime;
 #[cfg(feature = "network")]
 mod serve;
 mod snapshot;
+mod supervised;
 mod takers;
 pub mod terminal;
 pub mod why;

@@ -111,10 +111,12 @@ impl Dotnet {
 
 /// Opens a directory as the process sees it. A link in its path cannot lead out of its root.
 fn directory(dir: &Path, path: &[u8]) -> Result<OwnedFd, Refusal> {
-    Namespace::new(dir).pin(Path::new(OsStr::from_bytes(path))).map_err(|errno| match errno {
-        Errno::NOENT | Errno::NOTDIR => Refusal::NoSocket(String::from_utf8_lossy(path).into_owned()),
-        other => other.into(),
-    })
+    Namespace::new(dir)
+        .pin(Path::new(OsStr::from_bytes(path)))
+        .map_err(|errno| match errno {
+            Errno::NOENT | Errno::NOTDIR => Refusal::NoSocket(String::from_utf8_lossy(path).into_owned()),
+            other => other.into(),
+        })
 }
 
 /// Reads the answer to the request of a session.

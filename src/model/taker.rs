@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Identity, Reading};
 
 /// A process as it was read during a danger, because it used up most of the memory.
@@ -39,7 +41,7 @@ pub struct MappingUse {
 }
 
 /// The use of a heap, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HeapUse {
     /// Memory that the program did not free, with the overhead of each chunk.
     pub in_use: u64,

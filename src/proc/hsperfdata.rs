@@ -88,9 +88,7 @@ pub fn read_file(proc: &Path, pid: u32, mapping: &[u8]) -> Reading<Vec<u8>> {
         errno => optional_reason(errno),
     })?;
     let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= MAX_SIZE);
-    let size = size
-        .filter(|_| stat.st_uid == uid)
-        .ok_or(Missing::Malformed)?;
+    let size = size.filter(|_| stat.st_uid == uid).ok_or(Missing::Malformed)?;
     let mut bytes = vec![0; size];
     let len = read_all(fd, &mut bytes).map_err(optional_reason)?;
     bytes.truncate(len);

@@ -105,7 +105,11 @@ impl Mounts {
 /// Returns true for a file system that a user's program serves.
 fn is_fuse(line: &parse::MountLine<'_>) -> bool {
     let is_fuse = line.kind == b"fuse" || line.kind.starts_with(b"fuse.");
-    is_fuse && !line.options.split(|byte| *byte == b',').any(|option| option == b"user_id=0")
+    is_fuse
+        && !line
+            .options
+            .split(|byte| *byte == b',')
+            .any(|option| option == b"user_id=0")
 }
 
 /// The mount namespace of a process.

@@ -9,7 +9,7 @@ use tokio::signal::unix::SignalKind;
 
 use super::report::resolve;
 use super::runtime::{Progress, on_runtime, signals};
-use super::{Failure, complain, output_style, print_readable, sampler_options, settings};
+use super::{Failure, complain, output_style, print_readable, sampler_options, settings, supervised};
 use crate::cli::{Exit, OutputArgs, ProcessArg, UsageError, watching_time};
 use crate::config::Env;
 use crate::heap::State;
@@ -74,6 +74,7 @@ pub enum HeapFormat {
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &HeapArgs, env: &Env) -> Result<Exit, Failure> {
+    supervised::split();
     let settings = settings(args.output.config.as_deref(), &args.output.units, env)?;
     let options = sampler_options(&settings.sampler, None);
     let pid = resolve("PROCESS", std::slice::from_ref(&args.process), &options)?[0];

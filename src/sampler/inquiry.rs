@@ -11,12 +11,10 @@ use rustix::io::Errno;
 
 use super::Options;
 use super::reading::pool::{Job, Pool, Priority};
-use crate::heaps::runtimes::Accepted;
-use crate::heaps::{self, runtimes};
+use crate::heaps;
 use crate::model::snapshot::MallocHeap;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::{clock, environ, files, pid, ulimits};
-use crate::units::Units;
 
 /// A question about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +54,11 @@ pub fn read(proc: &Path, id: Identity, inquiry: Inquiry) -> Reading<Found> {
         Inquiry::Environment => environment(&dir),
         Inquiry::OpenFiles => open_files(&dir),
         Inquiry::Heap => {
-            let mut state = heaps::look(proc, id.pid, HEAP_TIME)?;
-            let doors = runtimes::open(proc, &state);
-            let free = doors.iter().filter(|door| door.is_free());
-            state.runtimes = free.map(|door| door.look(Accepted::NOTHING)).collect();
+            let lines = heaps::lines(proc, id.pid, HEAP_TIME)?;
             // It was the same process until now.
             files::open_at(&dir, b"stat").map_err(files::reason)?;
-            let lines = state.lines(Units::Auto).into_iter();
             return Ok(lines
+                .into_iter()
                 .map(|(label, text)| (label.into_bytes().into(), text.into_bytes().into()))
                 .collect());
         }
@@ -133,7 +128,7 @@ pub fn command_lines(options: &Options, pids: &[u32], each: impl FnMut(usize, Ve
 /// be read.
 pub fn free_memory(options: &Options, pids: &[u32], each: impl FnMut(usize, MallocHeap)) {
     let read = |proc: &Path, pid: u32| {
-        let [free, kept] = heaps::free(proc, pid, MAX_FREE_TIME).ok()?;
+        let [free, kept] = heaps::free(proc, pid, MAX_FREE_TIME).1.ok()?;
         let at = clock::monotonic();
         Some(MallocHeap { at, free, kept })
     };

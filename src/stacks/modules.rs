@@ -14,8 +14,8 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 use super::ranges::Ranges;
 use crate::proc::maps::Area;
-use crate::proc::page_faults::Registers;
 use crate::proc::namespace::Namespace;
+use crate::proc::page_faults::Registers;
 
 /// The largest section that is read for unwinding. The largest known programs have 20 MiB.
 const MAX_SECTION: u64 = 64 << 20;

@@ -1,5 +1,6 @@
 //! What glibc holds for a process: heaps made in memory, hostile ones among them, and real programs that count themselves.
 
+mod apart;
 mod jemalloc;
 mod live;
 mod made;

@@ -11,6 +11,7 @@ mod kmsg;
 mod limits;
 mod memory;
 mod mounts;
+mod namespace;
 mod objects;
 mod privilege;
 mod sent_signals;
@@ -20,7 +21,6 @@ mod statm;
 mod system;
 pub(crate) mod taskstats;
 mod ulimits;
-mod namespace;
 mod waiting;
 
 use proptest::prelude::*;

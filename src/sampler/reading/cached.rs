@@ -19,8 +19,8 @@ use crate::model::mapping::{MappingKind, MappingName};
 use crate::model::page_cache::CacheFigures;
 use crate::model::{Missing, Reading};
 use crate::proc::maps::{FileId, MappedFiles};
-use crate::proc::page_cache::{self, FileSystem, file_systems};
 use crate::proc::namespace::{self, Namespace};
+use crate::proc::page_cache::{self, FileSystem, file_systems};
 use crate::proc::{files, pid};
 
 /// Number of descriptors or directory entries after which a read reports progress. Each takes a few µs.
@@ -448,7 +448,9 @@ impl ProcessFiles<'_> {
             may_use_links &= !matches!(found, Err(Errno::PERM));
             let shared = self.shared;
             let by_path = || {
-                let pinned = shared.pin(self.pid, &[self.prefix.as_bytes(), &below_root].concat()).ok()?;
+                let pinned = shared
+                    .pin(self.pid, &[self.prefix.as_bytes(), &below_root].concat())
+                    .ok()?;
                 let found = stat(&pinned, b"", AtFlags::EMPTY_PATH).ok()?;
                 is_same_file(id_of(&found), file.id).then_some((found, below_root))
             };

@@ -146,12 +146,8 @@ impl Heaps {
 
 /// Reads a heap. Also returns the processor time of the read.
 fn read(id: Identity, context: &Context, buf: &mut [u8]) -> (Duration, Reading<MallocHeap>) {
-    let begun = clock::thread_time();
-    let found = heaps::free(&context.roots.proc, id.pid, DEADLINE).map(|[free, kept]| MallocHeap {
-        at: clock::monotonic(),
-        free,
-        kept,
-    });
-    let found = found.and_then(|found| check_same(id, context, buf).map(|()| found));
-    (clock::thread_time().saturating_sub(begun), found)
+    let (took, found) = heaps::free(&context.roots.proc, id.pid, DEADLINE);
+    let at = clock::monotonic();
+    let found = found.and_then(|[free, kept]| check_same(id, context, buf).map(|()| MallocHeap { at, free, kept }));
+    (took, found)
 }

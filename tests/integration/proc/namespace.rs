@@ -116,6 +116,10 @@ fn the_kernels_links_lead_to_files() {
     rustix::io::write(&memfd, b"shared").unwrap();
     let link = format!("fd/{}", std::os::fd::AsRawFd::as_raw_fd(&memfd));
     let mut shared = String::new();
-    Namespace::own().link(&link).unwrap().read_to_string(&mut shared).unwrap();
+    Namespace::own()
+        .link(&link)
+        .unwrap()
+        .read_to_string(&mut shared)
+        .unwrap();
     assert_eq!(shared, "shared");
 }
