@@ -54,6 +54,40 @@ pub trait Memory {
     fn is_over(&mut self) -> bool;
 }
 
+/// The heap of an allocator other than glibc's.
+#[derive(Clone, Debug)]
+pub struct Allocated {
+    /// Bytes in use.
+    pub in_use: u64,
+    /// Free bytes that are in RAM or in swap.
+    pub kept: u64,
+    pub runtime: Runtime,
+}
+
+/// Reads the heap of an allocator other than glibc's.
+///
+/// # Errors
+/// See [`Unknown`].
+pub fn allocator(kind: Kind, memory: &mut dyn Memory) -> Result<Allocated, Unknown> {
+    let (in_use, kept, mut runtime) = match kind {
+        Kind::Mimalloc => mimalloc::read(memory).map(|heap| (heap.in_use(), heap.kept(), heap.runtime())),
+        Kind::Tcmalloc => tcmalloc::read(memory).map(|heap| (heap.in_use(), heap.kept(), heap.runtime())),
+        Kind::Musl => mallocng::read(memory).map(|heap| (heap.in_use(), heap.kept, heap.runtime())),
+        _ => jemalloc::read(memory).map(|heap| (heap.total().in_use, heap.total().kept(), heap.runtime())),
+    }?;
+    // A program that makes up structures may let them overlap.
+    let regions = memory.regions().ok_or(Unknown::Moving)?;
+    let mapped = regions
+        .all()
+        .iter()
+        .fold(0_u64, |sum, region| sum + (region.end - region.start));
+    if in_use.saturating_add(kept) > mapped.saturating_add(mapped / 8) {
+        return Err(Unknown::Strange("it has more memory than is mapped"));
+    }
+    runtime.figures = Some((in_use, kept));
+    Ok(Allocated { in_use, kept, runtime })
+}
+
 /// Reads four words at each address, one address at a time, as [`Memory::read_each`].
 pub(crate) fn read_alone(memory: &mut (impl Memory + ?Sized), addresses: &[u64], into: &mut [[u64; 4]]) -> usize {
     let mut bytes = [0; 32];
@@ -291,9 +325,8 @@ impl State {
 
     /// Returns the bytes in use and those kept free, of glibc or of the allocator in its place. `None` if they are a minimum.
     fn figures(&self) -> Option<(u64, u64)> {
-        let mut allocators = self.runtimes.iter().filter(|runtime| runtime.kind.is_malloc());
-        if let Some((kept, used)) = allocators.find_map(Runtime::heap) {
-            return Some((used, kept - used));
+        if let Some(figures) = self.runtimes.iter().find_map(|runtime| runtime.figures) {
+            return Some(figures);
         }
         let heap = self.heap.as_ref().ok().filter(|heap| !heap.is_partial)?;
         let sum = heap.total();

@@ -24,9 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::heap::kinds::{self, Kind};
-use crate::heap::{
-    self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, jemalloc, mallocng, mimalloc, tcmalloc,
-};
+use crate::heap::{self, Memory, Placed, Region, RegionKind, Regions, State, Unknown, glibc, mallocng};
 use crate::model::taker::HeapUse;
 use crate::model::{Identity, Missing, Reading};
 use crate::proc::maps::Area;
@@ -368,12 +366,7 @@ fn read_in_time(proc: &Path, pid: u32, limit: Duration) -> Reading<HeapUse> {
     kinds.sort_by_key(|kind| !files.others.contains(kind));
     let mut found = Err(Unknown::NotFound);
     for kind in kinds {
-        found = match kind {
-            Kind::Mimalloc => mimalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept())),
-            Kind::Tcmalloc => tcmalloc::read(&mut files).map(|heap| (heap.in_use(), heap.kept())),
-            Kind::Musl => mallocng::read(&mut files).map(|heap| (heap.in_use(), heap.kept)),
-            _ => jemalloc::read(&mut files).map(|heap| (heap.total().in_use, heap.total().kept())),
-        };
+        found = heap::allocator(kind, &mut files).map(|heap| (heap.in_use, heap.kept));
         if found != Err(Unknown::NotFound) {
             break;
         }

@@ -73,6 +73,8 @@ pub struct Runtime {
     /// Its name and version, as it states them. Raw.
     pub version: String,
     pub parts: Vec<Part>,
+    /// Of an allocator, the bytes in use and the free bytes that are in RAM or in swap.
+    pub figures: Option<(u64, u64)>,
     /// Free bytes between the objects of its heap, as of the last collection, if it states them.
     pub gaps: Option<u64>,
     /// The memory of the process in RAM and swap, if it is not known how much of the heap is in RAM: at most that much.
@@ -141,6 +143,7 @@ impl Runtime {
             kind,
             version,
             parts: Vec::new(),
+            figures: None,
             gaps: None,
             memory: None,
             native: Vec::new(),
@@ -214,6 +217,12 @@ impl Runtime {
     pub fn verdict(&self, units: Units) -> Vec<String> {
         let bytes = |n| units::bytes(n, units);
         let mut lines = Vec::new();
+        if let (None, Some((used, free)), Some(memory)) = (self.heap(), self.figures, self.memory) {
+            let (used, free, memory) = (bytes(used), bytes(free), bytes(memory));
+            lines.push(format!(
+                "{used} of its heap are in use, at most {memory} of that in RAM or swap, and {free} are free."
+            ));
+        }
         if let Some((kept, used)) = self.heap() {
             let free = bytes(kept.saturating_sub(used));
             let is_known = self.parts.iter().any(|part| part.resident.is_some());

@@ -273,7 +273,7 @@ impl Scan<'_> {
 
     /// Returns the central list of class 0 and the number of classes, if `list` is its first list of spans.
     fn central(&mut self, list: u64, lists: &HashSet<u64>) -> Option<(u64, usize)> {
-        let central = list.checked_sub(LISTS[0])?;
+        let central = list.checked_sub(LISTS[0]).filter(|_| !self.memory.is_over())?;
         lists.contains(&(central + LISTS[1])).then_some(())?;
         let bytes = self.block(central, ARRAYS[0] * CENTRAL)?;
         let is_central = |(class, bytes): &(usize, &[u8])| {
@@ -290,7 +290,7 @@ impl Scan<'_> {
     /// Returns a root with the size map whose sizes begin at `place`, if it has that many classes.
     fn size_map(&mut self, place: u64, central: u64, [classes, elements]: [usize; 2]) -> Option<Root> {
         let len = 4 * elements;
-        let before = place.checked_sub(len as u64)?;
+        let before = place.checked_sub(len as u64).filter(|_| !self.memory.is_over())?;
         let pages_at = ((place + len as u64).next_multiple_of(8) - before) as usize;
         let bytes = self.block(before, pages_at + 2 * len)?;
         (classes <= elements).then_some(())?;
@@ -322,7 +322,7 @@ impl Scan<'_> {
     /// for each number of pages up to 1 MiB; in 2.6, one of longer spans is before them.
     fn page_lists(&mut self, list: u64) -> Option<(u64, u64)> {
         const MAX: u64 = 2 * (256 + 1);
-        let from = list.checked_sub(MAX * SPAN)?;
+        let from = list.checked_sub(MAX * SPAN).filter(|_| !self.memory.is_over())?;
         let bytes = self.block(from, 2 * (MAX * SPAN) as usize)?;
         let is_list = |at: u64| {
             let place = at.checked_sub(from).unwrap_or(u64::MAX) as usize;
@@ -381,7 +381,7 @@ impl Scan<'_> {
             .map(|(_, span)| span)?;
         let page = self.word_at(span)?;
         let (index, at) = (page >> root.leaf_bits(), page & ((1 << root.leaf_bits()) - 1));
-        let mut leads = |leaf: u64| self.word_at(leaf.saturating_add(at * 8)) == Some(span);
+        let mut leads = |leaf: u64| !self.memory.is_over() && self.word_at(leaf.saturating_add(at * 8)) == Some(span);
         let (place, _) = pointers.iter().find(|(_, leaf)| leads(*leaf))?;
         place.checked_sub(index.checked_mul(8)?)
     }

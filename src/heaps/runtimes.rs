@@ -17,7 +17,7 @@ use super::{go, python};
 use crate::heap::kinds::Kind;
 use crate::heap::runtimes::{Objects, Part, Runtime};
 use crate::heap::{self, Memory, Placed, State, Unknown};
-use crate::proc::hsperfdata;
+use crate::proc::{files, hsperfdata};
 use crate::text::safe;
 use crate::units;
 
@@ -109,7 +109,7 @@ pub fn open(proc: &Path, state: &State) -> Vec<Door> {
 fn native(proc: &Path, dir: &Path, pid: u32, kind: Kind) -> Option<Way> {
     use std::os::unix::ffi::OsStrExt;
 
-    let maps = crate::proc::files::slurp_grown(dir.join("maps").as_os_str().as_bytes(), 64 << 10, 64 << 20).ok()?;
+    let maps = files::slurp_grown(dir.join("maps").as_os_str().as_bytes(), 64 << 10, 64 << 20).ok()?;
     if kind == Kind::Go {
         return go::find(proc, pid, &maps).map(|program| Way::Go(dir.to_owned(), program));
     }
@@ -250,27 +250,34 @@ fn sample_node(node: &Node, accepted: Accepted, wait: impl FnOnce(), runtime: &m
 }
 
 fn look_at_malloc(proc: &Path, pid: u32, runtime: &mut Runtime) {
-    let files = Files::open(&proc.join(pid.to_string()), Instant::now() + LIMIT);
-    let heap = files.map_err(|why| why.to_string()).and_then(|mut files| {
+    let dir = files::living(proc, pid);
+    let heap = Files::open(&dir, Instant::now() + LIMIT).map_err(|why| why.to_string());
+    let heap = heap.and_then(|mut files| {
         files.allow_pid(proc, pid);
-        let runtime = match runtime.kind {
-            Kind::Mimalloc => heap::mimalloc::read(&mut files).map(|heap| heap.runtime()),
-            Kind::Musl => heap::mallocng::read(&mut files).map(|heap| heap.runtime()),
-            Kind::Tcmalloc => heap::tcmalloc::read(&mut files).map(|heap| heap.runtime()),
-            _ => heap::jemalloc::read(&mut files).map(|heap| heap.runtime()),
-        };
-        runtime.map_err(|why| match why {
+        heap::allocator(runtime.kind, &mut files).map_err(|why| match why {
             Unknown::NotFound => "its structures were not found".to_owned(),
             why => why.to_string(),
         })
     });
+    let memory = super::memory(&dir).ok().map(Placed::total);
+    let heap = heap.and_then(|heap| {
+        let fits = memory.is_none_or(|memory| heap.kept <= memory);
+        fits.then_some(heap.runtime)
+            .ok_or_else(|| "it has more free memory in RAM than the process".to_owned())
+    });
     match heap {
-        Ok(found) => *runtime = found,
+        Ok(found) => *runtime = Runtime { memory, ..found },
         Err(why) => {
             let (name, shown_by) = (runtime.kind.label(), runtime.kind.shown_by());
             runtime
                 .remarks
                 .push(format!("The heap of {name} could not be read: {why}; {shown_by}."));
+        }
+    }
+    if runtime.heap().is_none() {
+        // Some of what is in use was never touched.
+        for part in &mut runtime.parts {
+            part.resident = None;
         }
     }
 }

@@ -20,8 +20,6 @@ use crate::sampler::reading::Context;
 const MAX_FAILED: u32 = 3;
 /// Processor time after which a read gives up.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// Expected time of the first read of a program. Most take less, but few of those that take longer begin at once.
-const FIRST: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub(super) struct Heaps {
@@ -39,7 +37,8 @@ struct Process {
     read_at: Option<Duration>,
     /// Its minor faults and its CPU time when it was last read.
     activity: [u64; 2],
-    cost: Duration,
+    /// The time of its last read.
+    cost: Option<Duration>,
     failed: u32,
     is_reading: bool,
     /// The time at which it was last added to those that wait.
@@ -65,7 +64,10 @@ impl Heaps {
         let waiting = waiting
             .iter()
             .filter_map(|id| snapshot.rows().get(snapshot.place(*id)?));
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_by(|a, b| self.budget.spent(user(a)).total_cmp(&self.budget.spent(user(b))));
         waiting
+            .into_iter()
             .chain(snapshot.changed_rows())
             .filter_map(|row| self.job(row, now))
             .collect()
@@ -83,14 +85,14 @@ impl Heaps {
             exec: row.exec,
             read_at: None,
             activity,
-            cost: FIRST,
+            cost: None,
             failed: 0,
             is_reading: false,
             waited_at: None,
         });
         if process.exec != row.exec {
             (process.exec, process.read_at) = (row.exec, None);
-            (process.cost, process.failed) = (FIRST, 0);
+            (process.cost, process.failed) = (None, 0);
         }
         let is_due = process
             .read_at
@@ -99,21 +101,21 @@ impl Heaps {
         if !is_due || process.is_reading || process.failed >= MAX_FAILED || row.shares_mm.is_some() {
             return None;
         }
-        let (id, expected) = (row.id, process.cost);
-        if !self.budget.reserve(now, expected) {
+        let id = row.id;
+        let Some(reserved) = self.budget.reserve(now, user(row), process.cost) else {
             // It may have waited and changed, too.
             if process.waited_at.replace(now) != Some(now) {
                 self.waiting.push(id);
             }
             return None;
-        }
+        };
         (process.is_reading, process.read_at, process.activity) = (true, Some(now), activity);
         Some(job(
             JobKey::Heap(id.pid),
-            expected.as_micros() as u64,
+            reserved.expected.as_micros() as u64,
             move |context, reader| read(id, context, reader.buf),
             move |scanner, (took, heap)| {
-                scanner.heaps.budget.settle(expected, took);
+                scanner.heaps.budget.settle(reserved, took);
                 scanner.heaps.set(id, took, heap);
             },
         ))
@@ -123,7 +125,7 @@ impl Heaps {
         let Some(process) = self.processes.get_mut(&id) else {
             return;
         };
-        (process.is_reading, process.cost) = (false, took);
+        (process.is_reading, process.cost) = (false, Some(took));
         match heap {
             Ok(heap) => {
                 process.failed = 0;
@@ -142,6 +144,11 @@ impl Heaps {
             Arc::make_mut(&mut self.found).retain(|id, _| self.processes.contains_key(id));
         }
     }
+}
+
+/// Returns the user of a process. One that is not known counts as another one.
+fn user(row: &ProcessSample) -> u32 {
+    row.facts.uid.unwrap_or(u32::MAX)
 }
 
 /// Reads a heap. Also returns the processor time of the read.

@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use zmtop::heap::kinds::Kind;
 use zmtop::heap::mallocng::{self, Heap};
-use zmtop::heap::{Memory, RegionKind, Regions, Unknown};
+use zmtop::heap::{self, Memory, RegionKind, Regions, Unknown};
 use zmtop::heaps::runtimes::{Accepted, open};
 use zmtop::heaps::{free, look};
+use zmtop::units::Units;
 
 use super::jemalloc::Guard;
 use super::{Words, region};
@@ -123,6 +125,33 @@ fn pages_that_are_not_there_are_not_kept() {
     let mut fake = process(56);
     fake.absent = vec![GROUPS + PAGE];
     assert_eq!(mallocng::read(&mut fake).unwrap().kept, 2 * 340 * 16 + 5 * 64 - PAGE);
+}
+
+#[test]
+fn a_heap_with_more_memory_than_is_mapped_is_not_believed() {
+    let mut fake = process(56);
+    let found = heap::allocator(Kind::Musl, &mut fake.clone()).unwrap();
+    let is = mallocng::read(&mut fake).unwrap();
+    assert_eq!((found.in_use, found.kept), (is.in_use(), is.kept));
+    assert_eq!(found.runtime.figures, Some((is.in_use(), is.kept)));
+    // The same memory twice.
+    fake.group(GROUPS + 64 * PAGE, 1, [0, 0], 63, 900);
+    fake.group(GROUPS + 64 * PAGE, 1, [0, 0], 63, 900);
+    let refused = heap::allocator(Kind::Musl, &mut fake).map(|heap| heap.in_use);
+    assert_eq!(refused, Err(Unknown::Strange("it has more memory than is mapped")));
+}
+
+#[test]
+fn memory_in_use_that_was_never_touched_is_not_in_ram() {
+    let mut runtime = heap::allocator(Kind::Musl, &mut process(56)).unwrap().runtime;
+    let words = |runtime: &heap::runtimes::Runtime| runtime.verdict(Units::Auto).remove(0);
+    runtime.memory = Some(1 << 20);
+    assert_eq!(words(&runtime), "Its heap has 253K in RAM: 242K are in use, and 10.9K are free.");
+    runtime.memory = Some(100 << 10);
+    assert_eq!(
+        words(&runtime),
+        "242K of its heap are in use, at most 100K of that in RAM or swap, and 10.9K are free."
+    );
 }
 
 #[test]

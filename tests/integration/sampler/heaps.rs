@@ -28,37 +28,39 @@ fn an_active_process_is_read_every_30_seconds() {
 /// a core, what is saved for the start, and the reads under way when that is used up.
 #[test]
 fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
-    // Reads that are wanted in each tick of two seconds, the expected and the actual processor time of each in ms, and how many begin
-    // in the first tick.
+    // Reads that are wanted in each tick of two seconds, the time of the last read of each and the actual processor time in ms, and how
+    // many begin in the first tick.
     let table = [
-        (1, 10, 1, 1),
-        (4, 10, 1, 4),
-        (20, 10, 4, 20),
-        (50, 10, 2, 50),
-        (1_000, 10, 2, 50),
-        (1_000, 2, 2, 250),
-        (1_000, 10, 250, 50),
-        (1_000, 0, 250, 1_000),
+        (1, None, 1, 1),
+        (20, None, 4, 4),
+        (1_000, None, 2, 4),
+        (1_000, None, 250, 4),
+        (20, Some(10), 4, 20),
+        (1_000, Some(10), 2, 50),
+        (1_000, Some(2), 2, 250),
+        (1_000, Some(10), 250, 50),
     ];
-    for (wanted, expected, took, first) in table {
-        let (expected, took) = (Duration::from_millis(expected), Duration::from_millis(took));
+    let ms = Duration::from_millis;
+    for (wanted, known, took, first) in table {
+        let (known, took) = (known.map(ms), ms(took));
         let mut budget = Budget::default();
         let mut used = Duration::ZERO;
         for second in (0..24 * 3600).step_by(2) {
             // It has run for some time when the first process is large.
             let now = Duration::from_secs(second + 1_000_000);
-            let begun = (0..wanted).filter(|_| budget.reserve(now, expected)).count() as u32;
-            (0..begun).for_each(|_| budget.settle(expected, took));
+            let begun: Vec<_> = (0..wanted).filter_map(|_| budget.reserve(now, 7, known)).collect();
+            begun.iter().for_each(|read| budget.settle(*read, took));
+            let begun = begun.len() as u32;
             used += took * begun;
             if second == 0 {
                 assert_eq!(begun, first, "{wanted} of {took:?}");
             }
             let share = Duration::from_secs(second) / 500;
             let under_way = took * begun.max(1);
-            let most = (share + Duration::from_millis(501)).max(took * first) + under_way;
+            let most = (share + ms(501)).max(took * first) + under_way;
             assert!(used <= most, "{wanted} of {took:?}: {used:?} in {second} s");
             // What is wanted is not refused without need.
-            let least = share.min(took * wanted * (second as u32 / 2));
+            let least = share.min(took * wanted.min(4) * (second as u32 / 2));
             assert!(used + took >= least, "{wanted} of {took:?}: {used:?} in {second} s");
         }
     }
@@ -68,16 +70,36 @@ fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
 fn a_read_that_waits_begins_once_what_was_used_is_saved_again() {
     let mut budget = Budget::default();
     let (start, ms) = (Duration::from_secs(1_000_000), Duration::from_millis);
-    assert!(budget.reserve(start, ms(10)));
-    budget.settle(ms(10), ms(600));
+    let read = budget.reserve(start, 7, None).unwrap();
+    budget.settle(read, ms(600));
     // 100 ms more than was saved: 50 s.
     for (second, expected) in [(0, false), (49, false), (51, true)] {
+        let read = budget.clone().reserve(start + Duration::from_secs(second), 8, None);
+        assert_eq!(read.is_some(), expected, "{second}");
+    }
+}
+
+#[test]
+fn a_user_with_slow_reads_is_expected_to_have_more_and_comes_last() {
+    let mut budget = Budget::default();
+    let (start, ms) = (Duration::from_secs(1_000_000), Duration::from_millis);
+    for (user, took) in [(7, 250), (8, 1)] {
+        let read = budget.reserve(start, user, None).unwrap();
+        assert_eq!(read.expected, ms(10));
+        budget.settle(read, ms(took));
+    }
+    assert!(budget.spent(7) > budget.spent(8) && budget.spent(8) > budget.spent(9));
+    let later = start + Duration::from_secs(3599);
+    for (user, expected) in [(7, 250), (8, 10), (9, 10)] {
         assert_eq!(
-            budget.clone().reserve(start + Duration::from_secs(second), ms(10)),
-            expected,
-            "{second}"
+            budget.clone().reserve(later, user, None).unwrap().expected,
+            ms(expected),
+            "{user}"
         );
     }
+    assert!(budget.clone().spent(7) > 0.0);
+    let forgotten = budget.reserve(start + Duration::from_secs(3600), 7, None);
+    assert_eq!(forgotten.unwrap().expected, ms(10));
 }
 
 #[test]
