@@ -19,6 +19,8 @@ use crate::proc::page_faults::Registers;
 
 /// The largest section that is read for unwinding. The largest known programs have 20 MiB.
 const MAX_SECTION: u64 = 64 << 20;
+/// The bytes of the sections for unwinding of all files together. Those of a large browser with its libraries have 40 MiB.
+const MAX_SECTIONS: u64 = 128 << 20;
 /// The most frames of a path. Deeper ones are recursions.
 const MAX_FRAMES: usize = 256;
 /// The most functions of a path whose return address is searched for, the words of the stack that each search reads, and those
@@ -80,7 +82,8 @@ impl std::ops::Deref for Bytes {
 }
 
 impl CodeFile {
-    fn read(file: File, path: PathBuf, namespace: Namespace) -> Option<Self> {
+    /// Reads the parts of a file that unwinding needs. Deducts the memory for them from `room`, and leaves out what does not fit.
+    fn read(file: File, path: PathBuf, namespace: Namespace, room: &mut u64) -> Option<Self> {
         let cache = ReadCache::new(file.try_clone().ok()?);
         let elf = object::read::elf::ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
         // Two segments may share a page of the file: only those with code are of interest.
@@ -99,12 +102,15 @@ impl CodeFile {
             let section = elf.section_by_name(name)?;
             Some(section.address()..section.address().checked_add(section.size())?)
         };
-        let data = |name: &str| {
+        let mut data = |name: &str| {
             let section = elf.section_by_name(name)?;
-            (section.size() <= MAX_SECTION).then_some(())?;
-            Some(Bytes(section.uncompressed_data().ok()?.into()))
+            let size = section.size();
+            let left = room.checked_sub(size).filter(|_| size <= MAX_SECTION)?;
+            let data = section.uncompressed_data().ok()?;
+            *room = left;
+            Some(Bytes(data.into()))
         };
-        let both = |name: &str| Some((range(name)?, data(name)?));
+        let mut both = |name: &str| Some((range(name)?, data(name)?));
         let eh_frame = both(".eh_frame");
         let is_sound = |hdr: &(Range<u64>, Bytes)| {
             let frames = eh_frame.as_ref().map(|(range, _)| range);
@@ -212,10 +218,21 @@ pub(super) fn build_id_of(file: &File) -> Option<Vec<u8>> {
 }
 
 /// The executable files of the processes that are followed.
-#[derive(Default)]
 pub(super) struct Files {
     files: Vec<CodeFile>,
     known: HashMap<(u64, u64), Option<FileId>>,
+    /// Bytes of sections that may still be read.
+    room: u64,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            known: HashMap::new(),
+            room: MAX_SECTIONS,
+        }
+    }
 }
 
 impl Files {
@@ -246,7 +263,8 @@ impl Files {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), namespace));
+        let room = &mut self.room;
+        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), namespace, room));
         let id = code.flatten().map(|code| {
             self.files.push(code);
             self.files.len() as FileId - 1

@@ -11,6 +11,9 @@ use zmtop::proc::page_faults::{Format, Registers};
 use zmtop::proc::perf::{self, records};
 use zmtop::stacks::functions_by;
 
+use crate::support::pty::ZMTOP;
+use crate::support::{Owned, cannot};
+
 /// A generator of numbers (xorshift64).
 struct Numbers(u64);
 
@@ -62,7 +65,7 @@ fn repeat(usual: u64, name: &str, mut round: impl FnMut(&mut Numbers)) {
         rounds += 1;
     }
     if until.is_some() {
-        crate::support::cannot(&format!("nothing: {rounds} rounds of {name}"));
+        cannot(&format!("nothing: {rounds} rounds of {name}"));
     }
 }
 
@@ -148,4 +151,101 @@ fn functions_at(file: &Path, start: u64, ip: u64, caller: u64) -> Vec<String> {
     let stack = caller.to_le_bytes().repeat(512);
     let found = functions_by(file, start, registers, &stack);
     found.into_iter().map(|frame| frame.function.into()).collect()
+}
+
+/// Writes a program file that claims that many bytes of `.eh_frame`, and as many of `.debug_frame`. They take no room on the disk.
+fn claiming(path: &Path, claimed: u64) {
+    use std::os::unix::fs::FileExt;
+
+    const NAMES: &[u8] = b"\0.text\0.eh_frame\0.debug_frame\0.shstrtab\0";
+    let file = std::fs::File::create(path).unwrap();
+    let mut at = 0;
+    let mut put = |at: &mut u64, words: &[(u64, usize)]| {
+        for (word, len) in words {
+            file.write_all_at(&word.to_le_bytes()[..*len], *at).unwrap();
+            *at += *len as u64;
+        }
+    };
+    let (names, sections) = (0x2000 + 2 * claimed, 0x3000 + 2 * claimed);
+    let magic = u64::from_le_bytes(*b"\x7fELF\x02\x01\x01\0");
+    put(
+        &mut at,
+        &[
+            (magic, 8),
+            (0, 8),
+            (3, 2),
+            (62, 2),
+            (1, 4),
+            (0x1000, 8),
+            (64, 8),
+            (sections, 8),
+        ],
+    );
+    put(&mut at, &[(0, 4), (64, 2), (56, 2), (1, 2), (64, 2), (5, 2), (4, 2)]);
+    // A segment with a page of code.
+    put(
+        &mut at,
+        &[
+            (1, 4),
+            (5, 4),
+            (0x1000, 8),
+            (0x1000, 8),
+            (0x1000, 8),
+            (4096, 8),
+            (4096, 8),
+            (4096, 8),
+        ],
+    );
+    file.write_all_at(NAMES, names).unwrap();
+    at = sections + 64;
+    let all = [
+        (1, 6, 0x1000, 0x1000, 4096),
+        (7, 2, 1 << 32, 0x2000, claimed),
+        (17, 0, 0, 0x2000 + claimed, claimed),
+        (30, 0, 0, names, NAMES.len() as u64),
+    ];
+    for (name, flags, address, offset, size) in all {
+        let kind = if name == 30 { 3 } else { 1 };
+        put(
+            &mut at,
+            &[(name, 4), (kind, 4), (flags, 8), (address, 8), (offset, 8), (size, 8)],
+        );
+        put(&mut at, &[(0, 8), (8, 8), (0, 8)]);
+    }
+    file.set_len(at).unwrap();
+}
+
+#[test]
+fn files_that_claim_gigabytes_for_unwinding_take_little_memory() {
+    const MAP: &str = "
+import mmap, sys
+files = [open(name, 'rb') for name in sys.argv[1:]]
+maps = [mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC, offset=4096) for file in files]
+print('ready', flush=True)
+for line in sys.stdin: pass
+";
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<_> = (0..12).map(|n| dir.path().join(format!("lib{n}.so"))).collect();
+    files.iter().for_each(|file| claiming(file, 60 << 20));
+    let mut program = Command::new("python3")
+        .args(["-c", MAP])
+        .args(&files)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .map(Owned)
+        .unwrap();
+    let mut line = String::new();
+    let out = program.0.stdout.take().unwrap();
+    // Its mappings are there.
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // With 1.4 GB of sections, it could not go on.
+    let limited = format!("ulimit -v 800000; exec {} callers {} --for 1s", ZMTOP, program.0.id());
+    let found = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    let error = String::from_utf8_lossy(&found.stderr);
+    if error.contains("perf_event") || error.contains("ermission") {
+        return cannot("page faults cannot be sampled");
+    }
+    assert!(found.status.success(), "{:?} {error}", found.status);
 }

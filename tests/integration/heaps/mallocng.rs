@@ -146,7 +146,10 @@ fn memory_in_use_that_was_never_touched_is_not_in_ram() {
     let mut runtime = heap::allocator(Kind::Musl, &mut process(56)).unwrap().runtime;
     let words = |runtime: &heap::runtimes::Runtime| runtime.verdict(Units::Auto).remove(0);
     runtime.memory = Some(1 << 20);
-    assert_eq!(words(&runtime), "Its heap has 253K in RAM: 242K are in use, and 10.9K are free.");
+    assert_eq!(
+        words(&runtime),
+        "Its heap has 253K in RAM: 242K are in use, and 10.9K are free."
+    );
     runtime.memory = Some(100 << 10);
     assert_eq!(
         words(&runtime),
