@@ -94,6 +94,8 @@ struct Samples {
     cold: Option<HashMap<u32, u64>>,
     /// Of `1 << thinning` pages one is remembered.
     thinning: u32,
+    /// New mappings of each process whose files could not be read.
+    failed: HashMap<u32, u32>,
     pagemaps: HashMap<u32, Option<File>>,
     /// The pages sampled since the last balance, and all faults at it, counted and by the samples.
     recent: Vec<(u32, u64)>,
@@ -133,6 +135,7 @@ impl Measurement {
             resident: HashMap::new(),
             cold: None,
             thinning: 0,
+            failed: HashMap::new(),
             pagemaps: HashMap::new(),
             recent: Vec::new(),
             balanced: (0, 0),
@@ -231,12 +234,18 @@ impl Samples {
                 } else if let Some(space) = self.spaces.get_mut(&new.pid)
                     && !space.add(&mut self.files, &self.proc, &area)
                 {
-                    // The mapping may have been split since, and its file deleted.
-                    self.read_space(new.pid);
+                    // The mapping may have been split since, and its file deleted. A program may map files that cannot be read as
+                    // often as it likes.
+                    let failed = self.failed.entry(new.pid).or_default();
+                    *failed = failed.saturating_add(1);
+                    if failed.is_power_of_two() {
+                        self.read_space(new.pid);
+                    }
                 }
             }
             Event::Exec { pid } => {
                 self.pagemaps.remove(&pid);
+                self.failed.remove(&pid);
                 self.pages.retain(|(of, _), _| *of != pid);
                 self.spaces.insert(pid, Space::new(pid));
             }

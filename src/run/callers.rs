@@ -261,7 +261,7 @@ impl End {
 fn stay_behind() {
     let _ = rustix::process::nice(NICE);
     // What it keeps depends on the measured program, so it ends before any other if memory runs out.
-    let _ = crate::own::set_oom_score_adj(1000);
+    let _ = own::set_oom_score_adj(1000);
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
 }
 

@@ -30,7 +30,11 @@ pub(super) fn run_on<T, E: From<String>>(
     task: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     let runtime = builder.build().map_err(|error| not_started(&error))?;
-    let done = runtime.block_on(task);
+    let done = runtime.block_on(async {
+        // A write beyond the limit of file sizes then fails instead of ending the program.
+        let _handled = signals(SignalKind::from_raw(libc::SIGXFSZ))?;
+        task.await
+    });
     runtime.shutdown_background();
     done
 }
