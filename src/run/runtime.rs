@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::process::{self, Heaps};
@@ -30,13 +31,16 @@ pub(super) fn run_on<T, E: From<String>>(
     task: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     let runtime = builder.build().map_err(|error| not_started(&error))?;
-    let done = runtime.block_on(async {
-        // A write beyond the limit of file sizes then fails instead of ending the program.
-        let _handled = signals(SignalKind::from_raw(libc::SIGXFSZ))?;
-        task.await
-    });
+    let _handled = survive_large_files(&runtime).map_err(|error| not_started(&error))?;
+    let done = runtime.block_on(task);
     runtime.shutdown_background();
     done
+}
+
+/// Handles SIGXFSZ from now on: a write beyond the limit of file sizes then fails instead of ending the program.
+pub(super) fn survive_large_files(runtime: &Runtime) -> io::Result<Signal> {
+    let _entered = runtime.enter();
+    signal(SignalKind::from_raw(libc::SIGXFSZ))
 }
 
 /// Returns the stream of a signal from now on. To be called on a runtime.

@@ -219,7 +219,7 @@ pub(super) fn build_id_of(file: &File) -> Option<Vec<u8>> {
 
 /// The executable files of the processes that are followed.
 pub(super) struct Files {
-    files: Vec<CodeFile>,
+    all: Vec<CodeFile>,
     known: HashMap<(u64, u64), Option<FileId>>,
     /// Bytes of sections that may still be read.
     room: u64,
@@ -228,7 +228,7 @@ pub(super) struct Files {
 impl Default for Files {
     fn default() -> Self {
         Self {
-            files: Vec::new(),
+            all: Vec::new(),
             known: HashMap::new(),
             room: MAX_SECTIONS,
         }
@@ -237,7 +237,7 @@ impl Default for Files {
 
 impl Files {
     pub(super) fn get(&self, id: FileId) -> &CodeFile {
-        &self.files[id as usize]
+        &self.all[id as usize]
     }
 
     /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
@@ -264,10 +264,10 @@ impl Files {
             return *known;
         }
         let room = &mut self.room;
-        let code = (self.files.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), namespace, room));
+        let code = (self.all.len() < MAX_FILES).then(|| CodeFile::read(file, named.to_owned(), namespace, room));
         let id = code.flatten().map(|code| {
-            self.files.push(code);
-            self.files.len() as FileId - 1
+            self.all.push(code);
+            self.all.len() as FileId - 1
         });
         self.known.insert(key, id);
         id

@@ -160,7 +160,7 @@ fn claiming(path: &Path, claimed: u64) {
     const NAMES: &[u8] = b"\0.text\0.eh_frame\0.debug_frame\0.shstrtab\0";
     let file = std::fs::File::create(path).unwrap();
     let mut at = 0;
-    let mut put = |at: &mut u64, words: &[(u64, usize)]| {
+    let put = |at: &mut u64, words: &[(u64, usize)]| {
         for (word, len) in words {
             file.write_all_at(&word.to_le_bytes()[..*len], *at).unwrap();
             *at += *len as u64;
@@ -226,7 +226,9 @@ for line in sys.stdin: pass
 ";
     let dir = tempfile::tempdir().unwrap();
     let files: Vec<_> = (0..12).map(|n| dir.path().join(format!("lib{n}.so"))).collect();
-    files.iter().for_each(|file| claiming(file, 60 << 20));
+    for file in &files {
+        claiming(file, 60 << 20);
+    }
     let mut program = Command::new("python3")
         .args(["-c", MAP])
         .args(&files)

@@ -49,7 +49,9 @@ fn all_reads_together_use_at_most_a_five_hundredth_of_a_core() {
             // It has run for some time when the first process is large.
             let now = Duration::from_secs(second + 1_000_000);
             let begun: Vec<_> = (0..wanted).filter_map(|_| budget.reserve(now, 7, known)).collect();
-            begun.iter().for_each(|read| budget.settle(*read, took));
+            for read in &begun {
+                budget.settle(*read, took);
+            }
             let begun = begun.len() as u32;
             used += took * begun;
             if second == 0 {
