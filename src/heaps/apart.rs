@@ -25,6 +25,8 @@ use crate::proc::{clock, files, parse};
 
 /// Maximum number of bytes of an answer.
 const MAX_ANSWER: usize = 4 << 20;
+/// Maximum number of children that did not end. A user may have many uids.
+const MAX_STUCK: usize = 16;
 /// Time in which a killed child ends, if it does not wait for a page.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -66,11 +68,11 @@ fn other_user(folder: &Path) -> Option<u32> {
         .find(|uid| *uid != own)
 }
 
-/// Reaps the children that have ended meanwhile, and returns true if one still reads memory of that user.
+/// Reaps the children that have ended meanwhile, and returns true if one still reads memory of that user, or if there are too many.
 fn is_stuck(uid: u32) -> bool {
     let mut stuck = STUCK.lock();
     stuck.retain(|(pid, _)| !is_reaped(*pid));
-    stuck.iter().any(|(_, of)| *of == uid)
+    stuck.len() >= MAX_STUCK || stuck.iter().any(|(_, of)| *of == uid)
 }
 
 fn is_reaped(pid: Pid) -> bool {
