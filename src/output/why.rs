@@ -601,19 +601,20 @@ impl WhyReport<'_> {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
             let own = if exit.is_fork {
-                " in addition to its parent's memory"
+                format!(", {} more than its parent,", self.bytes(exit.own()))
             } else {
-                ""
+                String::new()
             };
             let end = match exit.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
                 None => "ended".into(),
             };
             format!(
-                "{} (pid {}{parent}) rose to {}{own} and {end} at {}, {} after its start.",
+                "{} (pid {}, uid {}{parent}) reached an RSS of {}{own} and {end} at {}, {} after its start.",
                 text::cut(&exit.comm, NAME),
                 exit.pid,
-                self.bytes(exit.own()),
+                exit.uid,
+                self.bytes(exit.peak),
                 self.time(exit.time),
                 units::span(exit.lifetime)
             )
@@ -621,6 +622,7 @@ impl WhyReport<'_> {
         let mut told: Vec<_> = told.collect();
         if let Some(first) = told.first_mut() {
             *first = format!("Between two snapshots, {first}");
+            told.push("RSS includes shared pages, as often as they are mapped.".into());
         }
         told
     }
@@ -997,6 +999,8 @@ described_object! {
         "pid": id() => exit.pid,
         /// Its short name.
         "comm": foreign() => Node::bytes(&exit.comm),
+        /// Its user.
+        "uid": id() => exit.uid,
         /// The short name of its parent.
         "parent": foreign().null("not known") => exit.parent.as_deref().map(Node::bytes),
         /// When it ended.
@@ -1005,7 +1009,7 @@ described_object! {
         "lifetime_s": seconds() => exit.lifetime.as_secs_f64(),
         /// Its highest RSS, with shared pages.
         "peak": bytes() => exit.peak,
-        /// The part of it that a fork did not share with its parent.
+        /// For a fork, its peak less the RSS of its parent; else its peak.
         "own": bytes() => exit.own(),
         /// The signal that ended it.
         "signal": count().null("none") => exit.signal.map(u64::from),

@@ -637,7 +637,7 @@ fn a_fork_without_a_program_of_its_own_is_named() {
     assert_eq!(found.growers.len(), 1);
     // It lives between two snapshots. Its peak has its parent's pages, too.
     for (parent, told) in [
-        (Some(300), Some("rose to 600M in addition to its parent's memory")),
+        (Some(300), Some("reached an RSS of 900M, 600M more than its parent, and ended at ")),
         (Some(890), None),
         (None, None),
     ] {
@@ -997,7 +997,7 @@ fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
     assert!(told.contains("Between two snapshots, cc1"), "{told}");
-    assert!(told.contains("rose to 1.0G and ended at "), "{told}");
+    assert!(told.contains(" reached an RSS of 1.0G and ended at "), "{told}");
     assert!(told.contains(", 0.3s after its start."), "{told}");
     // One was small, the other lived long enough to be in the snapshots.
     assert_eq!(explanation.brief.len(), 1);
