@@ -748,7 +748,7 @@ fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     let role = match (growers.first(), id) {
         (Some(first), Some(id)) => match &first.key {
             RowKey::Process(grower) if *grower == id => Role::Grower,
-            RowKey::Group(key) if moment.command(id) == key.name => Role::Member,
+            RowKey::Group(key) if moment.group_of(id, key.by) == key.name => Role::Member,
             _ => Role::Bystander,
         },
         _ => Role::Unknown,
