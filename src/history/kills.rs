@@ -274,6 +274,18 @@ impl Kill {
         told
     }
 
+    /// Removes the reason of a kill without a report if its cgroup is not in the group that was killed just before: it was
+    /// killed for another reason.
+    fn drop_false_group(&mut self) {
+        let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
+        if let (Some(own), Ok(victim)) = (known, &mut self.event.victim)
+            && victim.cgroup.is_none()
+            && victim.group.as_ref().is_some_and(|group| !is_within(own, group))
+        {
+            (victim.group, victim.limit, victim.constraint) = (None, None, None);
+        }
+    }
+
     /// Returns the victim. If the log lacks its cgroup, uses the one of the snapshot before.
     fn victim(&self) -> Reading<OomVictim> {
         let mut victim = self.event.victim.clone()?;
@@ -506,6 +518,7 @@ impl KillWatch {
         for kill in &mut self.kills {
             if let Some(same) = all.iter().find(|one| is_known(one) && is_it(one, &kill.event)) {
                 kill.event = same.clone();
+                kill.drop_false_group();
             }
         }
         all[known.map_or(0, |at| at + 1)..].to_vec()
@@ -630,6 +643,8 @@ impl History {
             {
                 let own_growth;
                 (kill.known, own_growth) = self.known_victim(snapshot, victim);
+                kill.drop_false_group();
+                let victim = kill.event.victim.as_ref().unwrap_or(victim);
                 let grower = |span| self.grower(snapshot, victim, kill.known.as_ref(), own_growth, span);
                 kill.grower = (0..GROWTH_SPANS.len()).find_map(grower);
             }

@@ -44,6 +44,8 @@ const KILLS: [(&[u8], bool); 3] = [
     (b"Out of memory: Killed process ", false),
     (b"Out of memory (oom_kill_allocating_task): Killed process ", false),
 ];
+/// The beginning of a report's last line.
+const SUMMARY: &[u8] = b"oom-kill:constraint=";
 /// Maximum time between two lines of one group kill: a slow serial console delays each.
 const GROUP_GAP: Duration = Duration::from_secs(1);
 /// A limit from here on, in KiB, is none: `PAGE_COUNTER_MAX`.
@@ -126,11 +128,12 @@ impl LogParser {
             return None;
         }
         self.is_in_summary = false;
-        if text.starts_with(b"oom-kill:") {
+        // The name of a program, at most 15 bytes, may begin a line, too.
+        if text.starts_with(SUMMARY) {
             self.summary.clear();
             self.summary.extend_from_slice(&text[..text.len().min(MAX_SUMMARY)]);
             self.is_in_summary = true;
-        } else if let Some(usage) = text.strip_prefix(b"memory: usage ") {
+        } else if let Some(usage) = text.strip_prefix(b"memory: usage ").filter(is_usage) {
             self.usages = [self::usage(usage), None];
         } else if let Some(usage) = text.strip_prefix(b"memory+swap: usage ") {
             self.usages[1] = self::usage(usage);
@@ -270,6 +273,11 @@ fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
+/// Returns true for the kernel's own line, and false if `memory: usage` is the name of a program.
+fn is_usage(text: &&[u8]) -> bool {
+    find(text, b"kB, limit ").is_some()
+}
+
 /// Parses `61440kB, limit 61440kB, failcnt 38`: the usage and the limit in bytes, unless there is none.
 fn usage(text: &[u8]) -> Option<(u64, u64)> {
     let (usage, rest) = split(text, b'k')?;
@@ -294,10 +302,10 @@ struct Reason {
 }
 
 /// Parses the line `oom-kill:…` of this victim. Names in it may hold anything, commas too. It is therefore parsed from
-/// its ends: the victim's name and pid are known.
+/// its ends: the victim's name and pid are known, and only the paths of cgroups have slashes.
 fn reason(summary: &[u8], victim: &OomVictim) -> Option<Reason> {
     let text = unescape(summary);
-    let rest = text.strip_prefix(b"oom-kill:constraint=")?;
+    let rest = text.strip_prefix(SUMMARY)?;
     let (constraint, _) = split(rest, b',')?;
     let constraint = match constraint {
         b"CONSTRAINT_NONE" => Constraint::None,
@@ -308,15 +316,17 @@ fn reason(summary: &[u8], victim: &OomVictim) -> Option<Reason> {
     };
     let end = [b",task=", &*victim.comm, format!(",pid={},uid=", victim.pid).as_bytes()].concat();
     let head = &rest[..find_last(rest, &end)?];
-    let limit = find(head, b",oom_memcg=").map(|at| &head[at + b",oom_memcg=".len()..]);
     let task = b",task_memcg=";
-    let of_task = |text: &[u8]| find(text, task).map(|at| Box::from(&text[at + task.len()..]));
-    let Some(limit) = limit else {
-        let cgroup = of_task(head);
+    // The name of the cpuset may imitate what follows it, but without a slash.
+    let by_limit = find(head, b",oom_memcg=/").map(|at| (at, true));
+    let by_machine = find(head, b",global_oom,task_memcg=/").map(|at| (at, false));
+    let (at, is_limited) = by_limit.into_iter().chain(by_machine).min()?;
+    let rest = &head[at + 1..];
+    let Some(limit) = is_limited.then(|| &rest[b"oom_memcg=".len()..]) else {
         return Some(Reason {
             constraint,
             limit: None,
-            cgroup,
+            cgroup: Some(rest[b"global_oom,task_memcg=".len()..].into()),
         });
     };
     // The victim's cgroup is that cgroup, or below it.

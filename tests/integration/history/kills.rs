@@ -156,6 +156,34 @@ fn a_kill_without_a_report_names_the_victims_cgroup() {
 }
 
 #[test]
+fn a_kill_right_after_that_of_a_group_is_blamed_on_the_group_only_if_it_was_in_it() {
+    let mut kill = killed(60, 1, 7, "importer", 148, Some("/shop"));
+    let victim = kill.victim.as_mut().unwrap();
+    // As the log has it, without a report.
+    (victim.cgroup, victim.group) = (None, Some((*b"/shop").into()));
+    let in_cgroup = |path: &'static str| why(&after_kill(move |_| vec![holding(7, "importer", path, 140)], &kill));
+    for path in ["/shop", "/shop/web"] {
+        let told = "/shop reached its limit of 150M, and it had 148M of it, killed with all of /shop";
+        assert_eq!(in_cgroup(path), told, "{path}");
+    }
+    for path in ["/db", "/shopping"] {
+        assert_eq!(
+            in_cgroup(path),
+            format!("{path} reached a limit, and it had 148M of it")
+        );
+    }
+    // Also if the list comes again.
+    let mut history = after_kill(|_| vec![holding(7, "importer", "/db", 140)], &kill);
+    history.push(&machine(
+        61,
+        Vec::new(),
+        &[kill.clone(), killed(61, 2, 8, "b", 1, None)],
+    ));
+    let first = history.kills().nth(1).unwrap().text(40, Units::Auto).why();
+    assert_eq!(first, "/db reached a limit, and it had 148M of it");
+}
+
+#[test]
 fn a_victim_may_have_more_than_the_limit() {
     // File pages that are charged to another cgroup.
     let kill = killed(60, 1, 7, "dd", 151, Some("/shop"));
