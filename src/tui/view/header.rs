@@ -839,7 +839,8 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
         let press = if app.is_narrow() { "" } else { "press " };
         let (priority, label, style) = match others(app, suspect) {
-            Some(more) => (72, format!("   {more}: {press}"), theme.text),
+            // The line shows one suspect only, so the others matter more than when this one began.
+            Some(more) => (79, format!("   {more}: {press}"), theme.text),
             None => (20, "   why: press ".into(), theme.key_label),
         };
         line.labeled(priority, &label, style, key.to_string(), theme.key);
