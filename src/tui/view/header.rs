@@ -892,7 +892,7 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
         _ if is_narrow => 20,
         _ => 26,
     };
-    match &suspect.key {
+    let name = match &suspect.key {
         RowKey::Process(id) => {
             let facts = suspect.facts.as_deref();
             let is_here = facts.is_none_or(|facts| facts.host.is_none());
@@ -909,7 +909,8 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
             };
             format!("{} {count}", labels::group_name(key, width))
         }
-    }
+    };
+    text::single_blanks(&name)
 }
 
 // What the user may not read, and how to see more.
