@@ -595,9 +595,8 @@ impl Why {
                 share: stall.share,
                 lasted: episode.last_sign.saturating_sub(*since),
                 waiter: stall.waiter.and_then(|(id, bytes)| {
-                    let name = snapshot.row(id)?.facts.comm.clone();
-                    // The recorder itself waits too, because it reads all other processes.
-                    (*name != *b"zmtop").then_some((id, name, bytes))
+                    // Also if it is called `zmtop`: any program can take that name.
+                    Some((id, snapshot.row(id)?.facts.comm.clone(), bytes))
                 }),
             }),
             cgroup,

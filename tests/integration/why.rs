@@ -595,6 +595,18 @@ fn a_machine_that_is_only_slow_has_no_victim() {
 }
 
 #[test]
+fn a_process_is_not_left_out_because_of_its_name() {
+    let named = stalled().map(|mut snap| {
+        let mut rows = snap.rows().to_vec();
+        rows[0] = with_facts(rows[0].clone(), |facts| facts.comm = (*b"zmtop").into());
+        snap.processes = Ok(rows);
+        snap
+    });
+    let told = text(&explain(named.chain(calm("boot", 120)), None).unwrap());
+    assert!(told.contains("(pid 5) waited most: it read"), "{told}");
+}
+
+#[test]
 fn an_end_within_seconds_of_the_start_shows_no_short_memory() {
     // A program takes 40 MiB a second, and the recording ends after so many. A forecast must not reach further than that.
     let snapshots = |seconds: u64| {
