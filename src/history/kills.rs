@@ -4,7 +4,7 @@
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::history::History;
 use crate::history::most::{is_below, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
-use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim};
+use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim, forget_kills};
 use crate::model::process::{Facts, Identity};
 use crate::model::snapshot::Snapshot;
 use crate::model::{CgroupFigures, Missing, Reading};
@@ -384,7 +384,7 @@ impl From<KeptKill> for Kill {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KillWatch {
     /// The newest last.
-    kills: VecDeque<Kill>,
+    kills: Vec<Kill>,
     /// The kills in the last snapshot.
     last: Option<Arc<[OomKill]>>,
     ended: Vec<EndedProcess>,
@@ -446,12 +446,10 @@ impl KillWatch {
     }
 
     fn push(&mut self, kill: Kill) {
-        if self.kills.len() == MAX_KILLS {
-            self.kills.pop_front();
-        }
         // After a restart, the log may have earlier ones.
         let at = self.kills.partition_point(|other| other.at <= kill.at);
         self.kills.insert(at, kill);
+        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.is_of_machine());
     }
 
     /// Returns all, the newest last.
@@ -552,15 +550,18 @@ impl History {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
 
-    /// Returns the newest kill that is to be shown; of a group that was killed as a whole, its largest process. Also
+    /// Returns the newest kill that is to be shown: one of the machine before one at the limit of a cgroup; of a group that was killed as a whole, its largest process. Also
     /// returns how many others of that group were killed, and how many other kills there are.
     pub fn shown_kill(&self) -> Option<(&Kill, usize, usize)> {
-        let newest = self.shown_kills().next()?;
+        let of_machine = self.shown_kills().position(|kill| kill.event.is_of_machine());
+        let at = of_machine.unwrap_or(0);
+        let newest = self.shown_kills().nth(at)?;
         let Some(group) = newest.group() else {
             return Some((newest, 0, self.shown_kills().count() - 1));
         };
         let of_group: Vec<_> = self
             .shown_kills()
+            .skip(at)
             .take_while(|kill| kill.group() == Some(group))
             .collect();
         // Among equal ones, choose the last, which was killed first.

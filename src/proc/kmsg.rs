@@ -28,7 +28,7 @@ use rustix::io::Errno;
 use super::files::{self, Roots};
 use super::parse::{LineBuffer, number};
 use crate::model::Reading;
-use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts};
+use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts, forget_kills};
 
 /// Maximum number of records that are read at once: more than the largest log holds.
 const MAX_RECORDS: usize = 200_000;
@@ -36,7 +36,7 @@ const MAX_RECORDS: usize = 200_000;
 const MAX_LINE: usize = 4096;
 /// Maximum number of bytes kept of a line that continues in further records.
 const MAX_SUMMARY: usize = 16 << 10;
-/// Maximum number of kills returned by one read; the newest are kept, and the others are counted.
+/// Maximum number of kills returned by one read; those that [matter most](forget_kills) are kept, and the others are counted.
 const MAX_KILLS: usize = 64;
 /// The beginnings of a kill's line, and whether a cgroup's limit was reached.
 const KILLS: [(&[u8], bool); 3] = [
@@ -61,12 +61,19 @@ pub struct LoggedKill {
     pub victim: OomVictim,
 }
 
+impl LoggedKill {
+    /// Returns true if the machine's memory was full.
+    pub const fn is_of_machine(&self) -> bool {
+        !self.victim.by_cgroup
+    }
+}
+
 /// The kills of one read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedKills {
-    /// The newest kills, in the order of the log.
+    /// The kills that [matter most](forget_kills), in the order of the log.
     pub kills: Vec<LoggedKill>,
-    /// The older ones, which are not in `kills`.
+    /// The number of the others, which are not in `kills`.
     pub more: usize,
     /// Number of lines that repeat a kill of a group. The kernel's counter counts them.
     pub repeats: usize,
@@ -184,11 +191,8 @@ impl LogParser {
         } else {
             self.group = None;
         }
-        if self.found.kills.len() == MAX_KILLS {
-            self.found.kills.remove(0);
-            self.found.more += 1;
-        }
         self.found.kills.push(kill.clone());
+        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::is_of_machine);
         self.last = Some(kill);
     }
 }

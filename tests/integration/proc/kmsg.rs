@@ -370,6 +370,17 @@ fn of_a_flood_the_last_kills_are_kept_and_all_are_counted() {
 }
 
 #[test]
+fn a_flood_of_kills_at_a_limit_keeps_those_of_the_machine() {
+    let machine = format!("3,1,1,-;Out of memory: Killed process 5 (database) {FIGURES}\n");
+    let own =
+        (10..1010).map(|n| format!("3,{n},{n},-;Memory cgroup out of memory: Killed process {n} (own) {FIGURES}\n"));
+    let found = parse(&(machine + &own.collect::<String>()));
+    let pids: Vec<_> = found.kills.iter().map(|kill| kill.victim.pid).collect();
+    assert_eq!((pids.len(), found.more), (64, 937));
+    assert_eq!((pids[0], pids[63]), (5, 1009));
+}
+
+#[test]
 fn a_huge_summary_is_cut_whatever_follows() {
     let long = "x".repeat(40 << 10);
     let text =
