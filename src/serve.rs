@@ -116,7 +116,14 @@ impl Exporter {
         let is_process = |sample: &ProcessSample| !sample.stat.is_kernel_thread();
         // No exported figure is a change.
         let groups = group_processes(snapshot, self.by, is_process, |_| None);
-        let chosen = groups::choose(self.top, &mut self.shown, &groups, &state.history, snapshot);
+        let chosen = groups::choose(
+            self.top,
+            &mut self.shown,
+            &groups,
+            &mut self.faults,
+            &state.history,
+            snapshot,
+        );
         let mut families = groups::families(&groups, &chosen, &self.faults, &state.history, snapshot);
         families.extend(machine::families(snapshot, &state.history, self.booted, self.started));
         families.extend(machine::own(snapshot, now, self.started));

@@ -329,9 +329,17 @@ pub fn cut(bytes: &[u8], width: usize) -> String {
     truncate(&safe_prefix(bytes, width), width)
 }
 
-/// Returns a command line, safe to print, in at most `width` columns; rather without directories than without its end.
+/// Returns a command line, safe to print, in at most `width` columns; rather without directories than without its end. Its words
+/// are [one blank apart](single_blanks).
 pub fn cut_command(command: &[u8], width: usize) -> String {
-    truncate(&without_directories(&safe_prefix(command, 4 * width), width), width)
+    let command = single_blanks(&safe_prefix(command, 4 * width));
+    truncate(&without_directories(&command, width), width)
+}
+
+/// Returns a name with one blank between its words. A sentence or a line of figures separates its parts by more, which a name
+/// could imitate.
+pub fn single_blanks(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns `text` without its first `columns` terminal columns, for horizontal scrolling. Half of a wide character

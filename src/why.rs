@@ -595,9 +595,8 @@ impl Why {
                 share: stall.share,
                 lasted: episode.last_sign.saturating_sub(*since),
                 waiter: stall.waiter.and_then(|(id, bytes)| {
-                    let name = snapshot.row(id)?.facts.comm.clone();
-                    // The recorder itself waits too, because it reads all other processes.
-                    (*name != *b"zmtop").then_some((id, name, bytes))
+                    // Also if it is called `zmtop`: any program can take that name.
+                    Some((id, snapshot.row(id)?.facts.comm.clone(), bytes))
                 }),
             }),
             cgroup,
@@ -748,7 +747,7 @@ fn victim(kill: Kill, moment: &Moment<'_>, growers: &[Grower]) -> Victim {
     let role = match (growers.first(), id) {
         (Some(first), Some(id)) => match &first.key {
             RowKey::Process(grower) if *grower == id => Role::Grower,
-            RowKey::Group(key) if moment.command(id) == key.name => Role::Member,
+            RowKey::Group(key) if moment.group_of(id, key.by) == key.name => Role::Member,
             _ => Role::Bystander,
         },
         _ => Role::Unknown,

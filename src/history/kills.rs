@@ -4,7 +4,7 @@
 //! memory, and the growth of the others. The kernel often kills the largest process, not the one that grew.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::history::History;
 use crate::history::most::{is_below, most_of};
 use crate::history::process::ProcessHistory;
 use crate::history::row::RowHistory;
-use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim};
+use crate::model::kill::{Constraint, DaemonKill, OomKill, OomVictim, forget_kills};
 use crate::model::process::{Facts, Identity};
 use crate::model::snapshot::Snapshot;
 use crate::model::{CgroupFigures, Missing, Reading};
@@ -274,6 +274,18 @@ impl Kill {
         told
     }
 
+    /// Removes the reason of a kill without a report if its cgroup is not in the group that was killed just before: it was
+    /// killed for another reason.
+    fn drop_false_group(&mut self) {
+        let known = self.known.as_ref().and_then(|known| known.facts.cgroup.as_deref().ok());
+        if let (Some(own), Ok(victim)) = (known, &mut self.event.victim)
+            && victim.cgroup.is_none()
+            && victim.group.as_ref().is_some_and(|group| !is_within(own, group))
+        {
+            (victim.group, victim.limit, victim.constraint) = (None, None, None);
+        }
+    }
+
     /// Returns the victim. If the log lacks its cgroup, uses the one of the snapshot before.
     fn victim(&self) -> Reading<OomVictim> {
         let mut victim = self.event.victim.clone()?;
@@ -372,7 +384,7 @@ impl From<KeptKill> for Kill {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KillWatch {
     /// The newest last.
-    kills: VecDeque<Kill>,
+    kills: Vec<Kill>,
     /// The kills in the last snapshot.
     last: Option<Arc<[OomKill]>>,
     ended: Vec<EndedProcess>,
@@ -434,12 +446,10 @@ impl KillWatch {
     }
 
     fn push(&mut self, kill: Kill) {
-        if self.kills.len() == MAX_KILLS {
-            self.kills.pop_front();
-        }
         // After a restart, the log may have earlier ones.
         let at = self.kills.partition_point(|other| other.at <= kill.at);
         self.kills.insert(at, kill);
+        forget_kills(&mut self.kills, MAX_KILLS, |kill| kill.event.is_of_machine());
     }
 
     /// Returns all, the newest last.
@@ -506,6 +516,7 @@ impl KillWatch {
         for kill in &mut self.kills {
             if let Some(same) = all.iter().find(|one| is_known(one) && is_it(one, &kill.event)) {
                 kill.event = same.clone();
+                kill.drop_false_group();
             }
         }
         all[known.map_or(0, |at| at + 1)..].to_vec()
@@ -539,15 +550,18 @@ impl History {
         self.kills_within(SHOWN).filter(|kill| !kill.is_seen)
     }
 
-    /// Returns the newest kill that is to be shown; of a group that was killed as a whole, its largest process. Also
+    /// Returns the newest kill that is to be shown: one of the machine before one at the limit of a cgroup; of a group that was killed as a whole, its largest process. Also
     /// returns how many others of that group were killed, and how many other kills there are.
     pub fn shown_kill(&self) -> Option<(&Kill, usize, usize)> {
-        let newest = self.shown_kills().next()?;
+        let of_machine = self.shown_kills().position(|kill| kill.event.is_of_machine());
+        let at = of_machine.unwrap_or(0);
+        let newest = self.shown_kills().nth(at)?;
         let Some(group) = newest.group() else {
             return Some((newest, 0, self.shown_kills().count() - 1));
         };
         let of_group: Vec<_> = self
             .shown_kills()
+            .skip(at)
             .take_while(|kill| kill.group() == Some(group))
             .collect();
         // Among equal ones, choose the last, which was killed first.
@@ -630,6 +644,8 @@ impl History {
             {
                 let own_growth;
                 (kill.known, own_growth) = self.known_victim(snapshot, victim);
+                kill.drop_false_group();
+                let victim = kill.event.victim.as_ref().unwrap_or(victim);
                 let grower = |span| self.grower(snapshot, victim, kill.known.as_ref(), own_growth, span);
                 kill.grower = (0..GROWTH_SPANS.len()).find_map(grower);
             }

@@ -65,7 +65,25 @@ named! {
     }
 }
 
+/// Removes kills from a list, the newest last, until it has at most `most`; returns how many. The oldest go first; but if more
+/// than half are not [of the machine](OomKill::is_of_machine), the oldest of these. A user can cause any number of kills at the
+/// limit of a cgroup.
+pub fn forget_kills<T>(kills: &mut Vec<T>, most: usize, is_of_machine: impl Fn(&T) -> bool) -> usize {
+    let surplus = kills.len().saturating_sub(most);
+    for _ in 0..surplus {
+        let others = || (0..kills.len()).filter(|at| !is_of_machine(&kills[*at]));
+        let first = others().next().filter(|_| 2 * others().count() > kills.len());
+        kills.remove(first.unwrap_or(0));
+    }
+    surplus
+}
+
 impl OomKill {
+    /// Returns true if the machine's memory was full, or a daemon found it short.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self.cause(), KillCause::Machine | KillCause::Daemon)
+    }
+
     /// Returns when it was detected, on the monotonic clock.
     pub fn monotonic(&self) -> Option<Duration> {
         self.monotonic_ms.ok().map(Duration::from_millis)

@@ -373,11 +373,19 @@ impl WhyReport<'_> {
             return vec![said.into()];
         };
         let (name, rise, remarks) = (name_of(first), self.rise(&first.rise), self.remarks(first));
+        let unexplained = self.unexplained();
+        let most = if unexplained.is_some() {
+            "had grown most"
+        } else {
+            "had grown"
+        };
+        let what = format!("What {most} was {}: {rise}{remarks}.", memory_of(first));
         let victim = e.victims.first();
         let mut told = vec![match victim.map(|victim| victim.role) {
             Some(Role::Grower) => format!("The victim itself had grown: {rise}{remarks}."),
             Some(Role::Member) => {
-                format!("The victim belonged to {name}, which had grown as a whole: {rise}{remarks}.")
+                let which = if is_user(first) { "whose memory" } else { "which" };
+                format!("The victim belonged to {name}, {which} had grown as a whole: {rise}{remarks}.")
             }
             Some(Role::Bystander) => {
                 let own = victim.and_then(|victim| victim.rise).map(|own| {
@@ -396,22 +404,25 @@ impl WhyReport<'_> {
                 } else {
                     ""
                 };
-                format!("The victim was a bystander{own}.{why} What had grown was {name}: {rise}{remarks}.")
+                format!("The victim was a bystander{own}.{why} {what}")
             }
-            Some(Role::Unknown) | None => format!("What had grown was {name}: {rise}{remarks}."),
+            Some(Role::Unknown) | None => what,
         }];
         let is_victim = |grower: &&Grower| {
             let known = e.victims.iter().filter_map(|victim| victim.kill.known.as_ref());
             known.into_iter().any(|known| grower.key.process() == Some(known.id))
         };
         for other in e.growers.iter().skip(1).filter(|grower| !is_victim(grower)) {
+            let name = memory_of(other);
+            let is_named = matches!(other.key, RowKey::Process(_) | RowKey::Group(_)) && !is_user(other);
             told.push(format!(
                 "{} had grown, too: {}{}.",
-                name_of(other),
+                if is_named { name } else { capital(&name) },
                 self.rise(&other.rise),
                 self.remarks(other)
             ));
         }
+        told.extend(unexplained);
         if e.unreadable > 0 {
             told.push(format!(
                 "The memory of {} could not be read, so it may have grown as well.",
@@ -419,6 +430,20 @@ impl WhyReport<'_> {
             ));
         }
         told
+    }
+
+    /// Returns the sentence on the fall of available memory, if the growth that is named explains little of it.
+    fn unexplained(&self) -> Option<String> {
+        let e = self.explanation;
+        let (fall, span) = e.fall()?;
+        let total = e.machine.first()?.total.ok()?;
+        let living = e.growers.iter().filter(|grower| grower.ended.is_none());
+        let named: u64 = living.map(|grower| grower.rise.bytes()).sum();
+        (fall as f64 >= total as f64 * SHORT && named < fall / 2).then(|| {
+            let [fall, named] = [fall, named].map(|bytes| self.bytes(bytes));
+            let span = seconds(span);
+            format!("In {span}, available memory fell by {fall}, of which that explains only {named}.")
+        })
     }
 
     /// Returns the sentences on the processes that used up the memory, as they were read before.
@@ -601,19 +626,20 @@ impl WhyReport<'_> {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
             let own = if exit.is_fork {
-                " in addition to its parent's memory"
+                format!(", {} more than its parent,", self.bytes(exit.own()))
             } else {
-                ""
+                String::new()
             };
             let end = match exit.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
                 None => "ended".into(),
             };
             format!(
-                "{} (pid {}{parent}) rose to {}{own} and {end} at {}, {} after its start.",
+                "{} (pid {}, uid {}{parent}) reached an RSS of {}{own} and {end} at {}, {} after its start.",
                 text::cut(&exit.comm, NAME),
                 exit.pid,
-                self.bytes(exit.own()),
+                exit.uid,
+                self.bytes(exit.peak),
                 self.time(exit.time),
                 units::span(exit.lifetime)
             )
@@ -621,6 +647,7 @@ impl WhyReport<'_> {
         let mut told: Vec<_> = told.collect();
         if let Some(first) = told.first_mut() {
             *first = format!("Between two snapshots, {first}");
+            told.push("RSS includes shared pages, as often as they are mapped.".into());
         }
         told
     }
@@ -785,8 +812,9 @@ fn name_of(grower: &Grower) -> String {
     match (&grower.key, &grower.facts) {
         (RowKey::Process(id), Some(facts)) => process(facts, id.pid),
         (RowKey::Group(_), _) => {
+            let kind = if is_user(grower) { "user " } else { "" };
             format!(
-                "{} ({})",
+                "{kind}{} ({})",
                 text::cut(&grower.name, NAME),
                 counted(grower.count as u64, "process")
             )
@@ -797,6 +825,20 @@ fn name_of(grower: &Grower) -> String {
             None => text::cut(&grower.name, NAME),
         },
     }
+}
+
+/// Returns the name of what grew: that of a grower, or `the memory of user alice (90 processes)`.
+fn memory_of(grower: &Grower) -> String {
+    let name = name_of(grower);
+    if is_user(grower) {
+        format!("the memory of {name}")
+    } else {
+        name
+    }
+}
+
+fn is_user(grower: &Grower) -> bool {
+    matches!(&grower.key, RowKey::Group(key) if key.by == GroupBy::User)
 }
 
 fn write_wrapped(out: &mut dyn Write, words: &str) -> io::Result<()> {
@@ -845,15 +887,17 @@ described_object! {
 
     fn grower_of, grower_fields<'s>(grower: &'s Grower) -> Object<'s> {
         /// The pid of a process.
-        "pid": id().null("a program, or a part of the kernel's memory") => grower.key.process().map(|id| id.pid),
+        "pid": id().null("a program, a user, or a part of the kernel's memory") => grower.key.process().map(|id| id.pid),
         /// When that process started, in ticks since boot.
-        "starttime": id().null("a program, or a part of the kernel's memory") => grower.key.process().map(|id| id.starttime),
-        /// The name of the process, the program or the part.
+        "starttime": id().null("a program, a user, or a part of the kernel's memory") => grower.key.process().map(|id| id.starttime),
+        /// The name of the process, the program, the user or the part.
         "name": foreign() => Node::bytes(&grower.name),
         /// The command line of a process.
-        "command": foreign().null("a program, or a part of the kernel's memory") => {
+        "command": foreign().null("a program, a user, or a part of the kernel's memory") => {
             grower.facts.as_ref().map(|facts| DataValue::Text(facts.command()))
         },
+        /// The user, if that is what grew.
+        "user": foreign().null("no user") => is_user(grower).then(|| Node::bytes(&grower.name)),
         /// Number of its processes: 1 for a process, 0 for a part of the kernel's memory.
         "count": count() => grower.count,
         /// Its growth.
@@ -997,6 +1041,8 @@ described_object! {
         "pid": id() => exit.pid,
         /// Its short name.
         "comm": foreign() => Node::bytes(&exit.comm),
+        /// Its user.
+        "uid": id() => exit.uid,
         /// The short name of its parent.
         "parent": foreign().null("not known") => exit.parent.as_deref().map(Node::bytes),
         /// When it ended.
@@ -1005,7 +1051,7 @@ described_object! {
         "lifetime_s": seconds() => exit.lifetime.as_secs_f64(),
         /// Its highest RSS, with shared pages.
         "peak": bytes() => exit.peak,
-        /// The part of it that a fork did not share with its parent.
+        /// For a fork, its peak less the RSS of its parent; else its peak.
         "own": bytes() => exit.own(),
         /// The signal that ended it.
         "signal": count().null("none") => exit.signal.map(u64::from),
@@ -1065,7 +1111,7 @@ described_object! {
         "victims": list(object(victim_fields())) => {
             report.explanation.victims.iter().map(victim_of).collect::<Vec<_>>()
         },
-        /// The processes, programs and parts that grew most before the moment, most first.
+        /// The processes, programs, users and parts that grew most before the moment, most first.
         "growers": list(object(grower_fields())) => {
             report.explanation.growers.iter().map(grower_of).collect::<Vec<_>>()
         },

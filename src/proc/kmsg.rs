@@ -28,7 +28,7 @@ use rustix::io::Errno;
 use super::files::{self, Roots};
 use super::parse::{LineBuffer, number};
 use crate::model::Reading;
-use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts};
+use crate::model::kill::{Constraint, OomLimit, OomVictim, RssParts, forget_kills};
 
 /// Maximum number of records that are read at once: more than the largest log holds.
 const MAX_RECORDS: usize = 200_000;
@@ -36,7 +36,7 @@ const MAX_RECORDS: usize = 200_000;
 const MAX_LINE: usize = 4096;
 /// Maximum number of bytes kept of a line that continues in further records.
 const MAX_SUMMARY: usize = 16 << 10;
-/// Maximum number of kills returned by one read; the newest are kept, and the others are counted.
+/// Maximum number of kills returned by one read; those that [matter most](forget_kills) are kept, and the others are counted.
 const MAX_KILLS: usize = 64;
 /// The beginnings of a kill's line, and whether a cgroup's limit was reached.
 const KILLS: [(&[u8], bool); 3] = [
@@ -44,6 +44,8 @@ const KILLS: [(&[u8], bool); 3] = [
     (b"Out of memory: Killed process ", false),
     (b"Out of memory (oom_kill_allocating_task): Killed process ", false),
 ];
+/// The beginning of a report's last line.
+const SUMMARY: &[u8] = b"oom-kill:constraint=";
 /// Maximum time between two lines of one group kill: a slow serial console delays each.
 const GROUP_GAP: Duration = Duration::from_secs(1);
 /// A limit from here on, in KiB, is none: `PAGE_COUNTER_MAX`.
@@ -59,12 +61,19 @@ pub struct LoggedKill {
     pub victim: OomVictim,
 }
 
+impl LoggedKill {
+    /// Returns true if the machine's memory was full.
+    pub const fn is_of_machine(&self) -> bool {
+        !self.victim.by_cgroup
+    }
+}
+
 /// The kills of one read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedKills {
-    /// The newest kills, in the order of the log.
+    /// The kills that [matter most](forget_kills), in the order of the log.
     pub kills: Vec<LoggedKill>,
-    /// The older ones, which are not in `kills`.
+    /// The number of the others, which are not in `kills`.
     pub more: usize,
     /// Number of lines that repeat a kill of a group. The kernel's counter counts them.
     pub repeats: usize,
@@ -126,11 +135,12 @@ impl LogParser {
             return None;
         }
         self.is_in_summary = false;
-        if text.starts_with(b"oom-kill:") {
+        // The name of a program, at most 15 bytes, may begin a line, too.
+        if text.starts_with(SUMMARY) {
             self.summary.clear();
             self.summary.extend_from_slice(&text[..text.len().min(MAX_SUMMARY)]);
             self.is_in_summary = true;
-        } else if let Some(usage) = text.strip_prefix(b"memory: usage ") {
+        } else if let Some(usage) = text.strip_prefix(b"memory: usage ").filter(is_usage) {
             self.usages = [self::usage(usage), None];
         } else if let Some(usage) = text.strip_prefix(b"memory+swap: usage ") {
             self.usages[1] = self::usage(usage);
@@ -181,11 +191,8 @@ impl LogParser {
         } else {
             self.group = None;
         }
-        if self.found.kills.len() == MAX_KILLS {
-            self.found.kills.remove(0);
-            self.found.more += 1;
-        }
         self.found.kills.push(kill.clone());
+        self.found.more += forget_kills(&mut self.found.kills, MAX_KILLS, LoggedKill::is_of_machine);
         self.last = Some(kill);
     }
 }
@@ -270,6 +277,11 @@ fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
+/// Returns true for the kernel's own line, and false if `memory: usage` is the name of a program.
+fn is_usage(text: &&[u8]) -> bool {
+    find(text, b"kB, limit ").is_some()
+}
+
 /// Parses `61440kB, limit 61440kB, failcnt 38`: the usage and the limit in bytes, unless there is none.
 fn usage(text: &[u8]) -> Option<(u64, u64)> {
     let (usage, rest) = split(text, b'k')?;
@@ -294,10 +306,10 @@ struct Reason {
 }
 
 /// Parses the line `oom-kill:…` of this victim. Names in it may hold anything, commas too. It is therefore parsed from
-/// its ends: the victim's name and pid are known.
+/// its ends: the victim's name and pid are known, and only the paths of cgroups have slashes.
 fn reason(summary: &[u8], victim: &OomVictim) -> Option<Reason> {
     let text = unescape(summary);
-    let rest = text.strip_prefix(b"oom-kill:constraint=")?;
+    let rest = text.strip_prefix(SUMMARY)?;
     let (constraint, _) = split(rest, b',')?;
     let constraint = match constraint {
         b"CONSTRAINT_NONE" => Constraint::None,
@@ -308,15 +320,17 @@ fn reason(summary: &[u8], victim: &OomVictim) -> Option<Reason> {
     };
     let end = [b",task=", &*victim.comm, format!(",pid={},uid=", victim.pid).as_bytes()].concat();
     let head = &rest[..find_last(rest, &end)?];
-    let limit = find(head, b",oom_memcg=").map(|at| &head[at + b",oom_memcg=".len()..]);
     let task = b",task_memcg=";
-    let of_task = |text: &[u8]| find(text, task).map(|at| Box::from(&text[at + task.len()..]));
-    let Some(limit) = limit else {
-        let cgroup = of_task(head);
+    // The name of the cpuset may imitate what follows it, but without a slash.
+    let by_limit = find(head, b",oom_memcg=/").map(|at| (at, true));
+    let by_machine = find(head, b",global_oom,task_memcg=/").map(|at| (at, false));
+    let (at, is_limited) = by_limit.into_iter().chain(by_machine).min()?;
+    let rest = &head[at + 1..];
+    let Some(limit) = is_limited.then(|| &rest[b"oom_memcg=".len()..]) else {
         return Some(Reason {
             constraint,
             limit: None,
-            cgroup,
+            cgroup: Some(rest[b"global_oom,task_memcg=".len()..].into()),
         });
     };
     // The victim's cgroup is that cgroup, or below it.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::families::{Family, Labels};
 use crate::columns::{COLUMNS, Row};
@@ -20,6 +20,9 @@ const OTHERS: &str = "(others)";
 /// Maximum length of a label's value in terminal columns.
 const LONGEST: usize = 128;
 
+/// The time during which a small group is new.
+const NEW: Duration = Duration::from_secs(60);
+
 /// The groups of a snapshot, divided.
 pub(super) struct Chosen {
     /// The places of the groups with series of their own, and their labels, which are unique.
@@ -27,29 +30,41 @@ pub(super) struct Chosen {
     others: Vec<usize>,
 }
 
-/// Chooses up to `top` groups: first those that grow or leak, then those with the largest footprints. A group that was shown
-/// before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
+/// Chooses up to `top` groups: first [those that grow or leak](growing), then those with the largest footprints. A group that
+/// was shown before stays until it is a fifth smaller than one that was not, so that series at the edge do not come and go.
+/// Small groups that are [new](is_new) are not chosen.
 pub(super) fn choose(
     top: usize,
     before: &mut HashSet<GroupKey>,
     groups: &[Group],
+    faults: &mut FaultCounters,
     history: &History,
     snapshot: &Snapshot,
 ) -> Chosen {
     let worth = |group: &Group| {
         let row = history.of_group(group, snapshot);
-        let grows = row.is_some_and(|row| row.trend().verdict.is_growth());
+        let verdict = row.map_or(Verdict::Unknown, |row| row.trend().verdict);
         let memory = group.totals.memory.as_ref();
         let footprint = memory.map_or(group.totals.counted_rss, |m| Memory::footprint(m).unwrap_or(m.pss));
         let was_shown = before.contains(&group.key);
+        let is_eligible = was_shown || !is_new(group, footprint, faults, snapshot);
         let bonus = if was_shown { footprint / 4 } else { 0 };
-        (grows, footprint.saturating_add(bonus))
+        Worth {
+            grows: is_eligible && verdict.is_growth(),
+            leaks: verdict == Verdict::Leaking,
+            footprint: footprint.saturating_add(bonus),
+            is_eligible,
+        }
     };
-    let mut order: Vec<_> = (0..groups.len()).map(|at| (Reverse(worth(&groups[at])), at)).collect();
-    order::sort_by(&mut order, |a, b| (a.0, &groups[a.1].key).cmp(&(b.0, &groups[b.1].key)));
+    let worth: Vec<_> = groups.iter().map(worth).collect();
+    let growing = growing(top, groups, &worth, snapshot);
+    let mut order: Vec<_> = (0..groups.len()).filter(|at| worth[*at].is_eligible).collect();
+    let rank = |at: &usize| (Reverse((growing.contains(at), worth[*at].footprint)), &groups[*at].key);
+    order::sort_by(&mut order, |a, b| rank(a).cmp(&rank(b)));
     let mut taken = HashSet::from([OTHERS.into()]);
-    let (mut shown, mut others) = (Vec::new(), Vec::new());
-    for (_, at) in order {
+    let mut others: Vec<_> = (0..groups.len()).filter(|at| !worth[*at].is_eligible).collect();
+    let mut shown = Vec::new();
+    for at in order {
         let group = &groups[at];
         let name: Box<str> = safe_prefix(group.key.label(), LONGEST).into();
         // Two names that are equal once cut would be one series.
@@ -61,6 +76,49 @@ pub(super) fn choose(
     }
     *before = shown.iter().map(|(at, _)| groups[*at].key.clone()).collect();
     Chosen { shown, others }
+}
+
+/// What decides whether a group has series of its own.
+struct Worth {
+    grows: bool,
+    leaks: bool,
+    /// In bytes, more if the group was shown before.
+    footprint: u64,
+    is_eligible: bool,
+}
+
+/// Returns the growing groups that have series of their own, however small they are: leaking ones first, at most half of
+/// `top`, and at most a quarter for each user. So many growing programs, above all those of one user, do not replace all others.
+fn growing(top: usize, groups: &[Group], worth: &[Worth], snapshot: &Snapshot) -> HashSet<usize> {
+    let mut growing: Vec<_> = (0..groups.len()).filter(|at| worth[*at].grows).collect();
+    let rank = |at: &usize| (Reverse((worth[*at].leaks, worth[*at].footprint)), &groups[*at].key);
+    order::sort_by(&mut growing, |a, b| rank(a).cmp(&rank(b)));
+    let mut of_user: HashMap<Option<u32>, usize> = HashMap::new();
+    let numbered = growing.into_iter().map(|at| {
+        let number = of_user.entry(user(&groups[at], snapshot)).or_default();
+        *number += 1;
+        (*number, at)
+    });
+    let mut numbered: Vec<_> = numbered.filter(|(number, _)| *number <= top.div_ceil(4)).collect();
+    // Users take turns.
+    order::sort_by_key(&mut numbered, |(number, _)| *number);
+    numbered.into_iter().take(top.div_ceil(2)).map(|(_, at)| at).collect()
+}
+
+/// Returns the user of all processes of a group; `None` if they have several, or if it is unknown.
+fn user(group: &Group, snapshot: &Snapshot) -> Option<u32> {
+    let mut users = group.members.iter().map(|at| snapshot.rows()[*at].facts.uid.ok());
+    let first = users.next()??;
+    users.all(|user| user == Some(first)).then_some(first)
+}
+
+/// Returns true if a group with this footprint gets no series of its own yet: it began less than a minute ago, after the first
+/// snapshot, and takes less than a hundredth of the memory. Programs that rename themselves would otherwise start ever more series.
+fn is_new(group: &Group, footprint: u64, faults: &mut FaultCounters, snapshot: &Snapshot) -> bool {
+    let since = faults.see(&group.key, snapshot.time);
+    let age = snapshot.time.duration_since(since).unwrap_or_default();
+    let is_large = snapshot.system.mem_total.is_ok_and(|total| footprint >= total / 100);
+    age < NEW && !is_large && faults.first.is_none_or(|first| since > first)
 }
 
 /// Returns the labels of a group. A container's labels include its pod and namespace, but not its image: a new image would
@@ -186,6 +244,8 @@ pub(super) struct FaultCounters {
     /// The sum of the processes without a group.
     ungrouped: Faults,
     started: SystemTime,
+    /// The time of the first snapshot.
+    first: Option<SystemTime>,
     /// The tick of the last snapshot with a list of processes.
     tick: Option<u64>,
     pushed: u64,
@@ -202,6 +262,7 @@ impl FaultCounters {
             groups: HashMap::new(),
             ungrouped: Faults::default(),
             started,
+            first: None,
             tick: None,
             pushed: 0,
         }
@@ -210,6 +271,7 @@ impl FaultCounters {
     /// Adds a snapshot. A process counts from its first snapshot on.
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
         let Ok(rows) = &snapshot.processes else { return };
+        self.first.get_or_insert(snapshot.time);
         let names = GroupNames::new(rows);
         let changes = self.tick.and_then(|tick| snapshot.changes_since(tick));
         if let Some(changes) = changes {
@@ -266,9 +328,17 @@ impl FaultCounters {
     /// See [`Exporter::limit_starts`](super::Exporter::limit_starts).
     pub(super) fn limit_starts(&mut self, time: SystemTime) {
         self.started = self.started.min(time);
+        self.first = self.first.map(|first| first.min(time));
         for (_, since) in self.groups.values_mut() {
             *since = time.min(*since);
         }
+    }
+
+    /// Returns the time from which the sums of a group count. If it has none, they count from now on.
+    fn see(&mut self, key: &GroupKey, now: SystemTime) -> SystemTime {
+        let Some(name) = &key.name else { return self.started };
+        let (_, since) = self.groups.entry(Arc::clone(name)).or_insert((Faults::default(), now));
+        *since
     }
 
     /// Returns the sums of a group, and the time from which they count.

@@ -75,15 +75,15 @@ impl Rise {
     }
 }
 
-/// A process, a program or a part of the kernel's memory that grew.
+/// A process, a program, a user or a part of the kernel's memory that grew.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grower {
     pub key: RowKey,
-    /// The name of the process, the program or the part, raw.
+    /// The name of the process, the program, the user or the part, raw.
     pub name: Box<[u8]>,
     /// The facts of a process.
     pub facts: Option<Arc<Facts>>,
-    /// The number of processes of a program; 1 for a process, 0 for a part.
+    /// The number of processes of a program or a user; 1 for a process, 0 for a part.
     pub count: usize,
     pub rise: Rise,
     /// For the kernel's slab: the raw name of the cache that grew most, and its growth in bytes.
@@ -209,7 +209,7 @@ pub struct Explanation {
     pub more: usize,
     /// The killed processes, largest first.
     pub victims: Vec<Victim>,
-    /// The processes, programs and parts that grew most below the limit, the largest growth first.
+    /// The processes, programs, users and parts that grew most below the limit, the largest growth first.
     pub growers: Vec<Grower>,
     pub ahead: Option<Ahead>,
     pub waiting: Option<Waiting>,
@@ -240,6 +240,22 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// Returns the bytes by which available memory and free swap of the machine fell, and the time of that; `None` if a cgroup's
+    /// limit matters.
+    pub fn fall(&self) -> Option<(u64, Duration)> {
+        let (now, earlier) = self.machine.split_first().filter(|_| self.cgroup.is_none())?;
+        let free = |point: &Point| {
+            let swap = point.swap_total.ok()?.saturating_sub(point.swap_used.ok()?);
+            Some(point.available.ok()?.saturating_add(swap))
+        };
+        let (last, falls) = (
+            free(now)?,
+            earlier.iter().filter_map(|point| Some((free(point)?, point))),
+        );
+        let (most, point) = falls.max_by_key(|(free, _)| *free)?;
+        Some((most.saturating_sub(last), now.monotonic.saturating_sub(point.monotonic)))
+    }
+
     /// Returns true for an event that did harm: a kill, a reboot or an end while memory was short, or a reboot without warning.
     pub fn is_of_harm(&self) -> bool {
         match self.event.kind {

@@ -1,4 +1,4 @@
-//! Growth before a moment, of each process, program and part of the kernel's memory: its size and its start.
+//! Growth before a moment, of each process, program, user and part of the kernel's memory: its size and its start.
 //!
 //! Growth is measured over four windows, from a minute to a day. Recent growth matters more: a program that grew by 2 GB in the
 //! last 20 seconds is named before one that took 3 GB ten hours ago and has rested since.
@@ -36,7 +36,7 @@ const RESTED: f64 = 0.1;
 const MIN_SHARE: f64 = 0.02;
 const MIN_OF_FIRST: f64 = 0.2;
 /// Multiple of the growth of one process by which a program, or a part of the kernel's memory, must have grown to be named
-/// instead.
+/// instead; for a user, of the growth of all of its rows that would be named.
 const WHOLE_FACTOR: f64 = 1.5;
 /// Maximum number of growers.
 const MAX_GROWERS: usize = 3;
@@ -62,6 +62,8 @@ struct Candidate {
     facts: Option<Arc<Facts>>,
     verdict: Verdict,
     ended: Option<Duration>,
+    /// The processes of a program or a user.
+    members: Vec<Identity>,
 }
 
 impl Moment<'_> {
@@ -75,8 +77,12 @@ impl Moment<'_> {
             .is_none_or(|above| path.is_ok_and(|path| is_within(path, above)))
     }
 
-    /// Returns the age of a process at the moment.
+    /// Returns the age of a process at the moment, since its last exec if that was seen: an exec frees all memory.
     fn age(&self, id: Identity) -> Option<Duration> {
+        let has_execed = self.snapshot.row(id).is_some_and(|sample| sample.exec > 0);
+        if has_execed && let Some(exec) = self.row(id).and_then(|row| row.footprint().start()) {
+            return Some(self.at().saturating_sub(exec));
+        }
         let started = id.starttime as f64 / TICKS_PER_SECOND;
         let age = self.snapshot.system.uptime.ok()? - started;
         Duration::try_from_secs_f64(age).ok()
@@ -175,6 +181,7 @@ impl Moment<'_> {
             facts: Some(Arc::clone(&sample.facts)),
             verdict: row.map_or(Verdict::Steady, |row| row.trend().verdict),
             ended: None,
+            members: Vec::new(),
         })
     }
 
@@ -196,68 +203,81 @@ impl Moment<'_> {
                     facts: Some(Arc::clone(&ended.facts)),
                     verdict: ended.history.trend().verdict,
                     ended: Some(self.at().saturating_sub(ended.at)),
+                    members: Vec::new(),
                 });
             }
         }
         all
     }
 
-    /// Returns the programs with all processes below the limit that grew far more than any single one of these.
-    fn programs(&self, processes: &[Candidate]) -> Vec<(Candidate, Vec<Identity>)> {
+    /// Returns the programs, or the users, with all processes below the limit that grew far more than their rows in `known`: a
+    /// program than any single one, a user than all that would be named.
+    fn groups(&self, by: GroupBy, known: &[Candidate]) -> Vec<Candidate> {
         let rows = self.snapshot.rows().iter();
-        let mut members: HashMap<Arc<[u8]>, (Vec<Identity>, bool)> = HashMap::new();
-        for sample in rows {
-            if let Some(name) = self.command(sample.id) {
-                let (all, is_whole) = members.entry(name).or_insert_with(|| (Vec::new(), true));
-                all.push(sample.id);
+        let mut members: HashMap<Arc<[u8]>, (HashSet<Identity>, bool)> = HashMap::new();
+        for sample in rows.filter(|sample| !sample.stat.is_kernel_thread()) {
+            if let Some(name) = self.group_of(sample.id, by) {
+                let (all, is_whole) = members.entry(name).or_insert_with(|| (HashSet::new(), true));
+                all.insert(sample.id);
                 *is_whole &= self.is_below(&sample.facts);
             }
         }
-        let scores: HashMap<_, _> = processes
-            .iter()
-            .filter_map(|one| Some((one.key.process()?, one.score)))
-            .collect();
         let whole = members
             .into_iter()
             .filter(|(_, (all, is_whole))| *is_whole && all.len() > 1);
         let candidates = whole.filter_map(|(name, (all, _))| {
-            let by = GroupBy::Command;
             let key = GroupKey { by, name: Some(name) };
             let row = self.history.group(&key)?;
             let (rise, score) = self.best(row, None)?;
-            let most = all
-                .iter()
-                .filter_map(|id| scores.get(id))
-                .fold(0.0, |a: f64, b| a.max(*b));
-            (score > most * WHOLE_FACTOR).then(|| {
-                let candidate = Candidate {
-                    key: RowKey::Group(key),
-                    rise,
-                    score,
-                    facts: None,
-                    verdict: row.trend().verdict,
-                    ended: None,
-                };
-                (candidate, all)
+            let is_of_it = |one: &&Candidate| match one.key.process() {
+                Some(id) => all.contains(&id),
+                None => one.members.iter().any(|id| all.contains(id)),
+            };
+            let of_it = known.iter().filter(is_of_it);
+            let is_more = if by == GroupBy::User {
+                // By bytes, because a row that rested has a low score.
+                let mut grown: Vec<u64> = of_it.map(|one| one.rise.bytes()).collect();
+                grown.sort_unstable_by(|a, b| b.cmp(a));
+                let named: u64 = grown.iter().take(MAX_GROWERS).sum();
+                rise.bytes() as f64 > named as f64 * WHOLE_FACTOR
+            } else {
+                score > of_it.map(|one| one.score).fold(0.0, f64::max) * WHOLE_FACTOR
+            };
+            is_more.then(|| Candidate {
+                key: RowKey::Group(key),
+                rise,
+                score,
+                facts: None,
+                verdict: row.trend().verdict,
+                ended: None,
+                members: all.into_iter().collect(),
             })
         });
         candidates.collect()
     }
 
-    /// Returns the name of the program of a process.
-    pub(super) fn command(&self, id: Identity) -> Option<Arc<[u8]>> {
-        let ended = || self.history.ended(id)?.command.clone();
-        self.history.command(id).or_else(ended)
+    /// Returns the name of the program, or of the user, of a process.
+    pub(super) fn group_of(&self, id: Identity, by: GroupBy) -> Option<Arc<[u8]>> {
+        let ended = || self.history.ended(id);
+        match (by, self.snapshot.row(id)) {
+            (GroupBy::User, Some(sample)) => sample.facts.user.clone().ok(),
+            (GroupBy::User, None) => ended()?.facts.user.clone().ok(),
+            _ => self.history.command(id).or_else(|| ended()?.command.clone()),
+        }
     }
 
     /// Returns the rows that grew most below the limit of `size` bytes, the largest growth first.
     pub(super) fn growers(&self, size: u64) -> Vec<Grower> {
         let mut all = self.processes();
-        let programs = self.programs(&all);
-        let counts: HashMap<_, _> = programs.iter().map(|(one, all)| (one.key.clone(), all.len())).collect();
-        let together: HashSet<_> = programs.iter().flat_map(|(_, all)| all.iter().copied()).collect();
-        all.retain(|one| one.key.process().is_none_or(|id| !together.contains(&id)));
-        all.extend(programs.into_iter().map(|(one, _)| one));
+        for by in [GroupBy::Command, GroupBy::User] {
+            let groups = self.groups(by, &all);
+            let together: HashSet<_> = groups.iter().flat_map(|one| one.members.iter().copied()).collect();
+            all.retain(|one| match one.key.process() {
+                Some(id) => !together.contains(&id),
+                None => one.members.iter().any(|id| !together.contains(id)),
+            });
+            all.extend(groups);
+        }
         if self.above.is_none() {
             let most = all.iter().map(|one| one.score).fold(0.0, f64::max);
             let parts = self.history.parts().taking();
@@ -270,6 +290,7 @@ impl Moment<'_> {
                     facts: None,
                     verdict: row.trend().verdict,
                     ended: None,
+                    members: Vec::new(),
                 })
             });
             all.extend(parts.collect::<Vec<_>>());
@@ -289,7 +310,7 @@ impl Moment<'_> {
             },
             count: match &one.key {
                 RowKey::Part(_) => 0,
-                key => counts.get(key).copied().unwrap_or(1),
+                _ => one.members.len().max(1),
             },
             cache: match &one.key {
                 RowKey::Part(key) if key.id == SLAB => self.cache(&one.rise),

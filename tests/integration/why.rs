@@ -595,6 +595,18 @@ fn a_machine_that_is_only_slow_has_no_victim() {
 }
 
 #[test]
+fn a_process_is_not_left_out_because_of_its_name() {
+    let named = stalled().map(|mut snap| {
+        let mut rows = snap.rows().to_vec();
+        rows[0] = with_facts(rows[0].clone(), |facts| facts.comm = (*b"zmtop").into());
+        snap.processes = Ok(rows);
+        snap
+    });
+    let told = text(&explain(named.chain(calm("boot", 120)), None).unwrap());
+    assert!(told.contains("(pid 5) waited most: it read"), "{told}");
+}
+
+#[test]
 fn an_end_within_seconds_of_the_start_shows_no_short_memory() {
     // A program takes 40 MiB a second, and the recording ends after so many. A forecast must not reach further than that.
     let snapshots = |seconds: u64| {
@@ -637,7 +649,10 @@ fn a_fork_without_a_program_of_its_own_is_named() {
     assert_eq!(found.growers.len(), 1);
     // It lives between two snapshots. Its peak has its parent's pages, too.
     for (parent, told) in [
-        (Some(300), Some("rose to 600M in addition to its parent's memory")),
+        (
+            Some(300),
+            Some("reached an RSS of 900M, 600M more than its parent, and ended at "),
+        ),
         (Some(890), None),
         (None, None),
     ] {
@@ -653,6 +668,75 @@ fn a_fork_without_a_program_of_its_own_is_named() {
         let text = text(&found);
         assert!(told.is_none_or(|told| text.contains(told)), "{parent:?}: {text}");
     }
+}
+
+/// A database is killed beside a server that took 40 MiB, and what these rows took.
+fn beside(more: impl Fn(u64) -> Vec<ProcessSample>) -> Explanation {
+    let rows = |second: u64| {
+        let mut rows = vec![
+            holding(7, "database", "/", 150),
+            holding(8, "server", "/", 20 + second / 3),
+        ];
+        rows.extend(more(second));
+        rows
+    };
+    explain(with_kill(rows, &killed(120, 1, 7, "database", 150, None)), None).unwrap()
+}
+
+#[test]
+fn a_process_that_runs_exec_again_and_again_is_named() {
+    let found = beside(|second| {
+        let mut row = holding(5, &format!("w{}", second / 4), "/", 10 + 6 * second);
+        row.exec = (second / 4) as u32;
+        vec![row]
+    });
+    assert_eq!(
+        found.growers[0].key.process().map(|id| id.pid),
+        Some(5),
+        "{:?}",
+        found.growers
+    );
+    assert_eq!(found.growers.len(), 1);
+}
+
+/// A process of 6 MiB a second, with another name each.
+fn crowd(second: u64, user: &Result<Arc<[u8]>, Missing>) -> Vec<ProcessSample> {
+    let one = |nth: u64| {
+        let row = holding(100 + nth as u32, &format!("w{nth}"), "/", 6);
+        with_facts(started(nth, row), |facts| facts.user.clone_from(user))
+    };
+    (0..second.min(120)).map(one).collect()
+}
+
+#[test]
+fn the_user_of_many_small_programs_is_named() {
+    let found = beside(|second| crowd(second, &Ok(Arc::from(&b"al\x1bice"[..]))));
+    let told = text(&found);
+    assert!(
+        told.contains("What had grown was the memory of user al\\x1bice (119 processes): "),
+        "{told}"
+    );
+    assert_eq!(found.victims[0].role, Role::Bystander);
+    assert!(!told.contains("explains only"), "{told}");
+    // Three programs of one user are named themselves.
+    let found = beside(|second| {
+        (20..23)
+            .map(|pid| holding(pid, &format!("w{pid}"), "/", 10 + second))
+            .collect()
+    });
+    let named: Vec<_> = found.growers.iter().filter_map(|grower| grower.key.process()).collect();
+    assert_eq!(named.len(), 3, "{:?}", found.growers);
+}
+
+#[test]
+fn growth_that_explains_little_is_said_to() {
+    let told = text(&beside(|second| crowd(second, &Err(Missing::Gone))));
+    let expected = "What had grown most was server (pid 8): from 20.0M to 59.0M";
+    assert!(told.contains(expected), "{told}");
+    assert!(
+        told.contains("In 2 min, available memory fell by 753M, of which that explains only 39.0M."),
+        "{told}"
+    );
 }
 
 #[test]
@@ -997,7 +1081,7 @@ fn a_process_that_came_and_went_between_two_snapshots_is_found() {
     let explanation = explain(spike(), None).unwrap();
     let told = text(&explanation);
     assert!(told.contains("Between two snapshots, cc1"), "{told}");
-    assert!(told.contains("rose to 1.0G and ended at "), "{told}");
+    assert!(told.contains(" reached an RSS of 1.0G and ended at "), "{told}");
     assert!(told.contains(", 0.3s after its start."), "{told}");
     // One was small, the other lived long enough to be in the snapshots.
     assert_eq!(explanation.brief.len(), 1);

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::job::{Job, JobKey, RunningReads, job};
 use crate::account::headroom::{is_within, with_ancestors};
 use crate::model::kernel::KernelTables;
-use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim};
+use crate::model::kill::{DaemonKill, KillCause, OomCounts, OomKill, OomVictim, forget_kills};
 use crate::model::snapshot::InspectedCgroup;
 use crate::model::system::{AccountingInputs, MemoryMount, ScopeKind};
 use crate::model::{Missing, Reading, SystemSample};
@@ -565,6 +565,12 @@ impl OomWatch {
             Ok(mut found) => {
                 if !std::mem::replace(&mut self.is_current, true) {
                     // The log was read from its beginning: only the newest are new.
+                    if found.more > 0 {
+                        // Of the machine, those before all others are kept, however old they are.
+                        let first = found.kills.iter().find(|kill| !kill.is_of_machine());
+                        let first = first.map_or(0, |kill| kill.record);
+                        found.kills.retain(|kill| kill.record >= first);
+                    }
                     let all = found.kills.len() + found.repeats;
                     let older = all.saturating_sub(pending);
                     found.kills.drain(..older.min(found.kills.len()));
@@ -622,9 +628,7 @@ impl OomWatch {
         self.found.more += found.more;
         self.found.repeats += found.repeats;
         self.found.kills.extend(found.kills);
-        let older = self.found.kills.len().saturating_sub(2 * KEPT);
-        self.found.kills.drain(..older);
-        self.found.more += older;
+        self.found.more += forget_kills(&mut self.found.kills, 2 * KEPT, LoggedKill::is_of_machine);
     }
 
     /// Adds the kill of a process by a daemon. One within a second of another by the same daemon is of the same event: it may
@@ -674,8 +678,8 @@ impl OomWatch {
     fn store(&mut self, new: Vec<OomKill>) {
         let mut kills = self.kills.to_vec();
         kills.extend(new);
-        let older = kills.len().saturating_sub(KEPT);
-        self.kills = kills.split_off(older).into();
+        forget_kills(&mut kills, KEPT, OomKill::is_of_machine);
+        self.kills = kills.into();
     }
 }
 

@@ -839,7 +839,8 @@ fn growth(app: &App, snapshot: &Snapshot, _width: u16) -> StatusLine {
     if let Some(key) = app.config.keymap.keys(Context::Table, Action::Leaks).next() {
         let press = if app.is_narrow() { "" } else { "press " };
         let (priority, label, style) = match others(app, suspect) {
-            Some(more) => (72, format!("   {more}: {press}"), theme.text),
+            // The line shows one suspect only, so the others matter more than when this one began.
+            Some(more) => (79, format!("   {more}: {press}"), theme.text),
             None => (20, "   why: press ".into(), theme.key_label),
         };
         line.labeled(priority, &label, style, key.to_string(), theme.key);
@@ -891,7 +892,7 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
         _ if is_narrow => 20,
         _ => 26,
     };
-    match &suspect.key {
+    let name = match &suspect.key {
         RowKey::Process(id) => {
             let facts = suspect.facts.as_deref();
             let is_here = facts.is_none_or(|facts| facts.host.is_none());
@@ -908,7 +909,8 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
             };
             format!("{} {count}", labels::group_name(key, width))
         }
-    }
+    };
+    text::single_blanks(&name)
 }
 
 // What the user may not read, and how to see more.

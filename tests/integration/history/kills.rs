@@ -8,7 +8,7 @@ use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::history::kills::Kill;
 use zmtop::model::cgroup::Count;
-use zmtop::model::kill::OomKill;
+use zmtop::model::kill::{KillCause, OomKill};
 use zmtop::model::{CgroupFigures, Missing, ProcessSample, Snapshot};
 use zmtop::units::Units;
 
@@ -156,6 +156,34 @@ fn a_kill_without_a_report_names_the_victims_cgroup() {
 }
 
 #[test]
+fn a_kill_right_after_that_of_a_group_is_blamed_on_the_group_only_if_it_was_in_it() {
+    let mut kill = killed(60, 1, 7, "importer", 148, Some("/shop"));
+    let victim = kill.victim.as_mut().unwrap();
+    // As the log has it, without a report.
+    (victim.cgroup, victim.group) = (None, Some((*b"/shop").into()));
+    let in_cgroup = |path: &'static str| why(&after_kill(move |_| vec![holding(7, "importer", path, 140)], &kill));
+    for path in ["/shop", "/shop/web"] {
+        let told = "/shop reached its limit of 150M, and it had 148M of it, killed with all of /shop";
+        assert_eq!(in_cgroup(path), told, "{path}");
+    }
+    for path in ["/db", "/shopping"] {
+        assert_eq!(
+            in_cgroup(path),
+            format!("{path} reached a limit, and it had 148M of it")
+        );
+    }
+    // Also if the list comes again.
+    let mut history = after_kill(|_| vec![holding(7, "importer", "/db", 140)], &kill);
+    history.push(&machine(
+        61,
+        Vec::new(),
+        &[kill.clone(), killed(61, 2, 8, "b", 1, None)],
+    ));
+    let first = history.kills().nth(1).unwrap().text(40, Units::Auto).why();
+    assert_eq!(first, "/db reached a limit, and it had 148M of it");
+}
+
+#[test]
 fn a_victim_may_have_more_than_the_limit() {
     // File pages that are charged to another cgroup.
     let kill = killed(60, 1, 7, "dd", 151, Some("/shop"));
@@ -206,6 +234,33 @@ fn a_kill_is_told_once_and_for_ten_minutes_unless_it_is_acknowledged() {
 }
 
 #[test]
+fn kills_at_the_limits_of_cgroups_do_not_hide_those_of_the_machine() {
+    let mut history = History::new(Duration::from_secs(10));
+    let machines = killed(10, 1, 5, "database", 500, None);
+    let mut kills = vec![machines.clone()];
+    history.push(&machine(10, Vec::new(), &kills));
+    // A user can cause any number of these.
+    kills.extend((2..102).map(|record| killed(10 + record, record, 7, "own", 1, Some("/user/own"))));
+    for (second, end) in (12..).zip(2..=kills.len()) {
+        // The snapshot has the last ones.
+        history.push(&machine(second, Vec::new(), &kills[end.saturating_sub(20)..end]));
+    }
+    let (kill, others, more) = history.shown_kill().unwrap();
+    assert_eq!((kill.event.record, others, more), (Some(1), 0, 31));
+    // Kills of the machine may be more than half.
+    let all: Vec<_> = (200..240)
+        .map(|record| killed(120, record, 6, "web", 1, None))
+        .collect();
+    history.push(&machine(120, Vec::new(), &all));
+    let of_machine = history
+        .kills()
+        .filter(|kill| kill.event.cause() == KillCause::Machine)
+        .count();
+    assert!(of_machine >= 16 && history.kills().len() == 32, "{of_machine}");
+    assert_eq!(history.shown_kill().unwrap().0.event.record, Some(239));
+}
+
+#[test]
 fn of_a_group_the_largest_is_shown() {
     let group = |record, pid, mib| {
         let mut kill = killed(10, record, pid, "web", mib, Some("/shop"));
@@ -213,7 +268,7 @@ fn of_a_group_the_largest_is_shown() {
         kill
     };
     let all = [
-        killed(9, 1, 5, "old", 1, None),
+        killed(9, 1, 5, "old", 1, Some("/old")),
         group(2, 7, 90),
         group(3, 8, 100),
         group(4, 9, 1),

@@ -215,6 +215,63 @@ fn a_summary_is_read_whatever_its_names_are() {
 }
 
 #[test]
+fn the_name_of_a_cgroup_imitates_neither_another_cgroup_nor_a_limit() {
+    let own = ",task=a,pid=7,uid=0,pid=7,uid=0";
+    let cases = [
+        // A cpuset, in which a machine's kill and one at a limit are imitated.
+        (
+            "CONSTRAINT_MEMCG",
+            "x,mems_allowed=0,oom_memcg=postgres,task_memcg=postgres",
+            ",oom_memcg=/u,task_memcg=/u/a",
+            (Some("/u"), "/u/a"),
+        ),
+        (
+            "CONSTRAINT_MEMCG",
+            "x,mems_allowed=0,global_oom,task_memcg=postgres",
+            ",oom_memcg=/u,task_memcg=/u/a",
+            (Some("/u"), "/u/a"),
+        ),
+        // A cgroup.
+        (
+            "CONSTRAINT_NONE",
+            "/",
+            ",global_oom,task_memcg=/u,oom_memcg=/postgres,task_memcg=/postgres",
+            (None, "/u,oom_memcg=/postgres,task_memcg=/postgres"),
+        ),
+        (
+            "CONSTRAINT_MEMCG",
+            "/",
+            ",oom_memcg=/u,global_oom,task_memcg=/postgres,task_memcg=/u,global_oom,task_memcg=/postgres/b",
+            (
+                Some("/u,global_oom,task_memcg=/postgres"),
+                "/u,global_oom,task_memcg=/postgres/b",
+            ),
+        ),
+    ];
+    for (constraint, cpuset, rest, (limit, cgroup)) in cases {
+        let summary = format!("constraint={constraint},nodemask=(null),cpuset={cpuset},mems_allowed=0{rest}{own}");
+        let log = reported(5, &summary, "Memory cgroup out of memory: Killed process");
+        let victim = parse(&log).kills.pop().unwrap().victim;
+        let found = victim.limit.map(|limit| limit.cgroup);
+        assert_eq!(found, limit.map(|path| path.as_bytes().into()), "{rest}");
+        assert_eq!(victim.cgroup, Some(cgroup.as_bytes().into()), "{rest}");
+    }
+}
+
+#[test]
+fn the_name_of_a_program_removes_no_limit() {
+    let summary = "constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=a,pid=7,uid=0,pid=7,uid=0";
+    let report = reported(5, summary, "Memory cgroup out of memory: Killed process");
+    let (summary, kill) = report.split_once('\n').unwrap();
+    for name in ["oom-kill:constr", "memory: usage 9"] {
+        let line = format!("6,1,5,-;{name}[123]: segfault at 0 ip 0 sp 0 error 4");
+        let text = format!("6,1,1,-;memory: usage 100kB, limit 100kB, failcnt 1\n{summary}\n{line}\n{kill}");
+        let limit = parse(&text).kills.pop().unwrap().victim.limit.unwrap();
+        assert_eq!((&*limit.cgroup, limit.size), (&b"/a"[..], Some(100 << 10)), "{name}");
+    }
+}
+
+#[test]
 fn a_report_counts_for_one_kill_and_only_for_its_own_victim() {
     let summary = "constraint=CONSTRAINT_CPUSET,nodemask=0,cpuset=x,mems_allowed=0,global_oom,task_memcg=/a,task=a,pid=7,uid=0,pid=7,uid=0";
     let report = reported(5, summary, "Out of memory: Killed process");
@@ -310,6 +367,17 @@ fn of_a_flood_the_last_kills_are_kept_and_all_are_counted() {
     let found = parse(&lines.collect::<String>());
     assert_eq!((found.kills.len(), found.more), (64, 936));
     assert_eq!(found.kills.last().unwrap().victim.pid, 999);
+}
+
+#[test]
+fn a_flood_of_kills_at_a_limit_keeps_those_of_the_machine() {
+    let machine = format!("3,1,1,-;Out of memory: Killed process 5 (database) {FIGURES}\n");
+    let own =
+        (10..1010).map(|n| format!("3,{n},{n},-;Memory cgroup out of memory: Killed process {n} (own) {FIGURES}\n"));
+    let found = parse(&(machine + &own.collect::<String>()));
+    let pids: Vec<_> = found.kills.iter().map(|kill| kill.victim.pid).collect();
+    assert_eq!((pids.len(), found.more), (64, 937));
+    assert_eq!((pids[0], pids[63]), (5, 1009));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use zmtop::model::{CgroupFigures, Missing, ProcessSample};
 use zmtop::trend::Verdict;
 use zmtop::tui::Event;
 
-use crate::support::rows::{MIB, in_cgroup, walk, with_pss};
+use crate::support::rows::{MIB, in_cgroup, walk, with_facts, with_pss};
 use crate::support::session::{Session, busy, cgroups, grouped};
 
 macro_rules! photograph {
@@ -31,6 +31,36 @@ fn the_chart_says_when_the_leak_began() {
     let at = axis.chars().position(|c| c == '▲').unwrap();
     let share = (at - 8) as f64 / 111.0;
     assert!((share - 2.0 / 3.0).abs() < 0.03, "20 min ago: {share}");
+}
+
+/// The alarm line of so many programs that grow. The first one has this command line.
+fn alarm(programs: u64, command: &'static [u8]) -> String {
+    let mut session = Session::new(120, 40);
+    let grows = |nth: u64, second: u64| {
+        let name = format!("/opt/service{nth}/bin/service{nth}");
+        let sample = with_pss(2000 + nth as u32, &name, (100 + (9 - nth) * second) * MIB);
+        with_facts(sample, |facts| {
+            if nth == 0 {
+                facts.cmdline = Ok(command.into());
+            }
+        })
+    };
+    for second in 0..150 {
+        session.tick(1, (0..programs).map(|nth| grows(nth, second)).collect());
+    }
+    session.line("△ growing")
+}
+
+#[test]
+fn the_alarm_line_says_how_many_more_grow_rather_than_since_when() {
+    let line = alarm(5, b"/opt/service0/bin/service0\0--config\0/etc/service0.conf\0");
+    assert!(line.contains("4 more growing: press L"), "{line}");
+}
+
+#[test]
+fn a_name_does_not_imitate_the_figures_of_the_alarm_line() {
+    let line = alarm(1, b"x   7 postgres   99G");
+    assert!(line.contains("x 7 postgres 99G  540M/min"), "{line}");
 }
 
 /// The second by which what leaks from the fifth minute on is called a leak.

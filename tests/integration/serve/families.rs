@@ -96,6 +96,65 @@ fn a_group_at_the_edge_does_not_come_and_go() {
     assert_eq!(shown(110, 100), [false, true]);
 }
 
+/// The groups with series of their own.
+fn shown(families: &[Family]) -> HashSet<String> {
+    let family = families.iter().find(|family| family.name == "zmtop_processes").unwrap();
+    let labels = family.series.iter().flat_map(|series| series.labels.iter());
+    let groups = labels.filter(|(name, value)| *name == "group" && &**value != "(others)");
+    groups.map(|(_, value)| value.to_string()).collect()
+}
+
+#[test]
+fn many_growing_programs_take_neither_the_places_of_the_largest_nor_those_of_other_users() {
+    let mut exported = Exported::new(20);
+    let mut families = Vec::new();
+    for second in (0..600_u64).step_by(5) {
+        // Fifty of one user grow faster than root's one.
+        let of_user = (100..150).map(|pid| {
+            with_facts(sized(pid, &format!("/bin/x{pid}"), 10 + second / 2), |facts| {
+                facts.uid = Ok(1000);
+            })
+        });
+        let large = (1..=30).map(|pid| sized(pid, &format!("/bin/large{pid}"), 1000 + u64::from(pid)));
+        let rows = of_user.chain(large).chain([sized(50, "/bin/daemon", 5 + second / 10)]);
+        families = exported.after(5, rows.collect());
+    }
+    let shown = shown(&families);
+    assert_eq!(shown.len(), 20);
+    assert!(shown.contains("daemon"), "{shown:?}");
+    let count = |prefix: &str| shown.iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!((count("x"), count("large")), (5, 14), "{shown:?}");
+    assert_eq!(value(&families, "zmtop_growing", "daemon"), Some(1.0));
+}
+
+#[test]
+fn programs_that_rename_themselves_start_no_series() {
+    let mut exported = Exported::new(50);
+    let mut ever = HashSet::new();
+    let mut after = |seconds: u64, rows: Vec<ProcessSample>| {
+        let families = exported.after_with(seconds, rows, |system| system.mem_total = Ok(16 << 30));
+        let shown = shown(&families);
+        ever.extend(shown.clone());
+        (shown, ever.len())
+    };
+    let rests = || sized(1, "/bin/rests", 10);
+    // What runs when zmtop starts has series at once.
+    assert_eq!(after(0, vec![rests()]).0.len(), 1);
+    for tick in 0..300 {
+        let renaming = (0..40).map(|n| sized(100 + n, &format!("/bin/x{tick}-{n}"), 2));
+        assert_eq!(after(2, renaming.chain([rests()]).collect()).1, 1);
+    }
+    let starts = |mib| vec![rests(), sized(7, "/bin/starts", mib)];
+    assert_eq!(after(2, starts(100)).0.len(), 1);
+    assert_eq!(after(57, starts(100)).0.len(), 1);
+    assert_eq!(after(3, starts(100)).0.len(), 2);
+    // It keeps them.
+    assert_eq!(after(3, starts(1)).0.len(), 2);
+    // What takes much memory has them at once.
+    let large = vec![rests(), sized(8, "/bin/large", 170)];
+    assert_eq!(after(2, large).0.len(), 2);
+}
+
 #[test]
 fn groups_that_ended_have_no_series() {
     let mut exported = Exported::new(10);
@@ -153,7 +212,8 @@ fn a_counter_that_begins_anew_says_since_when() {
     for _ in 0..1200 {
         exported.after(1, vec![sized(2, "/bin/b", 1)]);
     }
-    let last = exported.after(1, pair());
+    exported.after(1, pair());
+    let last = exported.after(60, pair());
     assert_eq!(since(&last, "a"), Some(Duration::from_secs(1202)));
     assert_eq!(since(&last, "b"), Some(Duration::from_secs(1)));
 }

@@ -171,7 +171,7 @@ fn a_stderr_that_nobody_reads_delays_nothing() {
     server.scrape_until("the header", |answer| answer.contains("x-frame-options: deny\r\n"));
     web_config(&tree, "basic_auth_users: {");
     tree.process(8).comm("later").cmdline("later\0").pss_kb(1000).write();
-    server.scrape_until("the new process", |answer| answer.contains("group=\"later\""));
+    server.scrape_until("the new process", |answer| answer.contains("\nzmtop_groups 2.0\n"));
     // What it said arrives once there is room, in order.
     server.wait_for("was read again");
     server.wait_for("the previous one stays in use");
@@ -220,9 +220,9 @@ fn an_alert_runs_no_program() {
     let tree = tree();
     let (config, ran) = alert(&tree.path(""));
     let mut server = Server::start(&tree, &["--interval", "100ms", "--config", config.to_str().unwrap()]);
-    for (pid, name) in (20..).zip(["first", "second", "third", "fourth"]) {
-        tree.process(pid).comm(name).cmdline(format!("{name}\0")).write();
-        server.scrape_until(name, |answer| answer.contains(&format!("group=\"{name}\"")));
+    for (count, name) in (2..).zip(["first", "second", "third", "fourth"]) {
+        tree.process(20 + count).comm(name).cmdline(format!("{name}\0")).write();
+        server.scrape_until(name, |answer| answer.contains(&format!("\nzmtop_groups {count}.0\n")));
     }
     assert_eq!(server.end(Signal::TERM), Some(0));
     assert!(!ran.exists());
