@@ -47,8 +47,11 @@ pub struct Suspect {
     pub facts: Option<Arc<Facts>>,
     /// The raw name of its program, as in groups by command; the name of a group.
     pub command: Option<Arc<[u8]>>,
-    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM.
+    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM. Of a program that is reported instead of
+    /// the processes of one user, the number of that user's.
     pub count: usize,
+    /// The users of a program's processes; of none for other rows.
+    pub users: Users,
     /// The number of those whose parent is gone, if the number of processes grows; else 0.
     pub orphans: usize,
     /// If a program is reported instead of its processes because nearly all of them grow, their number; else 0.
@@ -70,6 +73,16 @@ pub struct Suspect {
     pub kept_by: Option<Arc<KeptBy>>,
     /// Its growth, if that has stopped: see [`stopped`].
     pub stopped: Option<LastGrowth>,
+}
+
+/// The users whose processes a program's row reports. Anybody may give a file the name of another program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users {
+    /// The uid and the name of the user, if it is only one, as far as they are known.
+    pub uid: Option<u32>,
+    pub name: Option<Arc<[u8]>>,
+    /// The number of users; 0 if that is unknown.
+    pub count: usize,
 }
 
 /// The memory that grows in a row, if it is not the footprint, or is a part of it of its own kind.
@@ -134,6 +147,7 @@ impl Suspect {
             facts: None,
             command,
             count: 0,
+            users: Users::default(),
             orphans: 0,
             alike: 0,
             hosts: None,
@@ -168,6 +182,14 @@ impl Suspect {
     /// Returns true if the memory of its mappings grows.
     pub const fn is_mapped(&self) -> bool {
         !self.is_held() && !self.is_population()
+    }
+
+    /// Returns the user of the process, or of all processes of the program, if it is one and known.
+    pub fn uid(&self) -> Option<u32> {
+        match &self.facts {
+            Some(facts) => facts.uid.ok(),
+            None => self.users.uid,
+        }
     }
 
     /// Returns how fast its memory grows, in bytes per second. New processes are assumed to be as large as the others.
@@ -209,6 +231,9 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_groups(history, snapshot, by, query.least, &mut found);
         found.extend(held_groups(history, snapshot, by, query.least));
         found.extend(populations(history, snapshot, by, query.least));
+        if by == GroupBy::Command {
+            MembersByUser::of(history, snapshot, [&found]).name_users(&mut found);
+        }
     } else if snapshot.fleet.is_some() {
         find_living(history, snapshot, query.least, &mut found);
         find_fleet_programs(history, snapshot, &mut found);
@@ -217,16 +242,18 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_ended(history, snapshot.monotonic, query.least, &mut found);
         let mut programs = Vec::new();
         find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
-        add_programs(programs, &mut found);
+        let held_programs = held_groups(history, snapshot, GroupBy::Command, query.least);
+        let mut numerous = populations(history, snapshot, GroupBy::Command, query.least);
+        let members = MembersByUser::of(history, snapshot, [&programs, &held_programs, &numerous]);
+        members.name_users(&mut numerous);
+        add_programs(programs, &members, &mut found);
         let mut held = held_processes(history, snapshot, query.least);
-        let programs = held_groups(history, snapshot, GroupBy::Command, query.least);
-        add_programs(programs, &mut held);
+        add_programs(held_programs, &members, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
         found.extend(held);
-        let programs = populations(history, snapshot, GroupBy::Command, query.least);
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
-        families.retain(|family| !is_explained_by_programs(history, family, &programs));
-        found.extend(programs.into_iter().chain(families));
+        families.retain(|family| !is_explained_by_programs(history, family, &numerous));
+        found.extend(numerous.into_iter().chain(families));
         leave_out_own(history, snapshot, &mut found);
     }
     order::sort_by(&mut found, |a, b| {
@@ -317,7 +344,10 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
             ..new(key, name, row, last)
         })
     });
-    let groups: Vec<_> = groups.collect();
+    let mut groups: Vec<_> = groups.collect();
+    if kind == GroupBy::Command {
+        MembersByUser::of(history, snapshot, [&groups]).name_users(&mut groups);
+    }
     found.extend(groups);
     found.retain(|suspect| growing.iter().all(|other| other.key != suspect.key));
     leave_out_own(history, snapshot, &mut found);
@@ -411,9 +441,10 @@ fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<
 
 /// Adds growing programs to the processes found. Replaces processes by their program if nearly all of them grow; skips
 /// programs whose growth single processes explain.
-fn add_programs(mut programs: Vec<Suspect>, found: &mut Vec<Suspect>) {
+fn add_programs(mut programs: Vec<Suspect>, members: &MembersByUser, found: &mut Vec<Suspect>) {
+    members.name_users(&mut programs);
     for program in &mut programs {
-        fold_alike(program, found);
+        fold_alike(program, members, found);
     }
     programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, found));
     found.extend(programs);
@@ -503,22 +534,132 @@ fn common_cgroups<'a>(
     cgroups
 }
 
+/// The processes of one user in a program.
+struct UserMembers {
+    uid: Option<u32>,
+    user: Option<Arc<[u8]>>,
+    count: usize,
+}
+
+impl UserMembers {
+    fn users(&self) -> Users {
+        let is_known = self.uid.is_some() || self.user.is_some();
+        Users {
+            uid: self.uid,
+            name: self.user.clone(),
+            count: usize::from(is_known),
+        }
+    }
+}
+
+/// The number of processes that each user has in some programs, by program.
+struct MembersByUser(HashMap<Arc<[u8]>, Vec<UserMembers>>);
+
+impl MembersByUser {
+    /// Counts the processes of the programs in these lists.
+    fn of<'a>(history: &History, snapshot: &Snapshot, lists: impl IntoIterator<Item = &'a Vec<Suspect>>) -> Self {
+        let names = lists
+            .into_iter()
+            .flatten()
+            .filter_map(|program| program.command.clone());
+        let mut programs: HashMap<_, Vec<UserMembers>> = names.map(|name| (name, Vec::new())).collect();
+        let rows = if programs.is_empty() { &[] } else { snapshot.rows() };
+        for sample in rows {
+            let Some(users) = history.command(sample.id).and_then(|name| programs.get_mut(&name)) else {
+                continue;
+            };
+            let uid = sample.facts.uid.ok();
+            if let Some(members) = users.iter_mut().find(|members| members.uid == uid) {
+                members.count += 1;
+            } else {
+                users.push(UserMembers {
+                    uid,
+                    user: sample.facts.user.clone().ok(),
+                    count: 1,
+                });
+            }
+        }
+        Self(programs)
+    }
+
+    fn of_program(&self, program: &Suspect) -> &[UserMembers] {
+        let name = program.command.as_ref();
+        name.and_then(|name| self.0.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets the users of these programs. Code that was measured in a process of one user says nothing of the processes of others.
+    fn name_users(&self, programs: &mut [Suspect]) {
+        for program in programs {
+            match self.of_program(program) {
+                [] => {}
+                [one] => program.users = one.users(),
+                several => {
+                    program.users.count = several.len();
+                    program.kept_by = None;
+                }
+            }
+        }
+    }
+}
+
 /// Removes the processes of a growing program if nearly all of them grow alike. A process that is much faster, or has a worse
-/// verdict, stays.
-fn fold_alike(program: &mut Suspect, found: &mut Vec<Suspect>) {
-    let verdict = program.judgement.verdict;
-    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
-    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
-    paces.sort_unstable_by(f64::total_cmp);
-    let least = (program.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
-    if !verdict.is_growth() || (paces.len() as f64) < least {
+/// verdict, stays. If the program has processes of several users, those of one user are replaced, and the row reports only these:
+/// otherwise one user's growth would be called another's.
+fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Suspect>) {
+    if !program.judgement.verdict.is_growth() {
         return;
     }
+    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
+    let growing = |user: &UserMembers| found.iter().filter(|s| is_own(s) && s.uid() == user.uid).count();
+    let users = members.of_program(program);
+    let alike = users
+        .iter()
+        .map(|user| (growing(user), user))
+        .filter(|(growing, user)| {
+            let least = (user.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
+            *growing as f64 >= least
+        });
+    let Some((_, user)) = alike.max_by_key(|(growing, user)| (*growing, user.uid)) else {
+        return;
+    };
+    // What is not of that user would otherwise vanish.
+    if users.len() > 1 && !is_explained_by_processes(program, found) {
+        return;
+    }
+    let is_own = |s: &Suspect| is_own(s) && s.uid() == user.uid;
+    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
+    paces.sort_unstable_by(f64::total_cmp);
     let fastest = paces[paces.len() / 2] * MAX_ALIKE_PACE;
-    let is_alike = |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && s.judgement.verdict <= verdict;
-    let all = found.len();
-    found.retain(|s| !is_alike(s));
-    program.alike = all - found.len();
+    let is_mixed = users.len() > 1;
+    let verdict = program.judgement.verdict;
+    let is_alike =
+        |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && (is_mixed || s.judgement.verdict <= verdict);
+    let folded: Vec<Suspect> = found.extract_if(.., |s| is_alike(s)).collect();
+    program.alike = folded.len();
+    if is_mixed {
+        report_only(program, user, &folded);
+    }
+}
+
+/// Makes the row of a program with processes of several users report those of one, of which `folded` grow.
+fn report_only(program: &mut Suspect, user: &UserMembers, folded: &[Suspect]) {
+    let worst = folded.iter().max_by(|a, b| {
+        let by_slope = a.judgement.slope.total_cmp(&b.judgement.slope);
+        a.judgement.verdict.cmp(&b.judgement.verdict).then(by_slope)
+    });
+    let Some(worst) = worst else { return };
+    let pace = program.judgement.slope;
+    let slope = folded.iter().map(|s| s.judgement.slope).sum();
+    program.judgement = Judgement {
+        slope,
+        ..worst.judgement
+    };
+    program.eta = program.eta.map(|eta| eta * pace / slope);
+    program.footprint = folded.iter().map(|s| s.footprint).sum();
+    program.cause.clone_from(&worst.cause);
+    program.kept_by = folded.iter().find_map(|s| s.kept_by.clone());
+    program.count = user.count;
+    program.users = user.users();
 }
 
 /// Returns true if the processes found explain the growth of their program.

@@ -1,15 +1,17 @@
 //! Leaks of programs and families: growth of what their members hold, not of their number.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use zmtop::call_tree::KeptBy;
 use zmtop::group::GroupBy;
 use zmtop::history::History;
-use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
+use zmtop::history::suspects::{Suspect, SuspectQuery, Users, suspects};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::Verdict;
 
-use super::{key, program};
-use crate::support::rows::{MIB, snapshot, walk};
+use super::{bytes, key, program};
+use crate::support::rows::{MIB, snapshot, walk, with_facts};
 
 /// Minutes that are watched: what leaks is called within them.
 const MINUTES: u64 = 40;
@@ -201,4 +203,67 @@ fn one_that_grows_among_many_is_told_of_by_itself() {
         (0..12).map(of).collect()
     });
     assert_eq!(seen.listed(), [(Some(17), 1, 0, Verdict::Leaking)]);
+}
+
+/// The same process, of the user with that uid.
+fn of_user(sample: ProcessSample, uid: u32) -> ProcessSample {
+    with_facts(sample, |facts| {
+        facts.uid = Ok(uid);
+        facts.user = Ok(bytes(format!("user{uid}")));
+    })
+}
+
+#[test]
+fn one_users_growth_is_not_called_anothers() {
+    let grown = |second: u64| (second - 100_000) as f64 / 12.0;
+    // Root's server is steady; four programs of another user have its name and grow.
+    let mut seen = watch(|second| {
+        let other = |n: u32| of_user(server(100 + n, 0, 50.0 + grown(second) + noise(n, second)), 1001);
+        std::iter::once(server(10, 0, 500.0)).chain((0..4).map(other)).collect()
+    });
+    // The code that keeps memory in one of them is told of them.
+    let [other, root] = [101, 10].map(|pid| {
+        let found = Arc::new(KeptBy {
+            frames: Vec::new(),
+            runtime: None,
+            bytes: MIB,
+            total: MIB,
+            time: Duration::from_secs(600),
+        });
+        seen.history
+            .set_kept_by(Identity { pid, starttime: 0 }, Arc::clone(&found));
+        found
+    });
+    assert_eq!(seen.listed(), [(None, 4, 4, Verdict::Leaking)]);
+    let listed = &seen.suspects()[0];
+    let of_other = Users {
+        uid: Some(1001),
+        name: Some(bytes("user1001")),
+        count: 1,
+    };
+    assert_eq!(listed.users, of_other);
+    assert!(Arc::ptr_eq(listed.kept_by.as_ref().unwrap(), &other) && !Arc::ptr_eq(&root, &other));
+    assert!(listed.footprint < 1200 * MIB, "{}", listed.footprint);
+
+    // One of root's that leaks too is listed by itself.
+    let seen = watch(|second| {
+        let other = |n: u32| of_user(server(100 + n, 0, 50.0 + grown(second) + noise(n, second)), 1001);
+        let root = server(10, 0, 500.0 + grown(second) + noise(10, second));
+        std::iter::once(root).chain((0..4).map(other)).collect()
+    });
+    let listed = seen.listed();
+    let want = [(Some(10), 1, 0, Verdict::Leaking), (None, 4, 4, Verdict::Leaking)];
+    assert!(
+        want.iter().all(|one| listed.contains(one)) && listed.len() == 2,
+        "{listed:?}"
+    );
+
+    // Root's workers, none of which lives for long, leak together: that is reported beside the others, as of two users.
+    let seen = watch(|second| {
+        let other = |n: u32| of_user(server(5000 + n, 0, 50.0 + grown(second) / 5.0 + noise(n, second)), 1001);
+        let workers = prefork(second, |started, _| 10.0 + 6.0 * started as f64 / 60.0);
+        workers.into_iter().chain((0..16).map(other)).collect()
+    });
+    let program = seen.suspects().into_iter().find(|s| s.key.group().is_some()).unwrap();
+    assert_eq!((program.alike, program.users.count), (0, 2));
 }
