@@ -254,7 +254,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
         families.retain(|family| !is_explained_by_programs(history, family, &numerous));
         found.extend(numerous.into_iter().chain(families));
-        leave_out_own(history, snapshot, &mut found);
+        leave_out_own(&members, &mut found);
     }
     order::sort_by(&mut found, |a, b| {
         let rank = |s: &Suspect| {
@@ -271,26 +271,24 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
     found
 }
 
-/// Removes the growth of zmtop, whose history fills up to its limit, of its children, which measure other programs, and of zmtop
-/// as a program. A leak stays.
-fn leave_out_own(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
-    let rows = snapshot.rows();
-    let pids = history
-        .config
-        .own_pid
-        .into_iter()
-        .chain(history.keeper.map(|id| id.pid));
-    let places = pids.filter_map(|pid| rows.binary_search_by_key(&pid, |row| row.id.pid).ok());
-    let own: Vec<&ProcessSample> = places.map(|at| &rows[at]).collect();
+/// Returns zmtop, the monitor whose past is continued, and their children, which measure other programs. Anybody may give a
+/// program the name of zmtop.
+fn own_processes(history: &History, snapshot: &Snapshot) -> HashSet<Identity> {
+    let is_zmtop = |id: Identity| history.config.own_pid == Some(id.pid) || history.keeper == Some(id);
+    let ids = || snapshot.rows().iter().map(|sample| (sample.id, sample.stat.ppid));
+    let parents: Vec<Identity> = ids().map(|(id, _)| id).filter(|id| is_zmtop(*id)).collect();
+    let is_own = |id: Identity, parent: u32| parents.iter().any(|own| own.pid == parent || *own == id);
+    let own = ids().filter(|(id, parent)| is_own(*id, *parent));
+    own.map(|(id, _)| id).collect()
+}
+
+/// Removes the growth of zmtop, whose history fills up to its limit, of its children, and of the program that has no other
+/// processes. A leak stays.
+fn leave_out_own(members: &MembersByUser, found: &mut Vec<Suspect>) {
     let is_own = |suspect: &Suspect| match &suspect.key {
-        RowKey::Process(id) => {
-            let parent = snapshot.row(*id).map(|sample| sample.stat.ppid);
-            own.iter().any(|own| own.id == *id || parent == Some(own.id.pid))
-        }
-        RowKey::Group(key) if key.by == GroupBy::Command => {
-            key.name.is_some() && own.iter().any(|own| history.command(own.id) == key.name)
-        }
-        _ => false,
+        RowKey::Process(id) => members.own.contains(id),
+        RowKey::Group(key) => key.by == GroupBy::Command && members.are_own(suspect),
+        RowKey::Part(_) => false,
     };
     found.retain(|suspect| suspect.judgement.verdict == Verdict::Leaking || !is_own(suspect));
 }
@@ -345,12 +343,13 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
         })
     });
     let mut groups: Vec<_> = groups.collect();
+    let members = MembersByUser::of(history, snapshot, [&groups]);
     if kind == GroupBy::Command {
-        MembersByUser::of(history, snapshot, [&groups]).name_users(&mut groups);
+        members.name_users(&mut groups);
     }
     found.extend(groups);
     found.retain(|suspect| growing.iter().all(|other| other.key != suspect.key));
-    leave_out_own(history, snapshot, &mut found);
+    leave_out_own(&members, &mut found);
     let bytes = |suspect: &Suspect| suspect.stopped.map_or(0, |last| last.bytes());
     order::sort_by(&mut found, |a, b| {
         bytes(b).cmp(&bytes(a)).then_with(|| a.key.cmp(&b.key))
@@ -552,8 +551,14 @@ impl UserMembers {
     }
 }
 
-/// The number of processes that each user has in some programs, by program.
-struct MembersByUser(HashMap<Arc<[u8]>, Vec<UserMembers>>);
+/// The number of processes that each user has in some programs.
+struct MembersByUser {
+    programs: HashMap<Arc<[u8]>, Vec<UserMembers>>,
+    /// zmtop's own processes, which are not counted.
+    own: HashSet<Identity>,
+    /// The programs that have such processes.
+    of_own: HashSet<Arc<[u8]>>,
+}
 
 impl MembersByUser {
     /// Counts the processes of the programs in these lists.
@@ -563,8 +568,10 @@ impl MembersByUser {
             .flatten()
             .filter_map(|program| program.command.clone());
         let mut programs: HashMap<_, Vec<UserMembers>> = names.map(|name| (name, Vec::new())).collect();
+        let own = own_processes(history, snapshot);
+        let of_own = own.iter().filter_map(|id| history.command(*id)).collect();
         let rows = if programs.is_empty() { &[] } else { snapshot.rows() };
-        for sample in rows {
+        for sample in rows.iter().filter(|sample| !own.contains(&sample.id)) {
             let Some(users) = history.command(sample.id).and_then(|name| programs.get_mut(&name)) else {
                 continue;
             };
@@ -579,12 +586,18 @@ impl MembersByUser {
                 });
             }
         }
-        Self(programs)
+        Self { programs, own, of_own }
+    }
+
+    /// Returns true if all processes of a program are zmtop's own.
+    fn are_own(&self, program: &Suspect) -> bool {
+        let is_of_own = program.command.as_ref().is_some_and(|name| self.of_own.contains(name));
+        is_of_own && self.of_program(program).is_empty()
     }
 
     fn of_program(&self, program: &Suspect) -> &[UserMembers] {
         let name = program.command.as_ref();
-        name.and_then(|name| self.0.get(name)).map_or(&[], Vec::as_slice)
+        name.and_then(|name| self.programs.get(name)).map_or(&[], Vec::as_slice)
     }
 
     /// Sets the users of these programs. Code that was measured in a process of one user says nothing of the processes of others.
@@ -609,8 +622,11 @@ fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Su
     if !program.judgement.verdict.is_growth() {
         return;
     }
-    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
-    let growing = |user: &UserMembers| found.iter().filter(|s| is_own(s) && s.uid() == user.uid).count();
+    let is_member = |s: &Suspect| {
+        let is_own = s.key.process().is_some_and(|id| members.own.contains(&id));
+        !is_own && s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth()
+    };
+    let growing = |user: &UserMembers| found.iter().filter(|s| is_member(s) && s.uid() == user.uid).count();
     let users = members.of_program(program);
     let alike = users
         .iter()
@@ -626,14 +642,18 @@ fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Su
     if users.len() > 1 && !is_explained_by_processes(program, found) {
         return;
     }
-    let is_own = |s: &Suspect| is_own(s) && s.uid() == user.uid;
-    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
+    let is_member = |s: &Suspect| is_member(s) && s.uid() == user.uid;
+    let mut paces: Vec<f64> = found
+        .iter()
+        .filter(|s| is_member(s))
+        .map(|s| s.judgement.slope)
+        .collect();
     paces.sort_unstable_by(f64::total_cmp);
     let fastest = paces[paces.len() / 2] * MAX_ALIKE_PACE;
     let is_mixed = users.len() > 1;
     let verdict = program.judgement.verdict;
     let is_alike =
-        |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && (is_mixed || s.judgement.verdict <= verdict);
+        |s: &Suspect| is_member(s) && s.judgement.slope <= fastest && (is_mixed || s.judgement.verdict <= verdict);
     let folded: Vec<Suspect> = found.extract_if(.., |s| is_alike(s)).collect();
     program.alike = folded.len();
     if is_mixed {
