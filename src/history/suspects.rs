@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{PartKind, SHMEM, SLAB};
+use crate::account::{ANON, PartKind, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
@@ -96,6 +96,8 @@ pub enum Cause {
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
     SharedMemory,
+    /// Anonymous memory of all programs of a user, of which those that are listed explain little.
+    Together,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -112,6 +114,7 @@ impl Cause {
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
+            Self::Together => "all programs of this user together".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -250,6 +253,7 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let mut held = held_processes(history, snapshot, query.least);
         add_programs(held_programs, &members, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
+        find_users(history, snapshot, query.least, &mut found);
         found.extend(held);
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
         families.retain(|family| !is_explained_by_programs(history, family, &numerous));
@@ -445,7 +449,7 @@ fn add_programs(mut programs: Vec<Suspect>, members: &MembersByUser, found: &mut
     for program in &mut programs {
         fold_alike(program, members, found);
     }
-    programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, found));
+    programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, members, found));
     found.extend(programs);
 }
 
@@ -538,6 +542,8 @@ struct UserMembers {
     uid: Option<u32>,
     user: Option<Arc<[u8]>>,
     count: usize,
+    /// The time since when one of them was first known, on the monotonic clock.
+    known_since: Option<Duration>,
 }
 
 impl UserMembers {
@@ -576,13 +582,16 @@ impl MembersByUser {
                 continue;
             };
             let uid = sample.facts.uid.ok();
+            let known_since = history.get(sample.id).and_then(|row| row.footprint.start());
             if let Some(members) = users.iter_mut().find(|members| members.uid == uid) {
                 members.count += 1;
+                members.known_since = members.known_since.into_iter().chain(known_since).min();
             } else {
                 users.push(UserMembers {
                     uid,
                     user: sample.facts.user.clone().ok(),
                     count: 1,
+                    known_since,
                 });
             }
         }
@@ -598,6 +607,18 @@ impl MembersByUser {
     fn of_program(&self, program: &Suspect) -> &[UserMembers] {
         let name = program.command.as_ref();
         name.and_then(|name| self.programs.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns true if a program grew before all of its processes: in others, which ended.
+    fn is_handed_over(&self, program: &Suspect) -> bool {
+        let first = self
+            .of_program(program)
+            .iter()
+            .filter_map(|members| members.known_since)
+            .min();
+        let grew_since = program.judgement.seen_since();
+        program.judgement.verdict >= Verdict::Growing
+            && first.zip(grew_since).is_some_and(|(first, since)| since < first)
     }
 
     /// Sets the users of these programs. Code that was measured in a process of one user says nothing of the processes of others.
@@ -639,7 +660,7 @@ fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Su
         return;
     };
     // What is not of that user would otherwise vanish.
-    if users.len() > 1 && !is_explained_by_processes(program, found) {
+    if users.len() > 1 && !is_explained_by_processes(program, members, found) {
         return;
     }
     let is_member = |s: &Suspect| is_member(s) && s.uid() == user.uid;
@@ -683,15 +704,84 @@ fn report_only(program: &mut Suspect, user: &UserMembers, folded: &[Suspect]) {
 }
 
 /// Returns true if the processes found explain the growth of their program.
-fn is_explained_by_processes(program: &Suspect, found: &[Suspect]) -> bool {
+fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: &[Suspect]) -> bool {
     let own = found
         .iter()
         .filter(|s| s.ended.is_none() && s.command == program.command);
     let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
         (slope + s.judgement.slope, worst.max(s.judgement.verdict))
     });
+    // A single process is judged as its program is, unless the growth began in processes that ended.
+    let is_of_one = program.count <= 1 && !members.is_handed_over(program);
     // Processes that only grow do not explain a leak.
-    program.count <= 1 || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
+    is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
+}
+
+/// Finds the users whose memory grows like a leak, of which the listed rows explain less than half: a leak may go on in one
+/// program after the other. If new programs hide it, the growth of the machine's anonymous memory shows it. It is only called
+/// growth, as nothing shows that no program will free it.
+fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
+    let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
+    // A part that processes explain is called growing at most.
+    let grows_like_a_leak = |row: &&RowHistory| {
+        let Judgement { verdict, standing, .. } = row.trend();
+        *verdict == Verdict::Growing && standing.score >= 1.0
+    };
+    let anon = history.parts().get(ANON).filter(grows_like_a_leak);
+    let span = anon.and_then(|row| row.trend().watched(snapshot.monotonic));
+    let grown = |row: &RowHistory| span.map_or(0.0, |span| row.footprint().change_over(span));
+    let takes_most = |row: &RowHistory, anon: &RowHistory| grown(anon) > 0.0 && grown(row) >= grown(anon) / 2.0;
+    // New processes of one program are no growth: see `populations`.
+    let is_one_program = |anon| {
+        history
+            .groups_by(GroupBy::Command)
+            .any(|(_, row)| takes_most(row, anon))
+    };
+    let anon = anon.filter(|anon| !is_one_program(anon));
+    let mut users = Vec::new();
+    for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
+        let is_leak = leaks(row);
+        let judged = if is_leak {
+            Some(row)
+        } else {
+            anon.filter(|anon| takes_most(row, anon))
+        };
+        let (Some(name), Some(judged)) = (name, judged) else {
+            continue;
+        };
+        let of_user = |sample: &&ProcessSample| sample.facts.user.as_deref() == Ok(&**name);
+        let uid = snapshot
+            .rows()
+            .iter()
+            .find(of_user)
+            .and_then(|sample| sample.facts.uid.ok());
+        // A program of several users may be this one's.
+        let may_explain = |s: &&Suspect| !is_leak || s.uid() == uid || s.users.count > 1;
+        let listed = found.iter().filter(|s| s.ended.is_none() && s.key.part().is_none());
+        let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
+        let mut judgement = *judged.trend();
+        if explained >= judgement.slope / 2.0 {
+            continue;
+        }
+        judgement.call_growing();
+        let key = GroupKey {
+            by: GroupBy::User,
+            name: Some(Arc::clone(name)),
+        };
+        users.push(Suspect {
+            judgement,
+            count: history.members(GroupBy::User, Some(name)),
+            users: Users {
+                uid,
+                name: Some(Arc::clone(name)),
+                count: 1,
+            },
+            cause: Some(Cause::Together),
+            eta: judgement.eta(machine_headroom(snapshot)),
+            ..Suspect::new(RowKey::Group(key), Some(Arc::clone(name)), row)
+        });
+    }
+    found.extend(users);
 }
 
 /// Finds the processes whose held memory grows or leaks.
