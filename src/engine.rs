@@ -9,6 +9,7 @@
 
 mod incidents;
 mod last_words;
+mod sampled;
 mod takers;
 
 use std::collections::HashSet;
@@ -26,10 +27,11 @@ use crate::history::suspects::{Suspect, SuspectQuery, stopped, suspects};
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::query::{Kept, ListPlan, ReadyList, RowSource};
-use crate::trend::{Judgement, Verdict};
+use crate::trend::Verdict;
 
 pub use incidents::Incidents;
 pub use last_words::LastWords;
+pub use sampled::Sampled;
 pub use takers::{Suspicion, Takers};
 
 /// A limit that is reached within this many seconds needs attention: one day.
@@ -141,32 +143,6 @@ impl State {
         suspects
             .chain(processes.map(|(id, row)| (RowKey::Process(id), row.trend().verdict)))
             .collect()
-    }
-
-    /// Returns the processes whose page faults show the code that keeps their memory, the worst first: those that grow or leak
-    /// in memory that is not reclaimable. Of a program that is reported for its processes, the one that grows fastest. Not the
-    /// process `own` and its children.
-    pub fn worth_sampling(&self, own: u32) -> Vec<Identity> {
-        let is_other = |id: &Identity| {
-            let sample = self.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));
-            id.pid != own && sample.is_some_and(|sample| sample.stat.ppid != own)
-        };
-        let fastest = |command: &Option<Arc<[u8]>>| {
-            let members = self.history.growing();
-            let members = members.filter(|(id, _)| self.history.command(*id) == *command);
-            let by_slope = |row: &RowHistory| row.trend().slope;
-            members.max_by(|(_, a), (_, b)| by_slope(a).total_cmp(&by_slope(b)))
-        };
-        let process = |suspect: &Suspect| match suspect.key.process() {
-            None if suspect.alike > 0 => fastest(&suspect.command).map(|(id, _)| id),
-            process => process,
-        };
-        let grows = |suspect: &&Suspect| {
-            let Judgement { verdict, metric, .. } = suspect.judgement;
-            suspect.is_mapped() && verdict >= Verdict::Growing && !metric.is_reclaimable()
-        };
-        let suspects = self.living_suspects().filter(grows);
-        suspects.filter_map(process).filter(is_other).collect()
     }
 
     /// Returns true if an alert is firing for this row.
