@@ -28,6 +28,8 @@ const MIN_ALIKE: usize = 3;
 const MIN_ALIKE_SHARE: f64 = 0.75;
 /// Multiple of their median pace above which a process is reported by itself.
 const MAX_ALIKE_PACE: f64 = 4.0;
+/// The rows of each user that come before the other rows of users with the same verdict.
+const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
 /// Maximum number of rows whose growth stopped.
@@ -196,7 +198,7 @@ impl Suspect {
     }
 
     /// Returns how fast its memory grows, in bytes per second. New processes are assumed to be as large as the others.
-    fn pace(&self) -> f64 {
+    pub(crate) fn pace(&self) -> f64 {
         let slope = self.judgement.slope;
         if self.is_population() {
             slope * self.footprint as f64 / (self.count as f64).max(1.0)
@@ -223,7 +225,8 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
-/// kernel can reclaim last, the soonest to reach a limit first, then by slope. A program or a family whose number of processes grows is placed by the memory
+/// kernel can reclaim last, the soonest to reach a limit first, then by slope. If several users' programs grow, each user's first three
+/// come before the others with that verdict. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
@@ -272,7 +275,31 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let by_slope = b.pace().total_cmp(&a.pace());
         rank(b).cmp(&rank(a)).then(eta(a).total_cmp(&eta(b))).then(by_slope)
     });
+    put_first_of_each_user(&mut found);
     found
+}
+
+/// Puts the first rows of each user before the other rows with the same verdict, so that the many small programs of one user do not
+/// push those of others out of sight.
+fn put_first_of_each_user(found: &mut [Suspect]) {
+    let mut of_user: HashMap<_, usize> = HashMap::new();
+    let rank = |suspect: &Suspect| (suspect.judgement.verdict, suspect.ended.is_none());
+    let mut is_later = HashSet::new();
+    for suspect in found.iter() {
+        let Some(uid) = suspect.uid() else { continue };
+        let rows = of_user.entry((rank(suspect), uid)).or_default();
+        *rows += 1;
+        if *rows > FIRST_OF_USER {
+            is_later.insert(suspect.key.clone());
+        }
+    }
+    // Most machines have one user whose programs grow.
+    let several = of_user
+        .keys()
+        .any(|(_, uid)| of_user.keys().any(|(_, other)| other != uid));
+    if several {
+        found.sort_by_key(|s| (std::cmp::Reverse(rank(s)), is_later.contains(&s.key)));
+    }
 }
 
 /// Returns zmtop, the monitor whose past is continued, and their children, which measure other programs. Anybody may give a

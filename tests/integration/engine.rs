@@ -234,3 +234,31 @@ fn no_user_and_no_program_is_sampled_alone_while_others_wait() {
         assert_eq!(pids, want, "{name}");
     }
 }
+
+#[test]
+fn many_growers_of_one_user_neither_hide_that_of_another_nor_alternate() {
+    let mut state = state();
+    let mut seen = Vec::new();
+    for second in 0..400_u64 {
+        // Each of thirty is the fastest in turn.
+        let one = |n: u64| {
+            let ahead = if second / 10 % 30 == n { 900 } else { 800 };
+            let grown = 80 * second + ahead + second * (n + second / 20 * 7) % 30;
+            let row = with_pss(100 + n as u32, &format!("own{n}"), 10 * MIB + grown * 1024);
+            with_facts(row, |facts| facts.uid = Ok(1001))
+        };
+        let root = with_pss(7, "server", 10 * MIB + 75 * second * 1024);
+        let rows = std::iter::once(root).chain((0..30).map(one)).collect();
+        state.push(Arc::new(snapshot(Duration::from_secs(1000 + second), rows)));
+        seen.extend(state.first_suspect().map(|suspect| suspect.key.clone()));
+    }
+    let place = state.suspects.iter().position(|s| s.uid() == Some(0));
+    assert_eq!((place, state.suspects.len()), (Some(3), 31));
+    let watched = seen.len();
+    seen.dedup();
+    assert!(
+        watched > 200 && seen.len() <= 1 + watched.div_ceil(60),
+        "{watched} {}",
+        seen.len()
+    );
+}
