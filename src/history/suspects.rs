@@ -784,7 +784,10 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
             .and_then(|sample| sample.facts.uid.ok());
         // A program of several users may be this one's.
         let may_explain = |s: &&Suspect| !is_leak || s.uid() == uid || s.users.count > 1;
-        let listed = found.iter().filter(|s| s.ended.is_none() && s.key.part().is_none());
+        // What warms up is often only the last place that a leak moved to.
+        let grows =
+            |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
+        let listed = found.iter().filter(grows);
         let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
         let mut judgement = *judged.trend();
         if explained >= judgement.slope / 2.0 {

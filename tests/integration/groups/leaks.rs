@@ -321,6 +321,25 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
         let all = (0..=(second - 100_000) / 10).map(|n| nth(n, 100_000 + n * 10, 0.9));
         std::iter::once(server(10, 0, 50.0)).chain(all).collect()
     });
+    // Or it moves to and fro between two programs.
+    let moved = watch(|second| {
+        let of = |n: u64| {
+            nth(
+                n,
+                0,
+                if second / 60 % 2 == n {
+                    20.0 + grown(second)
+                } else {
+                    4.0
+                },
+            )
+        };
+        vec![server(10, 0, 500.0), of(0), of(1)]
+    });
+    let mut listed = moved.suspects();
+    listed.retain(|s| s.judgement.verdict != Verdict::Warming);
+    let causes: Vec<_> = listed.iter().map(|s| s.cause.clone()).collect();
+    assert_eq!(causes, [Some(Cause::Together)]);
     for (seen, count) in [(renamed, 1), (many, 240)] {
         assert_eq!(seen.listed(), [(None, count, 0, Verdict::Growing)]);
         let listed = &seen.suspects()[0];
