@@ -9,6 +9,7 @@
 
 mod incidents;
 mod last_words;
+mod sampled;
 mod takers;
 
 use std::collections::HashSet;
@@ -26,14 +27,19 @@ use crate::history::suspects::{Suspect, SuspectQuery, stopped, suspects};
 use crate::history::{History, RowHistory};
 use crate::model::{Identity, Snapshot};
 use crate::query::{Kept, ListPlan, ReadyList, RowSource};
-use crate::trend::{Judgement, Verdict};
+use crate::trend::Verdict;
 
 pub use incidents::Incidents;
 pub use last_words::LastWords;
+pub use sampled::Sampled;
 pub use takers::{Suspicion, Takers};
 
 /// A limit that is reached within this many seconds needs attention: one day.
 const SOON: f64 = 86_400.0;
+/// The time for which the suspect that needs attention first stays so, while no other is much faster, sooner or worse.
+const FIRST_KEPT: Duration = Duration::from_secs(60);
+/// How many times as fast, or as soon, another one is then.
+const MUCH: f64 = 2.0;
 
 /// The last snapshot, and everything derived from the snapshots so far.
 #[derive(Debug)]
@@ -45,6 +51,8 @@ pub struct State {
     pub suspects: Vec<Suspect>,
     /// Rows whose growth has stopped.
     pub stopped: Vec<Suspect>,
+    /// The suspect that needs attention first, and since when it is.
+    first: Option<(RowKey, Duration)>,
     /// The number of pushed snapshots.
     pub pushed: u64,
     /// A history that replaces the current one before the next snapshot.
@@ -71,6 +79,7 @@ impl State {
             alerts,
             suspects: Vec::new(),
             stopped: Vec::new(),
+            first: None,
             pushed: 0,
             past: None,
             earlier: Vec::new(),
@@ -89,6 +98,13 @@ impl State {
     fn derive(&mut self, snapshot: Arc<Snapshot>) -> Vec<AlertEvent> {
         self.suspects = suspects(&self.history, &snapshot, SuspectQuery::GROWING);
         self.stopped = stopped(&self.history, &snapshot, None, &self.suspects);
+        let now = snapshot.monotonic;
+        let is_over = |(_, since): &mut (RowKey, Duration)| now.saturating_sub(*since) >= FIRST_KEPT;
+        drop(self.first.take_if(is_over));
+        let first = self.first_suspect().map(|suspect| suspect.key.clone());
+        if self.first.as_ref().map(|(key, _)| key) != first.as_ref() {
+            self.first = first.map(|key| (key, now));
+        }
         let events = self.alerts.evaluate(&snapshot, &self.history);
         self.snapshot = Some(snapshot);
         self.pushed += 1;
@@ -111,7 +127,7 @@ impl State {
     }
 
     /// Returns the suspect that needs attention first: the worst, unless another one, such as a hoard, reaches a limit sooner and
-    /// within a day.
+    /// within a day. Of many that grow alike, the same one for some time.
     pub fn first_suspect(&self) -> Option<&Suspect> {
         let worst = self.living_suspects().next()?;
         let eta = |suspect: &Suspect| suspect.eta.filter(|eta| (0.0..SOON).contains(eta));
@@ -120,7 +136,14 @@ impl State {
         let soonest = soonest.filter_map(|suspect| Some((eta(suspect)?, suspect)));
         let soonest = soonest.min_by(|a, b| a.0.total_cmp(&b.0));
         let is_sooner = |found: &(f64, &Suspect)| eta(worst).is_none_or(|eta| found.0 < eta);
-        Some(soonest.filter(is_sooner).map_or(worst, |(_, suspect)| suspect))
+        let first = soonest.filter(is_sooner).map_or(worst, |(_, suspect)| suspect);
+        let key = self.first.as_ref().map(|(key, _)| key);
+        let is_alike = |kept: &&Suspect| {
+            let is_much_sooner = eta(first).is_some_and(|soon| eta(kept).is_none_or(|eta| eta > MUCH * soon));
+            kept.judgement.verdict == first.judgement.verdict && first.pace() <= MUCH * kept.pace() && !is_much_sooner
+        };
+        let kept = self.living_suspects().find(|suspect| Some(&suspect.key) == key);
+        Some(kept.filter(is_alike).unwrap_or(first))
     }
 
     /// Returns the suspects, then the rows whose growth has stopped.
@@ -141,32 +164,6 @@ impl State {
         suspects
             .chain(processes.map(|(id, row)| (RowKey::Process(id), row.trend().verdict)))
             .collect()
-    }
-
-    /// Returns the processes whose page faults show the code that keeps their memory, the worst first: those that grow or leak
-    /// in memory that is not reclaimable. Of a program that is reported for its processes, the one that grows fastest. Not the
-    /// process `own` and its children.
-    pub fn worth_sampling(&self, own: u32) -> Vec<Identity> {
-        let is_other = |id: &Identity| {
-            let sample = self.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));
-            id.pid != own && sample.is_some_and(|sample| sample.stat.ppid != own)
-        };
-        let fastest = |command: &Option<Arc<[u8]>>| {
-            let members = self.history.growing();
-            let members = members.filter(|(id, _)| self.history.command(*id) == *command);
-            let by_slope = |row: &RowHistory| row.trend().slope;
-            members.max_by(|(_, a), (_, b)| by_slope(a).total_cmp(&by_slope(b)))
-        };
-        let process = |suspect: &Suspect| match suspect.key.process() {
-            None if suspect.alike > 0 => fastest(&suspect.command).map(|(id, _)| id),
-            process => process,
-        };
-        let grows = |suspect: &&Suspect| {
-            let Judgement { verdict, metric, .. } = suspect.judgement;
-            suspect.is_mapped() && verdict >= Verdict::Growing && !metric.is_reclaimable()
-        };
-        let suspects = self.living_suspects().filter(grows);
-        suspects.filter_map(process).filter(is_other).collect()
     }
 
     /// Returns true if an alert is firing for this row.

@@ -43,6 +43,8 @@ impl Growth {
     }
 }
 
+/// The id of anonymous memory.
+pub const ANON: &str = "anon";
 /// The id of unreclaimable slab, whose caches are judged too.
 pub const SLAB: &str = "slab_unreclaimable";
 /// The id of shared memory, whose file systems are judged too.
@@ -121,7 +123,7 @@ impl PartKind {
 
 /// All kinds. Those in another kind have no reason: only the whole is judged.
 pub static PARTS: &[PartKind] = &[
-    PartKind::new("anon", "anonymous memory of processes")
+    PartKind::new(ANON, "anonymous memory of processes")
         .help("Heaps, stacks and private memory that processes map. Kernel: AnonPages in meminfo.")
         .in_cgroup("Heaps, stacks and private memory that processes map. Kernel: anon in memory.stat; rss in v1.")
         .label("anonymous memory")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{AppliesTo, Cell, CellStyle, Column, Label, Priority, TableKind, Unit, Value, cell};
 use crate::group::RowKey;
-use crate::history::suspects::Suspect;
+use crate::history::suspects::{Suspect, Users};
 use crate::model::Identity;
 use crate::text::{self, Align, fit, safe_prefix};
 use crate::trend::Verdict;
@@ -97,11 +97,13 @@ pub static COLUMNS: &[Entry] = &[
     .help("The process id.")
     .applies_to(AppliesTo::Processes)
     .priority(Priority::High),
-    Entry::text("user", "USER", 8, |r| match &r.suspect.facts {
-        Some(facts) => facts.user.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
-        None => Value::Blank,
+    Entry::text("user", "USER", 8, |r| match (&r.suspect.facts, &r.suspect.users) {
+        (Some(facts), _) => facts.user.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
+        (None, Users { count: 0, .. }) => Value::Blank,
+        (None, Users { count: 1, name, .. }) => name.as_deref().map_or(DASH, |user| Value::text(Ok(user))),
+        (None, Users { count, .. }) => Value::Text(format!("{count} users").into_bytes().into()),
     })
-    .help("The effective user.")
+    .help("The effective user. Several users may run programs of one name.")
     .applies_to(AppliesTo::Processes)
     .priority(Priority::Low),
     Entry::text("name", "WHO", 16, |r| match (&r.suspect.key, &r.suspect.facts) {

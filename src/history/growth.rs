@@ -10,6 +10,9 @@ use crate::trend::{Judgement, Metric, Verdict};
 const MIN_PART: f64 = 0.75;
 /// Maximum share of free memory in a growth. Free memory is read at other times than the growth.
 const MAX_PART: f64 = 1.25;
+/// Minimum share of a row's own memory in a growth of shared memory, below which none of it counts, and from which all of it does.
+const MIN_OWN_SHARE: f64 = 0.1;
+const MIN_WHOLE_SHARE: f64 = 0.5;
 /// The size of a transparent huge page. One fault makes a whole one. Some machines have larger ones.
 const HUGE_PAGE: f64 = (2 << 20) as f64;
 
@@ -17,6 +20,8 @@ const HUGE_PAGE: f64 = (2 << 20) as f64;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Kinds {
     pub(super) footprint: u64,
+    /// RSS and swap: the footprint and the parts of others in what it shares.
+    pub(super) resident: u64,
     /// The lazily freed part.
     pub(super) lazy: u64,
     /// The part in transparent huge pages.
@@ -114,6 +119,11 @@ impl GrowthStart {
         let then = self.kinds;
         Growth {
             footprint: now.footprint.saturating_sub(then.footprint),
+            resident: if now.resident < now.footprint {
+                None
+            } else {
+                Some(now.resident.saturating_sub(then.resident))
+            },
             lazy: now.lazy.saturating_sub(then.lazy),
             huge: now.huge.saturating_sub(then.huge),
             shmem: now.shmem.saturating_sub(then.shmem),
@@ -128,6 +138,8 @@ impl GrowthStart {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
     footprint: u64,
+    /// `None` if unknown, as in a fleet.
+    resident: Option<u64>,
     lazy: u64,
     huge: u64,
     shmem: u64,
@@ -161,6 +173,15 @@ impl Growth {
     /// Returns true if most of it is shared memory or files of tmpfs.
     pub(super) fn is_in_shared_memory(&self) -> bool {
         self.is_part(self.shmem)
+    }
+
+    /// Returns which share of a growth in shared memory is the row's own, from 0 to 1, if it is less than half: others unmapped
+    /// the rest, of which they had a part. Pages of files that it lost meanwhile hide some of its own growth, but only there.
+    pub(super) fn own_share(&self) -> Option<f64> {
+        let resident = self.resident.filter(|_| self.is_in_shared_memory())?;
+        let share = resident as f64 / self.footprint as f64;
+        let is_own = |share: &f64| *share >= MIN_OWN_SHARE && resident >= MIN_GROWN;
+        (share < MIN_WHOLE_SHARE).then(|| Some(share).filter(is_own).unwrap_or(0.0))
     }
 
     /// Returns true if too few faults occurred to make half of the huge pages: the kernel (khugepaged) made them of small

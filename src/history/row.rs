@@ -33,6 +33,8 @@ pub struct MemorySample {
     pub held: u64,
     /// The memory that it requested, touched or not: the maximum that a fill can reach. If unknown, same as `held`.
     pub requested: u64,
+    /// RSS and swap, not divided by sharers; 0 if unknown.
+    pub(super) resident: u64,
     /// The lazily freed memory, as far as it is known.
     pub(super) lazy: Kibibytes,
     /// The anonymous memory in transparent huge pages, as far as it is known.
@@ -68,7 +70,7 @@ impl Default for Kibibytes {
 }
 
 impl MemorySample {
-    pub(super) const COUNT: usize = 9;
+    pub(super) const COUNT: usize = 10;
 
     /// Creates the sample of a walk. `data` is the private memory that the process requested.
     pub fn new(memory: &Memory, data: Option<u64>) -> Self {
@@ -85,6 +87,7 @@ impl MemorySample {
             held,
             // `data` does not include shared memory, all of which counts as requested.
             requested: data.map_or(held, |data| data.saturating_add(memory.pss_shmem.unwrap_or(0))),
+            resident: memory.rss.saturating_add(memory.swap),
             lazy: Kibibytes::new(memory.lazy_free.unwrap_or(0)),
             huge: Kibibytes::new(memory.anon_huge.unwrap_or(0)),
             shmem: Kibibytes::new(memory.pss_shmem.unwrap_or(0)),
@@ -104,6 +107,7 @@ impl MemorySample {
             footprint: rss.saturating_add(swap),
             held,
             requested: sample.data.unwrap_or(held),
+            resident: rss.saturating_add(swap),
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
             shmem: Kibibytes::ZERO,
@@ -119,6 +123,7 @@ impl MemorySample {
             footprint: bytes,
             held: 0,
             requested: bytes,
+            resident: bytes,
             lazy: Kibibytes::ZERO,
             huge: Kibibytes::ZERO,
             shmem: Kibibytes::ZERO,
@@ -129,6 +134,7 @@ impl MemorySample {
     const fn kinds(self) -> Kinds {
         Kinds {
             footprint: self.footprint,
+            resident: self.resident,
             lazy: self.lazy.bytes(),
             huge: self.huge.bytes(),
             shmem: self.shmem.bytes(),
@@ -145,6 +151,7 @@ impl MemorySample {
             self.footprint,
             self.held,
             self.requested,
+            self.resident,
             self.lazy.bytes(),
             self.huge.bytes(),
             self.shmem.bytes(),
@@ -154,7 +161,7 @@ impl MemorySample {
 
     /// Creates a sample from sums of [`Self::figures`], saturating.
     pub(super) fn of_sums(sums: [u128; Self::COUNT]) -> Self {
-        let [pss, swap, footprint, held, requested, lazy, huge, shmem, free] =
+        let [pss, swap, footprint, held, requested, resident, lazy, huge, shmem, free] =
             sums.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
         Self {
             pss,
@@ -162,6 +169,7 @@ impl MemorySample {
             footprint,
             held,
             requested,
+            resident,
             lazy: Kibibytes::new(lazy),
             huge: Kibibytes::new(huge),
             shmem: Kibibytes::new(shmem),
@@ -742,6 +750,12 @@ impl RowHistory {
                 }
             }
         }
+        // While others unmap memory that they share with it, only its PSS rises.
+        let grows = judgement.verdict.is_growth();
+        let growth = start.zip(self.known).map(|(start, now)| start.growth(now.kinds()));
+        if let Some(share) = growth.and_then(|growth| growth.own_share()).filter(|_| grows) {
+            judgement = judgement.of_share(share);
+        }
         let newest = self.known.map_or(0, |known| known.footprint);
         let ends = [start.map_or(newest, |start| start.footprint()), newest];
         let stands = |resumed: &mut Resumed| resumed.standing(&previous, &judgement, now, ends);
@@ -756,7 +770,7 @@ impl RowHistory {
         }
         judgement.reasons = judgement.reasons.map(|reasons| reasons.at_load(log.rise()));
         let last_growth = LastGrowth::after(last_growth.map(|last| *last), &judgement, now, ends).map(Box::new);
-        let start = start.filter(|_| judgement.verdict.is_growth());
+        let start = start.filter(|_| grows || judgement.verdict.is_growth());
         let start = start.or_else(|| self.known.map(|known| GrowthStart::new(known.kinds())));
         evaluation.latest = Some(Box::new(Latest {
             judgement,

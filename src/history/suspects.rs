@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{PartKind, SHMEM, SLAB};
+use crate::account::{ANON, PartKind, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
@@ -28,6 +28,8 @@ const MIN_ALIKE: usize = 3;
 const MIN_ALIKE_SHARE: f64 = 0.75;
 /// Multiple of their median pace above which a process is reported by itself.
 const MAX_ALIKE_PACE: f64 = 4.0;
+/// The rows of each user that come before the other rows of users with the same verdict.
+const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
 /// Maximum number of rows whose growth stopped.
@@ -47,8 +49,11 @@ pub struct Suspect {
     pub facts: Option<Arc<Facts>>,
     /// The raw name of its program, as in groups by command; the name of a group.
     pub command: Option<Arc<[u8]>>,
-    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM.
+    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM. Of a program that is reported instead of
+    /// the processes of one user, the number of that user's.
     pub count: usize,
+    /// The users of a program's processes; of none for other rows.
+    pub users: Users,
     /// The number of those whose parent is gone, if the number of processes grows; else 0.
     pub orphans: usize,
     /// If a program is reported instead of its processes because nearly all of them grow, their number; else 0.
@@ -72,6 +77,16 @@ pub struct Suspect {
     pub stopped: Option<LastGrowth>,
 }
 
+/// The users whose processes a program's row reports. Anybody may give a file the name of another program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users {
+    /// The uid and the name of the user, if it is only one, as far as they are known.
+    pub uid: Option<u32>,
+    pub name: Option<Arc<[u8]>>,
+    /// The number of users; 0 if that is unknown.
+    pub count: usize,
+}
+
 /// The memory that grows in a row, if it is not the footprint, or is a part of it of its own kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -83,6 +98,8 @@ pub enum Cause {
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
     SharedMemory,
+    /// Anonymous memory of all programs of a user, of which those that are listed explain little.
+    Together,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -99,6 +116,7 @@ impl Cause {
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
+            Self::Together => "all programs of this user together".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -134,6 +152,7 @@ impl Suspect {
             facts: None,
             command,
             count: 0,
+            users: Users::default(),
             orphans: 0,
             alike: 0,
             hosts: None,
@@ -170,8 +189,16 @@ impl Suspect {
         !self.is_held() && !self.is_population()
     }
 
+    /// Returns the user of the process, or of all processes of the program, if it is one and known.
+    pub fn uid(&self) -> Option<u32> {
+        match &self.facts {
+            Some(facts) => facts.uid.ok(),
+            None => self.users.uid,
+        }
+    }
+
     /// Returns how fast its memory grows, in bytes per second. New processes are assumed to be as large as the others.
-    fn pace(&self) -> f64 {
+    pub(crate) fn pace(&self) -> f64 {
         let slope = self.judgement.slope;
         if self.is_population() {
             slope * self.footprint as f64 / (self.count as f64).max(1.0)
@@ -198,7 +225,8 @@ impl SuspectQuery {
 }
 
 /// Returns the suspects in a history, of which `snapshot` is the last. The order is: by verdict, living before ended, what the
-/// kernel can reclaim last, the soonest to reach a limit first, then by slope. A program or a family whose number of processes grows is placed by the memory
+/// kernel can reclaim last, the soonest to reach a limit first, then by slope. If several users' programs grow, each user's first three
+/// come before the others with that verdict. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
 /// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
@@ -209,6 +237,9 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_groups(history, snapshot, by, query.least, &mut found);
         found.extend(held_groups(history, snapshot, by, query.least));
         found.extend(populations(history, snapshot, by, query.least));
+        if by == GroupBy::Command {
+            MembersByUser::of(history, snapshot, [&found]).name_users(&mut found);
+        }
     } else if snapshot.fleet.is_some() {
         find_living(history, snapshot, query.least, &mut found);
         find_fleet_programs(history, snapshot, &mut found);
@@ -217,17 +248,20 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         find_ended(history, snapshot.monotonic, query.least, &mut found);
         let mut programs = Vec::new();
         find_groups(history, snapshot, GroupBy::Command, query.least, &mut programs);
-        add_programs(programs, &mut found);
+        let held_programs = held_groups(history, snapshot, GroupBy::Command, query.least);
+        let mut numerous = populations(history, snapshot, GroupBy::Command, query.least);
+        let members = MembersByUser::of(history, snapshot, [&programs, &held_programs, &numerous]);
+        members.name_users(&mut numerous);
+        add_programs(programs, &members, &mut found);
         let mut held = held_processes(history, snapshot, query.least);
-        let programs = held_groups(history, snapshot, GroupBy::Command, query.least);
-        add_programs(programs, &mut held);
+        add_programs(held_programs, &members, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
+        find_users(history, snapshot, query.least, &mut found);
         found.extend(held);
-        let programs = populations(history, snapshot, GroupBy::Command, query.least);
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
-        families.retain(|family| !is_explained_by_programs(history, family, &programs));
-        found.extend(programs.into_iter().chain(families));
-        leave_out_own(history, snapshot, &mut found);
+        families.retain(|family| !is_explained_by_programs(history, family, &numerous));
+        found.extend(numerous.into_iter().chain(families));
+        leave_out_own(&members, &mut found);
     }
     order::sort_by(&mut found, |a, b| {
         let rank = |s: &Suspect| {
@@ -241,29 +275,51 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let by_slope = b.pace().total_cmp(&a.pace());
         rank(b).cmp(&rank(a)).then(eta(a).total_cmp(&eta(b))).then(by_slope)
     });
+    put_first_of_each_user(&mut found);
     found
 }
 
-/// Removes the growth of zmtop, whose history fills up to its limit, of its children, which measure other programs, and of zmtop
-/// as a program. A leak stays.
-fn leave_out_own(history: &History, snapshot: &Snapshot, found: &mut Vec<Suspect>) {
-    let rows = snapshot.rows();
-    let pids = history
-        .config
-        .own_pid
-        .into_iter()
-        .chain(history.keeper.map(|id| id.pid));
-    let places = pids.filter_map(|pid| rows.binary_search_by_key(&pid, |row| row.id.pid).ok());
-    let own: Vec<&ProcessSample> = places.map(|at| &rows[at]).collect();
+/// Puts the first rows of each user before the other rows with the same verdict, so that the many small programs of one user do not
+/// push those of others out of sight.
+fn put_first_of_each_user(found: &mut [Suspect]) {
+    let mut of_user: HashMap<_, usize> = HashMap::new();
+    let rank = |suspect: &Suspect| (suspect.judgement.verdict, suspect.ended.is_none());
+    let mut is_later = HashSet::new();
+    for suspect in found.iter() {
+        let Some(uid) = suspect.uid() else { continue };
+        let rows = of_user.entry((rank(suspect), uid)).or_default();
+        *rows += 1;
+        if *rows > FIRST_OF_USER {
+            is_later.insert(suspect.key.clone());
+        }
+    }
+    // Most machines have one user whose programs grow.
+    let several = of_user
+        .keys()
+        .any(|(_, uid)| of_user.keys().any(|(_, other)| other != uid));
+    if several {
+        found.sort_by_key(|s| (std::cmp::Reverse(rank(s)), is_later.contains(&s.key)));
+    }
+}
+
+/// Returns zmtop, the monitor whose past is continued, and their children, which measure other programs. Anybody may give a
+/// program the name of zmtop.
+fn own_processes(history: &History, snapshot: &Snapshot) -> HashSet<Identity> {
+    let is_zmtop = |id: Identity| history.config.own_pid == Some(id.pid) || history.keeper == Some(id);
+    let ids = || snapshot.rows().iter().map(|sample| (sample.id, sample.stat.ppid));
+    let parents: Vec<Identity> = ids().map(|(id, _)| id).filter(|id| is_zmtop(*id)).collect();
+    let is_own = |id: Identity, parent: u32| parents.iter().any(|own| own.pid == parent || *own == id);
+    let own = ids().filter(|(id, parent)| is_own(*id, *parent));
+    own.map(|(id, _)| id).collect()
+}
+
+/// Removes the growth of zmtop, whose history fills up to its limit, of its children, and of the program that has no other
+/// processes. A leak stays.
+fn leave_out_own(members: &MembersByUser, found: &mut Vec<Suspect>) {
     let is_own = |suspect: &Suspect| match &suspect.key {
-        RowKey::Process(id) => {
-            let parent = snapshot.row(*id).map(|sample| sample.stat.ppid);
-            own.iter().any(|own| own.id == *id || parent == Some(own.id.pid))
-        }
-        RowKey::Group(key) if key.by == GroupBy::Command => {
-            key.name.is_some() && own.iter().any(|own| history.command(own.id) == key.name)
-        }
-        _ => false,
+        RowKey::Process(id) => members.own.contains(id),
+        RowKey::Group(key) => key.by == GroupBy::Command && members.are_own(suspect),
+        RowKey::Part(_) => false,
     };
     found.retain(|suspect| suspect.judgement.verdict == Verdict::Leaking || !is_own(suspect));
 }
@@ -317,10 +373,14 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
             ..new(key, name, row, last)
         })
     });
-    let groups: Vec<_> = groups.collect();
+    let mut groups: Vec<_> = groups.collect();
+    let members = MembersByUser::of(history, snapshot, [&groups]);
+    if kind == GroupBy::Command {
+        members.name_users(&mut groups);
+    }
     found.extend(groups);
     found.retain(|suspect| growing.iter().all(|other| other.key != suspect.key));
-    leave_out_own(history, snapshot, &mut found);
+    leave_out_own(&members, &mut found);
     let bytes = |suspect: &Suspect| suspect.stopped.map_or(0, |last| last.bytes());
     order::sort_by(&mut found, |a, b| {
         bytes(b).cmp(&bytes(a)).then_with(|| a.key.cmp(&b.key))
@@ -411,11 +471,12 @@ fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<
 
 /// Adds growing programs to the processes found. Replaces processes by their program if nearly all of them grow; skips
 /// programs whose growth single processes explain.
-fn add_programs(mut programs: Vec<Suspect>, found: &mut Vec<Suspect>) {
+fn add_programs(mut programs: Vec<Suspect>, members: &MembersByUser, found: &mut Vec<Suspect>) {
+    members.name_users(&mut programs);
     for program in &mut programs {
-        fold_alike(program, found);
+        fold_alike(program, members, found);
     }
-    programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, found));
+    programs.retain(|program| program.alike > 0 || !is_explained_by_processes(program, members, found));
     found.extend(programs);
 }
 
@@ -503,34 +564,254 @@ fn common_cgroups<'a>(
     cgroups
 }
 
+/// The processes of one user in a program.
+struct UserMembers {
+    uid: Option<u32>,
+    user: Option<Arc<[u8]>>,
+    count: usize,
+    /// The time since when one of them was first known, on the monotonic clock.
+    known_since: Option<Duration>,
+}
+
+impl UserMembers {
+    fn users(&self) -> Users {
+        let is_known = self.uid.is_some() || self.user.is_some();
+        Users {
+            uid: self.uid,
+            name: self.user.clone(),
+            count: usize::from(is_known),
+        }
+    }
+}
+
+/// The number of processes that each user has in some programs.
+struct MembersByUser {
+    programs: HashMap<Arc<[u8]>, Vec<UserMembers>>,
+    /// zmtop's own processes, which are not counted.
+    own: HashSet<Identity>,
+    /// The programs that have such processes.
+    of_own: HashSet<Arc<[u8]>>,
+}
+
+impl MembersByUser {
+    /// Counts the processes of the programs in these lists.
+    fn of<'a>(history: &History, snapshot: &Snapshot, lists: impl IntoIterator<Item = &'a Vec<Suspect>>) -> Self {
+        let names = lists
+            .into_iter()
+            .flatten()
+            .filter_map(|program| program.command.clone());
+        let mut programs: HashMap<_, Vec<UserMembers>> = names.map(|name| (name, Vec::new())).collect();
+        let own = own_processes(history, snapshot);
+        let of_own = own.iter().filter_map(|id| history.command(*id)).collect();
+        let rows = if programs.is_empty() { &[] } else { snapshot.rows() };
+        for sample in rows.iter().filter(|sample| !own.contains(&sample.id)) {
+            let Some(users) = history.command(sample.id).and_then(|name| programs.get_mut(&name)) else {
+                continue;
+            };
+            let uid = sample.facts.uid.ok();
+            let known_since = history.get(sample.id).and_then(|row| row.footprint.start());
+            if let Some(members) = users.iter_mut().find(|members| members.uid == uid) {
+                members.count += 1;
+                members.known_since = members.known_since.into_iter().chain(known_since).min();
+            } else {
+                users.push(UserMembers {
+                    uid,
+                    user: sample.facts.user.clone().ok(),
+                    count: 1,
+                    known_since,
+                });
+            }
+        }
+        Self { programs, own, of_own }
+    }
+
+    /// Returns true if all processes of a program are zmtop's own.
+    fn are_own(&self, program: &Suspect) -> bool {
+        let is_of_own = program.command.as_ref().is_some_and(|name| self.of_own.contains(name));
+        is_of_own && self.of_program(program).is_empty()
+    }
+
+    fn of_program(&self, program: &Suspect) -> &[UserMembers] {
+        let name = program.command.as_ref();
+        name.and_then(|name| self.programs.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns true if a program grew before all of its processes: in others, which ended.
+    fn is_handed_over(&self, program: &Suspect) -> bool {
+        let first = self
+            .of_program(program)
+            .iter()
+            .filter_map(|members| members.known_since)
+            .min();
+        let grew_since = program.judgement.seen_since();
+        program.judgement.verdict >= Verdict::Growing
+            && first.zip(grew_since).is_some_and(|(first, since)| since < first)
+    }
+
+    /// Sets the users of these programs. Code that was measured in a process of one user says nothing of the processes of others.
+    fn name_users(&self, programs: &mut [Suspect]) {
+        for program in programs {
+            match self.of_program(program) {
+                [] => {}
+                [one] => program.users = one.users(),
+                several => {
+                    program.users.count = several.len();
+                    program.kept_by = None;
+                }
+            }
+        }
+    }
+}
+
 /// Removes the processes of a growing program if nearly all of them grow alike. A process that is much faster, or has a worse
-/// verdict, stays.
-fn fold_alike(program: &mut Suspect, found: &mut Vec<Suspect>) {
-    let verdict = program.judgement.verdict;
-    let is_own = |s: &Suspect| s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth();
-    let mut paces: Vec<f64> = found.iter().filter(|s| is_own(s)).map(|s| s.judgement.slope).collect();
-    paces.sort_unstable_by(f64::total_cmp);
-    let least = (program.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
-    if !verdict.is_growth() || (paces.len() as f64) < least {
+/// verdict, stays. If the program has processes of several users, those of one user are replaced, and the row reports only these:
+/// otherwise one user's growth would be called another's.
+fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Suspect>) {
+    if !program.judgement.verdict.is_growth() {
         return;
     }
+    let is_member = |s: &Suspect| {
+        let is_own = s.key.process().is_some_and(|id| members.own.contains(&id));
+        !is_own && s.ended.is_none() && s.command == program.command && s.judgement.verdict.is_growth()
+    };
+    let growing = |user: &UserMembers| found.iter().filter(|s| is_member(s) && s.uid() == user.uid).count();
+    let users = members.of_program(program);
+    let alike = users
+        .iter()
+        .map(|user| (growing(user), user))
+        .filter(|(growing, user)| {
+            let least = (user.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
+            *growing as f64 >= least
+        });
+    let Some((_, user)) = alike.max_by_key(|(growing, user)| (*growing, user.uid)) else {
+        return;
+    };
+    // What is not of that user would otherwise vanish.
+    if users.len() > 1 && !is_explained_by_processes(program, members, found) {
+        return;
+    }
+    let is_member = |s: &Suspect| is_member(s) && s.uid() == user.uid;
+    let mut paces: Vec<f64> = found
+        .iter()
+        .filter(|s| is_member(s))
+        .map(|s| s.judgement.slope)
+        .collect();
+    paces.sort_unstable_by(f64::total_cmp);
     let fastest = paces[paces.len() / 2] * MAX_ALIKE_PACE;
-    let is_alike = |s: &Suspect| is_own(s) && s.judgement.slope <= fastest && s.judgement.verdict <= verdict;
-    let all = found.len();
-    found.retain(|s| !is_alike(s));
-    program.alike = all - found.len();
+    let is_mixed = users.len() > 1;
+    let verdict = program.judgement.verdict;
+    let is_alike =
+        |s: &Suspect| is_member(s) && s.judgement.slope <= fastest && (is_mixed || s.judgement.verdict <= verdict);
+    let folded: Vec<Suspect> = found.extract_if(.., |s| is_alike(s)).collect();
+    program.alike = folded.len();
+    if is_mixed {
+        report_only(program, user, &folded);
+    }
+}
+
+/// Makes the row of a program with processes of several users report those of one, of which `folded` grow.
+fn report_only(program: &mut Suspect, user: &UserMembers, folded: &[Suspect]) {
+    let worst = folded.iter().max_by(|a, b| {
+        let by_slope = a.judgement.slope.total_cmp(&b.judgement.slope);
+        a.judgement.verdict.cmp(&b.judgement.verdict).then(by_slope)
+    });
+    let Some(worst) = worst else { return };
+    let pace = program.judgement.slope;
+    let slope = folded.iter().map(|s| s.judgement.slope).sum();
+    program.judgement = Judgement {
+        slope,
+        ..worst.judgement
+    };
+    program.eta = program.eta.map(|eta| eta * pace / slope);
+    program.footprint = folded.iter().map(|s| s.footprint).sum();
+    program.cause.clone_from(&worst.cause);
+    program.kept_by = folded.iter().find_map(|s| s.kept_by.clone());
+    program.count = user.count;
+    program.users = user.users();
 }
 
 /// Returns true if the processes found explain the growth of their program.
-fn is_explained_by_processes(program: &Suspect, found: &[Suspect]) -> bool {
+fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: &[Suspect]) -> bool {
     let own = found
         .iter()
         .filter(|s| s.ended.is_none() && s.command == program.command);
     let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
         (slope + s.judgement.slope, worst.max(s.judgement.verdict))
     });
+    // A single process is judged as its program is, unless the growth began in processes that ended.
+    let is_of_one = program.count <= 1 && !members.is_handed_over(program);
     // Processes that only grow do not explain a leak.
-    program.count <= 1 || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
+    is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
+}
+
+/// Finds the users whose memory grows like a leak, of which the listed rows explain less than half: a leak may go on in one
+/// program after the other. If new programs hide it, the growth of the machine's anonymous memory shows it. It is only called
+/// growth, as nothing shows that no program will free it.
+fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
+    let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
+    // A part that processes explain is called growing at most.
+    let grows_like_a_leak = |row: &&RowHistory| {
+        let Judgement { verdict, standing, .. } = row.trend();
+        *verdict == Verdict::Growing && standing.score >= 1.0
+    };
+    let anon = history.parts().get(ANON).filter(grows_like_a_leak);
+    let span = anon.and_then(|row| row.trend().watched(snapshot.monotonic));
+    let grown = |row: &RowHistory| span.map_or(0.0, |span| row.footprint().change_over(span));
+    let takes_most = |row: &RowHistory, anon: &RowHistory| grown(anon) > 0.0 && grown(row) >= grown(anon) / 2.0;
+    // New processes of one program are no growth: see `populations`.
+    let is_one_program = |anon| {
+        history
+            .groups_by(GroupBy::Command)
+            .any(|(_, row)| takes_most(row, anon))
+    };
+    let anon = anon.filter(|anon| !is_one_program(anon));
+    let mut users = Vec::new();
+    for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
+        let is_leak = leaks(row);
+        let judged = if is_leak {
+            Some(row)
+        } else {
+            anon.filter(|anon| takes_most(row, anon))
+        };
+        let (Some(name), Some(judged)) = (name, judged) else {
+            continue;
+        };
+        let of_user = |sample: &&ProcessSample| sample.facts.user.as_deref() == Ok(&**name);
+        let uid = snapshot
+            .rows()
+            .iter()
+            .find(of_user)
+            .and_then(|sample| sample.facts.uid.ok());
+        // A program of several users may be this one's.
+        let may_explain = |s: &&Suspect| !is_leak || s.uid() == uid || s.users.count > 1;
+        // What warms up is often only the last place that a leak moved to.
+        let grows =
+            |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
+        let listed = found.iter().filter(grows);
+        let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
+        let mut judgement = *judged.trend();
+        if explained >= judgement.slope / 2.0 {
+            continue;
+        }
+        judgement.call_growing();
+        let key = GroupKey {
+            by: GroupBy::User,
+            name: Some(Arc::clone(name)),
+        };
+        users.push(Suspect {
+            judgement,
+            count: history.members(GroupBy::User, Some(name)),
+            users: Users {
+                uid,
+                name: Some(Arc::clone(name)),
+                count: 1,
+            },
+            cause: Some(Cause::Together),
+            eta: judgement.eta(machine_headroom(snapshot)),
+            ..Suspect::new(RowKey::Group(key), Some(Arc::clone(name)), row)
+        });
+    }
+    found.extend(users);
 }
 
 /// Finds the processes whose held memory grows or leaks.

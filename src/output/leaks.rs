@@ -77,9 +77,10 @@ described_object! {
         "pid": id().null("a group, or a part of the RAM") => suspect.key.process().map(|id| id.pid),
         /// When it started, in ticks since boot.
         "starttime": id().null("a group, or a part of the RAM") => suspect.key.process().map(|id| id.starttime),
-        /// The name of its user.
-        "user": foreign().null("a group, or unknown") => {
-            suspect.facts.as_ref().and_then(|facts| facts.user.as_deref().ok()).map(Node::bytes)
+        /// The name of its user; of a program, of the one user of its processes.
+        "user": foreign().null("another group, several users, or unknown") => {
+            let of_process = suspect.facts.as_ref().and_then(|facts| facts.user.as_deref().ok());
+            of_process.or(suspect.users.name.as_deref()).map(Node::bytes)
         },
         /// The program, or the name of the group.
         "group": foreign().null("unknown") => suspect.command.as_deref().map(Node::bytes),

@@ -683,7 +683,7 @@ impl GrownMappings {
         let Some(suspect) = suspects.iter().find(is_new).filter(|_| may_read) else {
             return;
         };
-        let (key, pids) = (suspect.key.clone(), members(&suspect.key, history, snapshot));
+        let (key, pids) = (suspect.key.clone(), members(suspect, history, snapshot));
         let (options, send) = (self.options.clone(), self.readings.0.clone());
         let read = move || {
             let began = Instant::now();
@@ -712,7 +712,7 @@ impl GrownMappings {
             let Some(Some(first)) = self.first.remove(&suspect.key) else {
                 continue;
             };
-            let now = totals(&self.options, &members(&suspect.key, history, snapshot));
+            let now = totals(&self.options, &members(suspect, history, snapshot));
             let fastest = diff(&first, &now).into_iter().next();
             if let Some(fastest) = fastest.filter(|row| row.growth().is_some_and(|growth| growth > 0)) {
                 grown.insert(suspect.key.clone(), fastest);
@@ -736,13 +736,15 @@ fn largest_file(options: &Options, suspect: &Suspect) -> Option<CachedFile> {
 }
 
 /// Returns the processes of a suspect that are in the history.
-fn members(key: &RowKey, history: &History, snapshot: &Snapshot) -> Vec<u32> {
-    match key {
+fn members(suspect: &Suspect, history: &History, snapshot: &Snapshot) -> Vec<u32> {
+    match &suspect.key {
         RowKey::Part(_) => Vec::new(),
         RowKey::Process(id) => vec![id.pid],
         RowKey::Group(GroupKey { by, name }) => {
             let names = GroupNames::new(snapshot.rows());
             let rows = snapshot.rows().iter().filter(|row| history.get(row.id).is_some());
+            let uid = suspect.users.uid;
+            let rows = rows.filter(|row| uid.is_none() || row.facts.uid.ok() == uid);
             let own = rows.filter(|row| names.name_of(row, *by).as_deref() == name.as_deref());
             own.map(|row| row.id.pid).take(MAX_MEMBERS).collect()
         }

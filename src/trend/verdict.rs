@@ -352,6 +352,24 @@ impl Judgement {
         }
     }
 
+    /// Returns the judgement if only this share of the growth counts: it is growth at most, and steady if the share is 0.
+    #[must_use]
+    pub fn of_share(mut self, share: f64) -> Self {
+        self.call_growing();
+        self.standing.score = 0.0;
+        if share > 0.0 {
+            self.slope *= share;
+            return self;
+        }
+        Self {
+            verdict: Verdict::Steady,
+            metric: self.metric,
+            floor: self.floor,
+            standing: self.standing,
+            ..Self::NONE
+        }
+    }
+
     /// Returns as text why it is called a leak, the most important first, or why lasting growth is not called one yet;
     /// otherwise nothing.
     pub fn texts(&self) -> Vec<String> {

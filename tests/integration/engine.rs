@@ -7,14 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use zmtop::alert::{Alerts, Rule, TargetKind};
-use zmtop::engine::{Engine, State};
+use zmtop::engine::{Engine, Sampled, State};
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::model::{Exit, Exits, Snapshot};
 use zmtop::trend::Verdict;
 
 use crate::support::PATIENCE;
-use crate::support::rows::{MIB, snapshot, with_pss};
+use crate::support::rows::{MIB, snapshot, with_facts, with_pss};
 
 /// A process of that second that ended, with its peak in MiB.
 fn ended(at: u64, mib: u64) -> Exit {
@@ -138,8 +138,9 @@ fn a_push_updates_everything_that_is_derived() {
         [7]
     );
     // Its page faults show who keeps the memory, unless it is of this zmtop.
-    assert_eq!(state.worth_sampling(99), [id]);
-    assert!(state.worth_sampling(7).is_empty() && state.worth_sampling(1).is_empty());
+    let sampled = |own| state.to_sample(own, 2, &[], |_| false, |_| false);
+    assert_eq!(sampled(99), [id]);
+    assert!(sampled(7).is_empty() && sampled(1).is_empty());
 }
 
 #[test]
@@ -179,4 +180,85 @@ fn it_goes_on_while_nobody_looks_and_ends_when_dropped() {
     drop(engine);
     assert!(publish.is_closed(), "its thread has ended");
     assert!(taken_in.recv().is_err(), "what the callback held is dropped");
+}
+
+#[test]
+fn no_user_and_no_program_is_sampled_alone_while_others_wait() {
+    // The uid, the program and the pace of each, in KiB a second.
+    type Rows<'a> = &'a [(u32, u32, &'a str, u64)];
+    type Case<'a> = (&'a str, Rows<'a>, &'a [(u32, u64)], &'a [u32], &'a [u32]);
+    const THREE: Rows = &[(0, 1, "a", 100), (0, 2, "b", 90), (0, 3, "c", 80)];
+    const ANOTHER: Rows = &[
+        (1001, 1, "a", 900),
+        (1001, 2, "b", 800),
+        (1001, 3, "c", 700),
+        (0, 4, "d", 50),
+    ];
+    const WORKERS: Rows = &[(0, 1, "a", 100), (0, 2, "a", 99), (0, 3, "a", 98), (0, 4, "d", 50)];
+    // The pids that are sampled and for how many minutes, those that were sampled before, and those to sample.
+    let cases: [Case<'_>; 10] = [
+        ("the worst", THREE, &[], &[], &[1, 2]),
+        ("what is sampled stays", THREE, &[(2, 5), (3, 5)], &[], &[2, 3]),
+        ("until it had its turn", THREE, &[(1, 25), (2, 30)], &[], &[1, 3]),
+        ("if the other had none", THREE, &[(1, 25), (2, 30)], &[3], &[1, 2]),
+        ("each user first", ANOTHER, &[], &[], &[1, 4]),
+        ("a user gives a place away", ANOTHER, &[(1, 5), (2, 6)], &[], &[1, 4]),
+        ("no user loses the only one", ANOTHER, &[(4, 60), (1, 5)], &[], &[4, 1]),
+        (
+            "a user's turn is passed on to the same user",
+            ANOTHER,
+            &[(4, 60), (1, 25)],
+            &[],
+            &[4, 2],
+        ),
+        ("each program first", WORKERS, &[], &[], &[1, 4]),
+        ("a program gives a place away", WORKERS, &[(2, 5), (3, 6)], &[], &[2, 4]),
+    ];
+    for (name, rows, running, before, want) in cases {
+        let mut state = state();
+        for second in 0..300 {
+            let one = |(uid, pid, program, pace): &(u32, u32, &str, u64)| {
+                let bytes = 10 * MIB + second * pace * 1024;
+                with_facts(with_pss(*pid, program, bytes), |facts| facts.uid = Ok(*uid))
+            };
+            let rows = rows.iter().map(one).collect();
+            state.push(Arc::new(snapshot(Duration::from_secs(1000 + second), rows)));
+        }
+        let sampled = |(pid, minutes): &(u32, u64)| Sampled {
+            id: with_pss(*pid, "", 0).id,
+            lasted: Duration::from_secs(minutes * 60),
+        };
+        let running: Vec<_> = running.iter().map(sampled).collect();
+        let chosen = state.to_sample(99, 2, &running, |_| false, |id| before.contains(&id.pid));
+        let pids: Vec<u32> = chosen.iter().map(|id| id.pid).collect();
+        assert_eq!(pids, want, "{name}");
+    }
+}
+
+#[test]
+fn many_growers_of_one_user_neither_hide_that_of_another_nor_alternate() {
+    let mut state = state();
+    let mut seen = Vec::new();
+    for second in 0..400_u64 {
+        // Each of thirty is the fastest in turn.
+        let one = |n: u64| {
+            let ahead = if second / 10 % 30 == n { 900 } else { 800 };
+            let grown = 80 * second + ahead + second * (n + second / 20 * 7) % 30;
+            let row = with_pss(100 + n as u32, &format!("own{n}"), 10 * MIB + grown * 1024);
+            with_facts(row, |facts| facts.uid = Ok(1001))
+        };
+        let root = with_pss(7, "server", 10 * MIB + 75 * second * 1024);
+        let rows = std::iter::once(root).chain((0..30).map(one)).collect();
+        state.push(Arc::new(snapshot(Duration::from_secs(1000 + second), rows)));
+        seen.extend(state.first_suspect().map(|suspect| suspect.key.clone()));
+    }
+    let place = state.suspects.iter().position(|s| s.uid() == Some(0));
+    assert_eq!((place, state.suspects.len()), (Some(3), 31));
+    let watched = seen.len();
+    seen.dedup();
+    assert!(
+        watched > 200 && seen.len() <= 1 + watched.div_ceil(60),
+        "{watched} {}",
+        seen.len()
+    );
 }

@@ -12,16 +12,15 @@ use std::time::{Duration, Instant};
 use super::Input;
 use super::measurer::{Running, start};
 use crate::call_tree::{KeptBy, Measured};
-use crate::engine::SharedState;
+use crate::engine::{Sampled, SharedState};
 use crate::model::Identity;
-use crate::trend::Verdict;
 use crate::tui::Event;
 
 /// Maximum time of one measurement, after which another one begins.
 const LONGEST: &str = "24h";
 /// A measurement that ended earlier is not repeated: it was not allowed, or failed.
 const REPEATED: Duration = Duration::from_secs(3600);
-/// The most processes that are remembered as not to be sampled.
+/// The most processes that are remembered as not to be sampled, or as sampled.
 const MAX_REFUSED: usize = 256;
 
 /// The processes that are sampled.
@@ -31,6 +30,8 @@ pub(super) struct Armed {
     running: Vec<Sampling>,
     /// Processes that could not be sampled. They are not tried again.
     refused: VecDeque<Identity>,
+    /// Processes whose measurement ended. Others that grow are sampled before them.
+    sampled: VecDeque<Identity>,
     send: SyncSender<Input>,
 }
 
@@ -47,6 +48,7 @@ impl Armed {
             most,
             running: Vec::new(),
             refused: VecDeque::new(),
+            sampled: VecDeque::new(),
             send,
         }
     }
@@ -63,40 +65,28 @@ impl Armed {
                 self.refused.push_front(over.id);
             }
         }
-        let (mut found, mut leaking) = {
-            let state = shared.lock();
-            let grows = |one: &mut Sampling| {
-                let row = state.history.get(one.id);
-                row.is_some_and(|row| row.trend().verdict.is_growth())
-            };
-            self.running.retain_mut(grows);
-            let verdict = |id: Identity| state.history.get(id).map(|row| row.trend().verdict);
-            let leaking = |id: &Identity| verdict(*id) == Some(Verdict::Leaking);
-            let found = state.worth_sampling(std::process::id()).into_iter();
-            let found = found.filter(|id| !self.refused.contains(id));
-            let found: Vec<_> = found.map(|id| (id, leaking(&id))).collect();
-            let leaking: Vec<_> = self.running.iter().map(|one| leaking(&one.id)).collect();
-            (found, leaking)
+        let sampled = |one: &Sampling| Sampled {
+            id: one.id,
+            lasted: one.since.elapsed(),
         };
-        found.truncate(most);
-        found.retain(|(id, _)| self.running.iter().all(|one| one.id != *id));
-        for (id, is_leaking) in found {
-            // A leak is sampled instead of what only grows.
-            if self.running.len() >= most
-                && let Some(place) = leaking.iter().position(|leaking| is_leaking && !leaking)
-            {
-                self.running.remove(place);
-                leaking.remove(place);
-            }
-            if self.running.len() < most && self.start(id, shared) {
-                leaking.push(is_leaking);
+        let running: Vec<_> = self.running.iter().map(sampled).collect();
+        let refused = |id| self.refused.contains(&id);
+        let was_sampled = |id| self.sampled.contains(&id);
+        let chosen = shared
+            .lock()
+            .to_sample(std::process::id(), most, &running, refused, was_sampled);
+        for ended in self.running.extract_if(.., |one| !chosen.contains(&one.id)) {
+            self.sampled.truncate(MAX_REFUSED - 1);
+            self.sampled.push_front(ended.id);
+        }
+        for id in chosen {
+            if self.running.iter().all(|one| one.id != id) {
+                self.start(id, shared);
             }
         }
-        self.running.truncate(most);
     }
 
-    /// Returns true if it started.
-    fn start(&mut self, id: Identity, shared: &SharedState) -> bool {
+    fn start(&mut self, id: Identity, shared: &SharedState) {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, shared, send) = (Arc::clone(&is_over), Arc::clone(shared), self.send.clone());
         let each = move |found: Result<Measured, _>| {
@@ -110,9 +100,7 @@ impl Armed {
             // Waits while the screen is stuck, and ends with it.
             send.send(Input::Event(Event::Armed(id, Arc::new(measured)))).is_ok()
         };
-        let started = start(id, &["--armed", "--for", LONGEST], each);
-        let is_started = started.is_ok();
-        match started {
+        match start(id, &["--armed", "--for", LONGEST], each) {
             Ok(process) => self.running.push(Sampling {
                 id,
                 since: Instant::now(),
@@ -121,6 +109,5 @@ impl Armed {
             }),
             Err(_) => self.refused.push_front(id),
         }
-        is_started
     }
 }

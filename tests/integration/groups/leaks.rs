@@ -1,15 +1,17 @@
 //! Leaks of programs and families: growth of what their members hold, not of their number.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use zmtop::group::GroupBy;
+use zmtop::call_tree::KeptBy;
+use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
-use zmtop::history::suspects::{Suspect, SuspectQuery, suspects};
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, Users, suspects};
 use zmtop::model::{Identity, ProcessSample, Snapshot};
 use zmtop::trend::Verdict;
 
-use super::{key, program};
-use crate::support::rows::{MIB, snapshot, walk};
+use super::{bytes, key, program};
+use crate::support::rows::{MIB, snapshot, walk, with_facts};
 
 /// Minutes that are watched: what leaks is called within them.
 const MINUTES: u64 = 40;
@@ -65,6 +67,8 @@ fn watch(rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
         let mut snap = snapshot(Duration::from_secs(began + second), all);
         snap.interval = Duration::from_secs(INTERVAL);
         snap.system.uptime = Ok((began + second) as f64);
+        let used = snap.rows().iter().filter_map(|row| Some(row.walk.ok()?.memory.pss));
+        snap.system.anon_pages = Ok(used.sum::<u64>());
         history.push(&snap);
         let groups = [key(GroupBy::Command, "server"), key(GroupBy::Family, "server 10")];
         for (worst, key) in worst.iter_mut().zip(groups) {
@@ -201,4 +205,154 @@ fn one_that_grows_among_many_is_told_of_by_itself() {
         (0..12).map(of).collect()
     });
     assert_eq!(seen.listed(), [(Some(17), 1, 0, Verdict::Leaking)]);
+}
+
+/// The same process, of the user with that uid.
+fn of_user(sample: ProcessSample, uid: u32) -> ProcessSample {
+    with_facts(sample, |facts| {
+        facts.uid = Ok(uid);
+        facts.user = Ok(bytes(format!("user{uid}")));
+    })
+}
+
+#[test]
+fn one_users_growth_is_not_called_anothers() {
+    let grown = |second: u64| (second - 100_000) as f64 / 12.0;
+    // Root's server is steady; four programs of another user have its name and grow.
+    let mut seen = watch(|second| {
+        let other = |n: u32| of_user(server(100 + n, 0, 50.0 + grown(second) + noise(n, second)), 1001);
+        std::iter::once(server(10, 0, 500.0)).chain((0..4).map(other)).collect()
+    });
+    // The code that keeps memory in one of them is told of them.
+    let [other, root] = [101, 10].map(|pid| {
+        let found = Arc::new(KeptBy {
+            frames: Vec::new(),
+            runtime: None,
+            bytes: MIB,
+            total: MIB,
+            time: Duration::from_secs(600),
+        });
+        seen.history
+            .set_kept_by(Identity { pid, starttime: 0 }, Arc::clone(&found));
+        found
+    });
+    assert_eq!(seen.listed(), [(None, 4, 4, Verdict::Leaking)]);
+    let listed = &seen.suspects()[0];
+    let of_other = Users {
+        uid: Some(1001),
+        name: Some(bytes("user1001")),
+        count: 1,
+    };
+    assert_eq!(listed.users, of_other);
+    assert!(Arc::ptr_eq(listed.kept_by.as_ref().unwrap(), &other) && !Arc::ptr_eq(&root, &other));
+    assert!(listed.footprint < 1200 * MIB, "{}", listed.footprint);
+
+    // One of root's that leaks too is listed by itself.
+    let seen = watch(|second| {
+        let other = |n: u32| of_user(server(100 + n, 0, 50.0 + grown(second) + noise(n, second)), 1001);
+        let root = server(10, 0, 500.0 + grown(second) + noise(10, second));
+        std::iter::once(root).chain((0..4).map(other)).collect()
+    });
+    let listed = seen.listed();
+    let want = [(Some(10), 1, 0, Verdict::Leaking), (None, 4, 4, Verdict::Leaking)];
+    assert!(
+        want.iter().all(|one| listed.contains(one)) && listed.len() == 2,
+        "{listed:?}"
+    );
+
+    // Root's workers, none of which lives for long, leak together: that is reported beside the others, as of two users.
+    let seen = watch(|second| {
+        let other = |n: u32| of_user(server(5000 + n, 0, 50.0 + grown(second) / 5.0 + noise(n, second)), 1001);
+        let workers = prefork(second, |started, _| 10.0 + 6.0 * started as f64 / 60.0);
+        workers.into_iter().chain((0..16).map(other)).collect()
+    });
+    let program = seen.suspects().into_iter().find(|s| s.key.group().is_some()).unwrap();
+    assert_eq!((program.alike, program.users.count), (0, 2));
+}
+
+/// The `n`th program that a user starts, at a second, with so many MiB.
+fn nth(n: u64, started: u64, mib: f64) -> ProcessSample {
+    let name = format!("own{n}");
+    let mut sample = program(1000 + n as u32, 1, &name, &format!("/home/own/{name}"));
+    sample.id.starttime = started * 100;
+    sample.walk = Ok(walk((mib * MIB as f64) as u64, 0));
+    of_user(sample, 1001)
+}
+
+#[test]
+fn a_leak_that_is_handed_over_is_reported() {
+    let grown = |second: u64| 20.0 + (second - 100_000) as f64 * 0.03;
+    let minute = |second: u64| second - second % 60;
+    // From process to process of one program.
+    let seen = watch(|second| {
+        let pid = 2000 + (second / 60 % 1000) as u32;
+        vec![
+            server(10, 0, 12.0),
+            of_user(server(pid, minute(second), grown(second)), 1001),
+        ]
+    });
+    assert_eq!(seen.listed(), [(None, 2, 0, Verdict::Leaking)]);
+    let alone = |pid: u64, started, mib| {
+        let mut sample = server(2000 + pid as u32, started, mib);
+        sample.stat.ppid = 1;
+        sample
+    };
+    let seen = watch(|second| vec![alone(second / 60 % 1000, minute(second), grown(second))]);
+    assert_eq!(seen.listed(), [(None, 1, 0, Verdict::Leaking)]);
+    // A restart, after which a program is as large as before within minutes, is no growth.
+    let seen = watch(|second| {
+        let started = second - second % 900;
+        let warm = 150.0 * (1.0 - (-((second - started) as f64) / 60.0).exp());
+        vec![alone(second / 900 % 1000, started, 20.0 + warm)]
+    });
+    assert_eq!(seen.listed(), []);
+}
+
+#[test]
+fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
+    let grown = |second: u64| (second - 100_000) as f64 * 0.03;
+    let minute = |second: u64| second - second % 60;
+    // Each minute, another program takes over; or a small one starts, and stays.
+    let renamed = watch(|second| {
+        let n = (second - 100_000) / 60;
+        vec![server(10, 0, 500.0), nth(n, minute(second), 20.0 + grown(second))]
+    });
+    let many = watch(|second| {
+        let all = (0..=(second - 100_000) / 10).map(|n| nth(n, 100_000 + n * 10, 0.9));
+        std::iter::once(server(10, 0, 50.0)).chain(all).collect()
+    });
+    // Or it moves to and fro between two programs.
+    let moved = watch(|second| {
+        let of = |n: u64| {
+            nth(
+                n,
+                0,
+                if second / 60 % 2 == n {
+                    20.0 + grown(second)
+                } else {
+                    4.0
+                },
+            )
+        };
+        vec![server(10, 0, 500.0), of(0), of(1)]
+    });
+    let mut listed = moved.suspects();
+    listed.retain(|s| s.judgement.verdict != Verdict::Warming);
+    let causes: Vec<_> = listed.iter().map(|s| s.cause.clone()).collect();
+    assert_eq!(causes, [Some(Cause::Together)]);
+    for (seen, count) in [(renamed, 1), (many, 240)] {
+        assert_eq!(seen.listed(), [(None, count, 0, Verdict::Growing)]);
+        let listed = &seen.suspects()[0];
+        assert_eq!(listed.key, RowKey::Group(key(GroupBy::User, "user1001")));
+        assert_eq!(
+            (listed.cause.clone(), listed.uid()),
+            (Some(Cause::Together), Some(1001))
+        );
+    }
+    // A row that explains most of it is enough.
+    let seen = watch(|second| {
+        let small = nth((second - 100_000) / 60, minute(second), 20.0 + grown(second) / 4.0);
+        vec![of_user(server(10, 0, 50.0 + grown(second)), 1001), small]
+    });
+    assert_eq!(seen.listed(), [(Some(10), 1, 0, Verdict::Leaking)]);
 }

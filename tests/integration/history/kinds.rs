@@ -130,3 +130,42 @@ fn growth_in_huge_pages_is_named() {
     assert_eq!(text(false), "in transparent huge pages");
     assert_eq!(text(true), "in transparent huge pages, without faults");
 }
+
+/// Returns what is reported of a process with 1000 MiB of mapped shared memory, of which it touches more and more, and others
+/// unmap more and more, each so many KiB in a second.
+fn report_shared(touched: u64, unmapped: u64) -> Option<(Verdict, Option<Cause>, f64)> {
+    let mut history = History::new(WINDOW);
+    let at = |second: u64| {
+        let mut sample = process(7, 1, "program");
+        let own = second * touched * KIB;
+        let shared = 50 * MIB + second * unmapped * KIB + own;
+        let mut walk = walk(10 * MIB + shared, 0);
+        walk.memory.pss_anon = Ok(10 * MIB);
+        walk.memory.pss_file = Ok(0);
+        walk.memory.pss_shmem = Ok(shared);
+        walk.memory.rss = 10 * MIB + 1000 * MIB + own;
+        sample.walk = Ok(walk);
+        let mut snapshot = snapshot(Duration::from_secs(100_000 + second), vec![sample]);
+        snapshot.system.uptime = Ok((100_000 + second) as f64);
+        snapshot
+    };
+    for second in 0..LONG {
+        history.push(&at(second));
+    }
+    let found = suspects(&history, &at(LONG - 1), SuspectQuery::GROWING);
+    let found = found.into_iter().find(|suspect| suspect.key.process().is_some());
+    found.map(|found| (found.judgement.verdict, found.cause, found.judgement.slope / KIB as f64))
+}
+
+#[test]
+fn shared_memory_that_others_unmap_is_no_growth_of_a_process() {
+    assert_eq!(report_shared(0, 300), None);
+    // What it touches itself is.
+    let (verdict, cause, pace) = report_shared(100, 0).unwrap();
+    assert_eq!((verdict, cause), (Verdict::Leaking, Some(Cause::SharedMemory)));
+    assert!((pace - 100.0).abs() < 10.0, "{pace}");
+    // Of both, its own part is reported.
+    let (verdict, cause, pace) = report_shared(100, 300).unwrap();
+    assert_eq!((verdict, cause), (Verdict::Growing, Some(Cause::SharedMemory)));
+    assert!((pace - 100.0).abs() < 20.0, "{pace}");
+}

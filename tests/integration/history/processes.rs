@@ -322,6 +322,30 @@ fn the_growth_of_its_own_children_is_no_suspect_but_a_leak_is() {
 }
 
 #[test]
+fn the_growth_of_other_programs_of_its_name_is_reported() {
+    // Six grow alike, and one grows among others that do not: the row of the program, and that of the process.
+    for (growing, still, want) in [(6, 0, None), (1, 5, Some(300))] {
+        let mut history = History::new(WINDOW);
+        history.set_own_pid(ID.pid);
+        let mut last = None;
+        for second in 0..400_u64 {
+            let grown = second as f64 * 0.1;
+            let one = |n: u32, mib: f64| with_pss(300 + n, "zmtop", (mib * MIB as f64) as u64);
+            let mut rows = vec![with_pss(ID.pid, "zmtop", 20 * MIB)];
+            rows.extend((0..growing).map(|n| one(n, 20.0 + grown)));
+            rows.extend((growing..growing + still).map(|n| one(n, 20.0)));
+            let snapshot = snapshot(Duration::from_secs(second), rows);
+            history.push(&snapshot);
+            last = Some(snapshot);
+        }
+        history.judge_all();
+        let found = suspects(&history, &last.unwrap(), SuspectQuery::GROWING);
+        let pids: Vec<_> = found.iter().map(|s| s.key.process().map(|id| id.pid)).collect();
+        assert_eq!(pids, [want]);
+    }
+}
+
+#[test]
 fn a_change_over_more_than_the_window_is_scaled_to_it() {
     // Seconds between snapshots, and the change over ten seconds of what grows by 6 MiB a minute.
     for every in [60, 30, 20, 15, 12, 4] {

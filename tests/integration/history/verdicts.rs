@@ -259,5 +259,5 @@ fn idle_processes_take_next_to_nothing() {
     for second in 0..400 {
         history.push(&at(second, all.clone()));
     }
-    assert!(history.bytes() < 2000 * 488, "{}", history.bytes() / 2000);
+    assert!(history.bytes() < 2000 * 496, "{}", history.bytes() / 2000);
 }

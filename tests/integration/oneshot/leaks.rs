@@ -18,7 +18,7 @@ use zmtop::history::growth::LastGrowth;
 use zmtop::history::kills::{Grower, Kill, KnownVictim};
 use zmtop::history::mappings::{MappingFigures, MappingGrowth, Presence};
 use zmtop::history::stalls::{Stall, StallKind};
-use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, ended_sample, suspects};
+use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, Users, ended_sample, suspects};
 use zmtop::history::{History, Shortfall};
 use zmtop::model::kill::OomKill;
 use zmtop::model::mapping::MappingKind;
@@ -61,6 +61,7 @@ fn leak((key, facts): (RowKey, Option<Arc<Facts>>), verdict: Verdict, slope: f64
         key,
         facts,
         count: 1,
+        users: Users::default(),
         hosts: None,
         orphans: 0,
         alike: 0,
