@@ -14,7 +14,7 @@ use crate::config::{Action, Context, Theme};
 use crate::group::RowKey;
 use crate::history::RowHistory;
 use crate::history::kills::SHOWN;
-use crate::history::suspects::Suspect;
+use crate::history::suspects::{Suspect, Users};
 use crate::model::{FleetStatus, Reading, Snapshot, SystemSample};
 use crate::query;
 use crate::text;
@@ -883,6 +883,15 @@ fn others(app: &App, first: &Suspect) -> Option<String> {
     })
 }
 
+/// Returns whose processes a program's row reports: ` of alice`.
+fn of_users(users: &Users) -> String {
+    match (users.count, &users.name) {
+        (2.., _) => format!(" of {} users", users.count),
+        (_, Some(name)) => format!(" of {}", text::safe(name)),
+        _ => String::new(),
+    }
+}
+
 /// Returns the name of a suspect with its pid or how many processes it has. A narrow screen shows the program's name instead of
 /// the command line, as the beginning of a path says little.
 fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
@@ -905,7 +914,11 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
         RowKey::Group(key) => {
             let count = match suspect.hosts {
                 Some((hosts, all)) => format!("on {hosts} of {all} hosts"),
-                None => format!("({} processes)", suspect.count),
+                None => format!(
+                    "({}{})",
+                    counted(suspect.count as u64, "process"),
+                    of_users(&suspect.users)
+                ),
             };
             format!("{} {count}", labels::group_name(key, width))
         }
