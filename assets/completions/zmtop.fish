@@ -707,7 +707,7 @@ container\t''
 pod\t''
 cgroup\t''
 family\t''"
-complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually: growing ones (half of N at most), then the largest; combine the rest' -r
+complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l top -d 'Export N groups individually: up to N/2 growing ones, then the largest. Combine the rest' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l interval -d 'Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l user -d 'As root: once the port is open, switch to this user, and keep the capabilities to read all processes' -r
 complete -c zmtop -n "__fish_zmtop_using_subcommand serve" -l cgroup -d 'Restrict to the processes of this cgroup, and use its memory and limit instead of the machine\'s' -r -F

@@ -43,7 +43,7 @@ pub struct ServeArgs {
     /// Export groups by command, user, unit, container, pod, cgroup or family (default command)
     #[arg(long, value_name = "WHAT", value_parser = super::by)]
     pub by: Option<GroupBy>,
-    /// Export N groups individually: growing ones (half of N at most), then the largest; combine the rest
+    /// Export N groups individually: up to N/2 growing ones, then the largest. Combine the rest
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub top: u32,
     /// Sampling interval, in seconds or as 250ms, 2s, 1m (100ms to 1h)

@@ -38,11 +38,12 @@ impl Candidate {
 }
 
 impl State {
-    /// Returns the processes to sample, `most` at most: those that are sampled already and still grow, then the worst that is
-    /// not `refused`, each user's and each program's first. One that waits takes the place of another:
-    /// - of a user or a program that has more places than it;
-    /// - of one that grows, if it leaks itself, but not the only place of another user who has no more than its own;
-    /// - of one that had its turn, likewise, unless it `was_sampled` itself.
+    /// Returns at most `most` processes to sample: first those that are sampled and still grow, then the worst waiting ones that are
+    /// not `refused`, in turn by program and user. If all places are taken, a waiting process replaces a sampled one whose user has
+    /// at least two places more. If the user is the same or has more places, it also replaces:
+    /// - a process of a program with at least two places more;
+    /// - one that does not leak, if the waiting one leaks;
+    /// - one that was sampled for [`TURN`], unless the waiting one `was_sampled`.
     pub fn to_sample(
         &self,
         own: u32,
@@ -91,8 +92,8 @@ impl State {
     }
 
     /// Returns the processes whose page faults show the code that keeps their memory, the worst first: those that grow or leak
-    /// in memory that is not reclaimable. Of a program that is reported for its processes, one that `is_running` already, else the
-    /// one that grows fastest. Not the process `own` and its children.
+    /// in memory that is not reclaimable. If a program is reported instead of its processes, returns one of them: one that
+    /// `is_running`, otherwise the fastest. Skips the process `own` and its children.
     fn worth_sampling(&self, own: u32, is_running: impl Fn(Identity) -> bool) -> Vec<Identity> {
         let is_other = |id: &Identity| {
             let sample = self.snapshot.as_ref().and_then(|snapshot| snapshot.row(*id));
@@ -125,7 +126,7 @@ impl State {
     }
 }
 
-/// Puts the first process of each program before the others, and among these each user's first before the second ones.
+/// Orders waiting processes in rounds: the first of each program, then the second of each, and so on. Within a round, users take turns.
 fn in_turn(waiting: Vec<Candidate>) -> Vec<Candidate> {
     let (mut of_user, mut of_program) = (HashMap::new(), HashMap::new());
     let mut ranked: Vec<((u32, u32), Candidate)> = Vec::new();

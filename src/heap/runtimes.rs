@@ -220,7 +220,7 @@ impl Runtime {
         if let (None, Some((used, free)), Some(memory)) = (self.heap(), self.figures, self.memory) {
             let (used, free, memory) = (bytes(used), bytes(free), bytes(memory));
             lines.push(format!(
-                "{used} of its heap are in use, at most {memory} of that in RAM or swap, and {free} are free."
+                "Its heap has {used} in use and {free} free. At most {memory} of the memory in use is in RAM or swap."
             ));
         }
         if let Some((kept, used)) = self.heap() {

@@ -25,7 +25,7 @@ use crate::proc::{clock, files, parse};
 
 /// Maximum number of bytes of an answer.
 const MAX_ANSWER: usize = 4 << 20;
-/// Maximum number of children that did not end. A user may have many uids.
+/// Number of stuck children at which no more are started. A limit per uid is not enough, because a user may have many uids.
 const MAX_STUCK: usize = 16;
 /// Time in which a killed child ends, if it does not wait for a page.
 const GRACE: Duration = Duration::from_millis(500);
@@ -33,11 +33,12 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The children that were killed and did not end, each with the user whose memory it reads.
 static STUCK: Mutex<Vec<(Pid, u32)>> = Mutex::new(Vec::new());
 
-/// Runs a read of the process with that folder below `/proc`, in a child process if it belongs to another user. Also returns the processor
-/// time.
+/// Runs `read` for the process whose folder below `/proc` is `folder`, in a child process if one of its uids differs from zmtop's. Blocks
+/// for at most about `limit` and half a second in that case. Also returns the CPU time of this thread and of the child.
 ///
 /// # Errors
-/// Those of the read. [`Missing::TimedOut`] after `limit`, and as long as an earlier read of a process of the same user waits.
+/// Those of `read` and of fork. [`Missing::TimedOut`] after `limit`, while an earlier read for the same user waits, or while
+/// [`MAX_STUCK`] children wait. [`Missing::Malformed`] if the answer is too large. [`Missing::Gone`] if the child ended early.
 pub fn run<T: Serialize + DeserializeOwned>(
     folder: &Path,
     limit: Duration,
@@ -57,7 +58,7 @@ pub fn run<T: Serialize + DeserializeOwned>(
     (clock::thread_time().saturating_sub(begun) + time, found)
 }
 
-/// Returns a user of a process that is not zmtop's own.
+/// Returns the first uid of the process that differs from zmtop's effective uid. `None` if there is none, or if `status` cannot be read.
 fn other_user(folder: &Path) -> Option<u32> {
     let mut buf = [0; 4096];
     let path = folder.join("status");
@@ -117,7 +118,7 @@ impl Child {
         let mut pause = Duration::from_micros(50);
         let mut time = Duration::ZERO;
         loop {
-            // It can be read until the child is reaped.
+            // The CPU time can be read until the child is reaped.
             time = clock::process_time(id).unwrap_or(time);
             if is_reaped(self.pid) {
                 break;
@@ -129,7 +130,7 @@ impl Child {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         }
-        // A child that ended early, as the out-of-memory killer makes it, has sent a part.
+        // A child that was killed, for example by the OOM killer, may have sent only a part of the answer.
         let found = bytes.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|_| Missing::Gone));
         (time, found.and_then(|found: Reading<T>| found))
     }
@@ -174,7 +175,7 @@ fn serve<T: Serialize>(parent: Pid, to: OwnedFd, read: impl FnOnce() -> T) -> ! 
     }
 }
 
-/// Closes all descriptors but one: who waits for the end of a terminal, a pipe or a port must not wait for this process.
+/// Closes all descriptors except `kept`. Otherwise, a stuck child would keep terminals, pipes and ports of zmtop open.
 fn close_others(kept: RawFd) {
     let close = |first: RawFd, last: RawFd| {
         #[expect(unsafe_code, reason = "rustix has no call that closes a range")]

@@ -28,7 +28,7 @@ const MIN_ALIKE: usize = 3;
 const MIN_ALIKE_SHARE: f64 = 0.75;
 /// Multiple of their median pace above which a process is reported by itself.
 const MAX_ALIKE_PACE: f64 = 4.0;
-/// The rows of each user that come before the other rows of users with the same verdict.
+/// Number of rows of each user that come before all further rows with the same verdict.
 const FIRST_OF_USER: usize = 3;
 /// The parts of the RAM that contain little besides mapped and held memory.
 const EXPLAINED_BY_PROCESSES: [&str; 2] = ["shmem", "gpu"];
@@ -49,10 +49,10 @@ pub struct Suspect {
     pub facts: Option<Arc<Facts>>,
     /// The raw name of its program, as in groups by command; the name of a group.
     pub command: Option<Arc<[u8]>>,
-    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM. Of a program that is reported instead of
-    /// the processes of one user, the number of that user's.
+    /// The number of processes of the group; 1 for a process, 0 for a part of the RAM. If a program row
+    /// reports the processes of one user only, the number of that user's processes.
     pub count: usize,
-    /// The users of a program's processes; of none for other rows.
+    /// The users of the processes of a program, or the user of a user's row. Empty for processes and parts of the RAM.
     pub users: Users,
     /// The number of those whose parent is gone, if the number of processes grows; else 0.
     pub orphans: usize,
@@ -313,8 +313,8 @@ fn own_processes(history: &History, snapshot: &Snapshot) -> HashSet<Identity> {
     own.map(|(id, _)| id).collect()
 }
 
-/// Removes the growth of zmtop, whose history fills up to its limit, of its children, and of the program that has no other
-/// processes. A leak stays.
+/// Removes the growth of zmtop and its children, and of a program that consists only of these. Their history has a size limit. A leak
+/// stays.
 fn leave_out_own(members: &MembersByUser, found: &mut Vec<Suspect>) {
     let is_own = |suspect: &Suspect| match &suspect.key {
         RowKey::Process(id) => members.own.contains(id),
@@ -636,7 +636,8 @@ impl MembersByUser {
         name.and_then(|name| self.programs.get(name)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns true if a program grew before all of its processes: in others, which ended.
+    /// Returns true if the growth of a program began before its current processes were first seen: it then began in processes that
+    /// have ended.
     fn is_handed_over(&self, program: &Suspect) -> bool {
         let first = self
             .of_program(program)
@@ -664,8 +665,8 @@ impl MembersByUser {
 }
 
 /// Removes the processes of a growing program if nearly all of them grow alike. A process that is much faster, or has a worse
-/// verdict, stays. If the program has processes of several users, those of one user are replaced, and the row reports only these:
-/// otherwise one user's growth would be called another's.
+/// verdict, stays. If several users run the program, the row replaces and reports the processes of one of them. Otherwise, it would
+/// attribute one user's growth to another.
 fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Suspect>) {
     if !program.judgement.verdict.is_growth() {
         return;
@@ -744,9 +745,9 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
     is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
-/// Finds the users whose memory grows like a leak, of which the listed rows explain less than half: a leak may go on in one
-/// program after the other. If new programs hide it, the growth of the machine's anonymous memory shows it. It is only called
-/// growth, as nothing shows that no program will free it.
+/// Finds the users whose memory grows like a leak, if the listed rows explain less than half of that growth: a leak may continue in
+/// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. The verdict
+/// is at most `Growing`, because a program may still free the memory.
 fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
     // A part that processes explain is called growing at most.

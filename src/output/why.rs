@@ -384,7 +384,7 @@ impl WhyReport<'_> {
         let mut told = vec![match victim.map(|victim| victim.role) {
             Some(Role::Grower) => format!("The victim itself had grown: {rise}{remarks}."),
             Some(Role::Member) => {
-                let which = if is_user(first) { "whose memory" } else { "which" };
+                let which = if is_user(first) { "whose total memory" } else { "which" };
                 format!("The victim belonged to {name}, {which} had grown as a whole: {rise}{remarks}.")
             }
             Some(Role::Bystander) => {
@@ -442,7 +442,7 @@ impl WhyReport<'_> {
         (fall as f64 >= total as f64 * SHORT && named < fall / 2).then(|| {
             let [fall, named] = [fall, named].map(|bytes| self.bytes(bytes));
             let span = seconds(span);
-            format!("In {span}, available memory fell by {fall}, of which that explains only {named}.")
+            format!("In {span}, available memory and free swap together fell by {fall}. The growth named above explains only {named} of this.")
         })
     }
 
@@ -626,7 +626,7 @@ impl WhyReport<'_> {
                 format!(", a child of {}", text::cut(parent, NAME))
             });
             let own = if exit.is_fork {
-                format!(", {} more than its parent,", self.bytes(exit.own()))
+                format!(", {} more than that of its parent,", self.bytes(exit.own()))
             } else {
                 String::new()
             };
@@ -647,7 +647,7 @@ impl WhyReport<'_> {
         let mut told: Vec<_> = told.collect();
         if let Some(first) = told.first_mut() {
             *first = format!("Between two snapshots, {first}");
-            told.push("RSS includes shared pages, as often as they are mapped.".into());
+            told.push("RSS includes shared pages. A page that the process maps twice counts twice.".into());
         }
         told
     }

@@ -1,10 +1,10 @@
-//! Signals that a thread holds back for a while.
+//! Blocks signals in a thread.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-/// Blocks signals in this thread until it is dropped. A child that is forked meanwhile inherits that.
+/// Blocks signals in this thread until dropped. A child that is forked in this time inherits the signal mask.
 pub struct Blocked {
     set: libc::sigset_t,
     before: libc::sigset_t,
@@ -46,7 +46,8 @@ impl Blocked {
         }
     }
 
-    /// Waits up to `time` for one of the signals. Returns its number, and true if the kernel sent it, as for a key of the terminal.
+    /// Waits up to `time` for one of the blocked signals. Returns its number, and true if the kernel sent it, as for Ctrl+C on a terminal.
+    /// `None` after `time`, or if the wait was interrupted.
     pub fn wait(&self, time: Duration) -> Option<(i32, bool)> {
         let time = libc::timespec {
             tv_sec: time.as_secs().cast_signed(),

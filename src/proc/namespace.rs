@@ -1,8 +1,8 @@
 //! The files as a process sees them, opened without a request to a file server.
 //!
-//! A user can mount a file system of its own program (FUSE) in a user namespace, and an overlay above it, which even root may read. A call
-//! that reaches such a program waits until it answers, and not even SIGKILL ends the wait. So each directory of a path is checked before
-//! the next name is looked up in it: `O_PATH` asks nobody, and neither does the number of the mount in `fdinfo`.
+//! A user can mount a FUSE file system in a user namespace, and an overlay on top of it that root, too, can access. A call that reaches the
+//! program behind it waits until the program answers, and not even SIGKILL ends the wait. So each directory of a path is checked before a
+//! name is looked up in it. Opening it with `O_PATH` and reading its mount id from `fdinfo` send no request to the program.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::files;
 use super::parse::{self, mount_lines};
 
-/// The file systems without a device whose files are in RAM or on a local disk.
+/// File systems with an anonymous device number (major 0) that keep their files in RAM or on a local disk.
 const LOCAL: [&str; 11] = [
     "bcachefs",
     "btrfs",
@@ -38,14 +38,14 @@ const PINNED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// The major and minor number of a device.
 pub type Device = (u32, u32);
 
-/// What may be below the mounts of a process.
+/// The data that shows which mounts can be trusted.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts {
-    /// The `mountinfo` of zmtop and of pid 1, which only root mounts.
+    /// The `mountinfo` of zmtop and of pid 1. Only root can change these mounts, except for FUSE.
     pub own: Vec<u8>,
-    /// That of the process.
+    /// The `mountinfo` of the process.
     pub theirs: Vec<u8>,
-    /// No FUSE file system is mounted anywhere, so none is below an overlay.
+    /// True if no FUSE file system is mounted anywhere, so that no overlay can be on top of one.
     pub is_without_fuse: bool,
     /// The mounts inside the kernel, which no `mountinfo` lists: of memfds and other anonymous shared memory.
     pub inner: Vec<u64>,
@@ -92,7 +92,7 @@ impl Mounts {
         mount_lines(&self.own).any(|line| line.device() == Some(device) && !is_fuse(&line))
     }
 
-    /// Returns the devices without a major number whose pages come from RAM or a local disk.
+    /// Returns the anonymous device numbers (major 0) of file systems whose pages come from RAM or a local disk, and of trusted overlays.
     pub fn local_devices(&self) -> HashSet<Device> {
         let is_local = |kind: &[u8]| LOCAL.iter().any(|name| name.as_bytes() == kind);
         let own = mount_lines(&self.own).filter(|line| is_local(line.kind) || line.kind == b"overlay");
@@ -102,14 +102,12 @@ impl Mounts {
     }
 }
 
-/// Returns true for a file system that a user's program serves.
+/// Returns true for a file system that a program of another user serves, except for root's.
 fn is_fuse(line: &parse::MountLine<'_>) -> bool {
     let is_fuse = line.kind == b"fuse" || line.kind.starts_with(b"fuse.");
-    is_fuse
-        && !line
-            .options
-            .split(|byte| *byte == b',')
-            .any(|option| option == b"user_id=0")
+    let own = format!("user_id={}", rustix::process::geteuid().as_raw());
+    let mut options = line.options.split(|byte| *byte == b',');
+    is_fuse && !options.any(|option| option == b"user_id=0" || option == own.as_bytes())
 }
 
 /// The mount namespace of a process.
@@ -124,7 +122,7 @@ impl Namespace {
         Self { folder: folder.into() }
     }
 
-    /// Returns the one of zmtop.
+    /// Returns the mount namespace of zmtop.
     pub fn own() -> Self {
         Self::new("/proc/self")
     }
@@ -138,7 +136,7 @@ impl Namespace {
         open_pinned(&pinned, &self.folder)
     }
 
-    /// Opens a regular file by its path in the root of the process. Never waits, as a FIFO makes it, and never opens a device.
+    /// Opens a regular file by its path in the root of the process. Does not block, even if the path is a FIFO, and opens no device.
     ///
     /// # Errors
     /// As [`Self::pin`] and [`open_pinned`].
@@ -230,7 +228,7 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// The descriptor holds the mount, so the number of the mount stays its own.
+    /// The open descriptor keeps the mount in use, so the kernel cannot reuse its id.
     fn check(&mut self, place: &OwnedFd) -> Result<(), Errno> {
         let mount = mount_of(place)?;
         if self.last == Some(mount) {
@@ -255,7 +253,7 @@ pub fn open_pinned(pinned: &OwnedFd, folder: &Path) -> Result<File, Errno> {
     if FileType::from_raw_mode(rustix::fs::fstat(pinned)?.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }
-    // The same file, whatever is at the path by now. Without waiting for a lease.
+    // Reopens the pinned file, even if the path now names another one. `NONBLOCK`: does not wait for the holder of a lease.
     let path = format!("/proc/self/fd/{}", pinned.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())

@@ -1,4 +1,5 @@
-//! A command in a child process. If the child waits for a page that never comes, not even SIGKILL ends it: its parent returns to the shell.
+//! Runs a command in a child process. Not even SIGKILL ends a child that waits for a page in the kernel. After a signal, the parent then
+//! exits without the child.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,14 +11,14 @@ use super::complain;
 use crate::proc::blocked::Blocked;
 use crate::proc::{files, pid as pid_files};
 
-/// Time after a signal in which a child that does not wait in the kernel ends, or continues.
+/// Time after a signal before the parent checks whether the child waits in the kernel.
 const PATIENCE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_millis(100);
 /// The signals that end a command.
 const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
-/// Continues in a child process. Returns there; the parent passes signals on and ends with the status of the child. To be called while
-/// there is only one thread. Without a child, the command runs in this process.
+/// Forks, and returns in the child only. The parent forwards signals, and exits with the child's exit code, or with 128 + the signal. Must
+/// be called while there is only one thread. If the fork fails, returns in this process.
 pub(super) fn split() {
     let signals = Blocked::of(&ENDING);
     let parent = rustix::process::getpid();
@@ -62,7 +63,7 @@ fn supervise(child: Pid, signals: &Blocked) -> i32 {
         if waits_in_kernel(child) {
             let child = child.as_raw_pid();
             complain(&format!(
-                "a read of the memory of another process does not return: process {child} is left behind"
+                "a read of another process's memory does not return: zmtop exits, but its child process {child} remains until the read returns"
             ));
             return 128 + signal.as_raw();
         }

@@ -87,8 +87,8 @@ struct Worth {
     is_eligible: bool,
 }
 
-/// Returns the growing groups that have series of their own, however small they are: leaking ones first, at most half of
-/// `top`, and at most a quarter for each user. So many growing programs, above all those of one user, do not replace all others.
+/// Returns the growing groups that have series of their own, however small they are: at most half of `top`, and at most a
+/// quarter for each user. Users take turns, and the leaking ones of a user come first. So many growing programs, above all those of one user, do not replace all others.
 fn growing(top: usize, groups: &[Group], worth: &[Worth], snapshot: &Snapshot) -> HashSet<usize> {
     let mut growing: Vec<_> = (0..groups.len()).filter(|at| worth[*at].grows).collect();
     let rank = |at: &usize| (Reverse((worth[*at].leaks, worth[*at].footprint)), &groups[*at].key);

@@ -651,7 +651,7 @@ fn a_fork_without_a_program_of_its_own_is_named() {
     for (parent, told) in [
         (
             Some(300),
-            Some("reached an RSS of 900M, 600M more than its parent, and ended at "),
+            Some("reached an RSS of 900M, 600M more than that of its parent, and ended at "),
         ),
         (Some(890), None),
         (None, None),
@@ -734,7 +734,7 @@ fn growth_that_explains_little_is_said_to() {
     let expected = "What had grown most was server (pid 8): from 20.0M to 59.0M";
     assert!(told.contains(expected), "{told}");
     assert!(
-        told.contains("In 2 min, available memory fell by 753M, of which that explains only 39.0M."),
+        told.contains("In 2 min, available memory and free swap together fell by 753M. The growth named above explains only 39.0M of this."),
         "{told}"
     );
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 pub const INTERVAL: Duration = Duration::from_secs(30);
 /// The share of a core that all reads together may use.
 const SHARE: f64 = 1.0 / 500.0;
-/// Processor time that is saved for many reads at once, as at the start: 250 usual ones of 2 ms.
+/// CPU time in seconds that a burst of reads may use, as at the start: 250 typical reads of 2 ms each.
 const BURST: f64 = 0.5;
-/// Expected time of the first read of a program. Most take less, but few of those that take longer begin at once.
+/// Expected time of the first read of a program. Most take less. [`FIRST_AT_ONCE`] limits the effect of those that take longer.
 const FIRST: Duration = Duration::from_millis(10);
-/// Maximum number of first reads at once. Each may take much longer than expected, which is a debt of all others.
+/// Maximum number of concurrent first reads. If one takes longer than expected, all reads are delayed.
 const FIRST_AT_ONCE: u32 = 4;
 /// Time for which the cost of a user's slowest read is remembered.
 const MEMORY: Duration = Duration::from_secs(3600);
@@ -30,11 +30,11 @@ pub struct Read {
     pub expected: Duration,
 }
 
-/// The processor time of all reads: a token bucket. A process may call itself new as often as it likes, so a first read is expected to
-/// take as long as the slowest one of the same user.
+/// The processor time of all reads: a token bucket. A process can always appear as a new one. So a first read is expected to take
+/// as long as the slowest recent read of the same user, and at least [`FIRST`].
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
-    /// Seconds that are taken out of the full bucket.
+    /// Seconds by which the bucket is below full.
     taken: f64,
     at: Duration,
     /// First reads under way.
@@ -44,7 +44,7 @@ pub struct Budget {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct User {
-    /// Seconds that its reads took, less its share since then.
+    /// Seconds that its reads took, minus the full allowance ([`SHARE`]) since then; at least 0.
     spent: f64,
     slowest: Duration,
     at: Duration,
@@ -87,8 +87,8 @@ impl Budget {
         }
     }
 
-    /// Returns the seconds that recent reads of a user's processes took. Of the processes that wait, those of the user with the least
-    /// come first.
+    /// Returns the seconds that recent reads of a user's processes took. The caller must start the waiting reads of the user with the
+    /// lowest value first.
     pub fn spent(&self, user: u32) -> f64 {
         self.users.get(&user).map_or(0.0, |user| user.spent)
     }

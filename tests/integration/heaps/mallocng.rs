@@ -153,7 +153,7 @@ fn memory_in_use_that_was_never_touched_is_not_in_ram() {
     runtime.memory = Some(100 << 10);
     assert_eq!(
         words(&runtime),
-        "242K of its heap are in use, at most 100K of that in RAM or swap, and 10.9K are free."
+        "Its heap has 242K in use and 10.9K free. At most 100K of the memory in use is in RAM or swap."
     );
 }
 
