@@ -682,7 +682,8 @@ fn fold_alike(program: &mut Suspect, members: &MembersByUser, found: &mut Vec<Su
         .map(|user| (growing(user), user))
         .filter(|(growing, user)| {
             let least = (user.count as f64 * MIN_ALIKE_SHARE).max(MIN_ALIKE as f64);
-            *growing as f64 >= least
+            // Processes whose user is unknown may have several.
+            (user.uid.is_some() || users.len() == 1) && *growing as f64 >= least
         });
     let Some((_, user)) = alike.max_by_key(|(growing, user)| (*growing, user.uid)) else {
         return;

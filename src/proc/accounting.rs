@@ -5,10 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, fstat, fstatfs, makedev};
+use rustix::fs::{fstat, fstatfs, makedev};
 use rustix::io::Errno;
 
 use super::files::{self, Roots};
+use super::namespace::Namespace;
 use super::parse::{mount_lines, number, unescape_octal, words, words_after};
 use super::system::{self, MmStat};
 use crate::model::system::{AccountingInputs, HugePool, Ksm, Sockets, SysvShm, Zones, ZramDevice};
@@ -287,10 +288,10 @@ pub fn list(roots: &Roots) -> Reading<Vec<MemoryFs>> {
 ///
 /// Paths are relative to `/proc/self/root`, as in `mountinfo`.
 pub fn held(fs: &MemoryFs, roots: &Roots) -> Held {
-    let root = roots.proc.join("self/root");
+    let namespace = Namespace::new(roots.proc.join("self"));
     let mut why = Missing::Unsupported;
     for point in &fs.points {
-        match at(&root, point, fs.device) {
+        match at(&namespace, point, fs.device) {
             Ok(Some(held)) => return held,
             // Another mount hides it, or it is gone.
             Ok(None) | Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -305,10 +306,9 @@ pub fn held(fs: &MemoryFs, roots: &Roots) -> Held {
 }
 
 /// Returns the figures of the file system at a mount point, if it has that device number.
-fn at(root: &Path, point: &[u8], device: u64) -> Result<Option<Held>, Errno> {
-    let path = root.join(OsStr::from_bytes(point.strip_prefix(b"/").unwrap_or(point)));
+fn at(namespace: &Namespace, point: &[u8], device: u64) -> Result<Option<Held>, Errno> {
     // O_PATH does not trigger an automount.
-    let fd = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let fd = namespace.pin(Path::new(OsStr::from_bytes(point)))?;
     if fstat(&fd)?.st_dev != device {
         return Ok(None);
     }

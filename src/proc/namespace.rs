@@ -31,6 +31,9 @@ const LOCAL: [&str; 11] = [
     "tmpfs",
     "zfs",
 ];
+/// The folder of `fusectl`, which has an entry for each FUSE connection (`fuse.rst`), and its type.
+const CONNECTIONS: &str = "/sys/fs/fuse/connections";
+const FUSE_CTL_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5543;
 /// Maximum number of symbolic links in a path, as in the kernel.
 const MAX_LINKS: usize = 40;
 const PINNED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
@@ -54,21 +57,37 @@ pub struct Mounts {
 impl Mounts {
     /// Reads the mounts of the process with that folder. What cannot be read is empty.
     pub fn read(folder: &Path) -> Self {
-        let read = |path: &Path| files::slurp_mountinfo(path).unwrap_or_default();
-        let mut own = read(Path::new("/proc/self/mountinfo"));
+        let mut mounts = Self::read_own();
+        mounts.read_theirs(folder);
+        mounts
+    }
+
+    fn read_own() -> Self {
+        let read = |path| files::slurp_mountinfo(Path::new(path)).unwrap_or_default();
+        let mut own = read("/proc/self/mountinfo");
         own.push(b'\n');
-        own.extend(read(Path::new("/proc/1/mountinfo")));
-        let mut connections = std::fs::read_dir("/sys/fs/fuse/connections").into_iter().flatten();
-        let has_fusectl = mount_lines(&own).any(|line| line.kind == b"fusectl");
+        own.extend(read("/proc/1/mountinfo"));
+        // `fusectl` lists the connections of all namespaces.
+        let is_fusectl = rustix::fs::statfs(CONNECTIONS).is_ok_and(|fs| fs.f_type == FUSE_CTL_SUPER_MAGIC);
+        let has_connection = || std::fs::read_dir(CONNECTIONS).map_or(true, |mut all| all.next().is_some());
         Self {
             own,
-            theirs: read(&folder.join("mountinfo")),
-            is_without_fuse: has_fusectl && connections.next().is_none(),
+            theirs: Vec::new(),
+            is_without_fuse: is_fusectl && !has_connection(),
             inner: [MemfdFlags::CLOEXEC, MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB]
                 .into_iter()
                 .filter_map(|flags| mount_of(memfd_create(c"zmtop", flags).ok()?).ok())
                 .collect(),
         }
+    }
+
+    fn read_theirs(&mut self, folder: &Path) {
+        self.theirs = files::slurp_mountinfo(&folder.join("mountinfo")).unwrap_or_default();
+    }
+
+    /// Returns true if the mount is one of zmtop or of pid 1, or inside the kernel.
+    fn is_own(&self, mount: u64) -> bool {
+        self.inner.contains(&mount) || mount_lines(&self.own).any(|line| parse::number(line.id) == Some(mount))
     }
 
     /// Returns true if the files of a mount can be opened and read without an answer of another user's program. What root has mounted is
@@ -234,8 +253,10 @@ impl<'a> Checked<'a> {
         if self.last == Some(mount) {
             return Ok(());
         }
-        let folder = self.folder;
-        let mounts = self.mounts.get_or_insert_with(|| Mounts::read(folder));
+        let mounts = self.mounts.get_or_insert_with(Mounts::read_own);
+        if mounts.theirs.is_empty() && !mounts.is_own(mount) {
+            mounts.read_theirs(self.folder);
+        }
         if !mounts.is_trusted(mount) {
             return Err(Errno::REMOTE);
         }

@@ -7,12 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Unwinder};
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment};
 
 use super::ranges::Ranges;
+use crate::proc::clock::thread_time;
 use crate::proc::maps::Area;
 use crate::proc::namespace::Namespace;
 use crate::proc::page_faults::Registers;
@@ -32,6 +34,9 @@ const MAX_SEARCHED_OF_PATH: u64 = 2048;
 const MAX_TRAMPOLINE: u64 = 8;
 /// The most executable files of all processes together.
 const MAX_FILES: usize = 4096;
+
+/// The CPU time to find the files of a process, after which no more of its files are read. A process may have thousands of mounts.
+const MAX_OPENING: Duration = Duration::from_secs(2);
 
 pub(super) type FileId = u32;
 
@@ -223,6 +228,8 @@ pub(super) struct Files {
     known: HashMap<(u64, u64), Option<FileId>>,
     /// Bytes of sections that may still be read.
     room: u64,
+    /// The CPU time that each process took to find its files.
+    spent: HashMap<u32, Duration>,
 }
 
 impl Default for Files {
@@ -231,6 +238,7 @@ impl Default for Files {
             all: Vec::new(),
             known: HashMap::new(),
             room: MAX_SECTIONS,
+            spent: HashMap::new(),
         }
     }
 }
@@ -243,6 +251,17 @@ impl Files {
     /// Finds the file of a mapping: by `map_files`, which needs privileges and finds deleted files, else by its path in the
     /// root of the process, if that is still the same file, else as the program of the process, which may be deleted.
     fn open(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
+        let spent = self.spent.get(&pid).copied().unwrap_or_default();
+        if spent >= MAX_OPENING {
+            return None;
+        }
+        let begun = thread_time();
+        let found = self.find(proc, pid, area);
+        self.spent.insert(pid, spent + thread_time().saturating_sub(begun));
+        found
+    }
+
+    fn find(&mut self, proc: &Path, pid: u32, area: &CodeArea<'_>) -> Option<FileId> {
         let namespace = Namespace::new(proc.join(pid.to_string()));
         let exact = format!("map_files/{:x}-{:x}", area.range.start, area.range.end);
         let named = area.path.strip_suffix(b" (deleted)").unwrap_or(area.path);

@@ -2,12 +2,15 @@
 //!
 //! To add a fact that is read once per program, read it in [`read_facts`] if `is_full`.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
 use super::target::Target;
@@ -15,6 +18,7 @@ use super::{Context, ProcessRef};
 use crate::model::{Missing, Reading, Replaced};
 use crate::proc::cgroup::container::{owner, pod_uid};
 use crate::proc::cgroup::{self, Mounts, each_thread};
+use crate::proc::namespace::{self, Namespace};
 use crate::proc::pid::{self, FileId, name_digest};
 use crate::proc::{clock, files};
 use crate::sampler::containers::ContainerPlace;
@@ -173,12 +177,31 @@ pub(crate) fn look_up_exe(process: &ProcessRef, context: &Context, buf: &mut [u8
     let proc = context.roots.proc.as_path();
     let target = &*process.target;
     let (digest, link) = link(process, proc, buf)?;
-    let running = target.at(proc, b"exe", |dir, name| file_at(dir, name)).ok();
-    let root = root(target, proc);
-    let (path, replaced) = link.judge(running, |path| match &root {
-        Some(root) => file_below(root, path).ok(),
-        None => file_at(CWD, path).ok(),
+    let folder = proc.join(process.pid.to_string());
+    // Whether it was replaced is not known if another user's program would have to answer.
+    let is_foreign = Cell::new(false);
+    let known = |found: Result<FileId, Errno>| {
+        is_foreign.set(is_foreign.get() || found == Err(Errno::REMOTE));
+        found.ok()
+    };
+    let running = target.at(proc, b"exe", |dir, name| {
+        let pinned = openat(dir, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        namespace::check_pinned(&pinned, &folder)?;
+        fstat(pinned).map(|stat| file_id(&stat))
     });
+    let running = known(running);
+    let namespace = if is_in_own_namespace(target, proc) {
+        Namespace::own()
+    } else {
+        Namespace::new(&folder)
+    };
+    let (path, replaced) = link.judge(running, |path| {
+        let pinned = namespace.pin(Path::new(OsStr::from_bytes(path)));
+        known(pinned.and_then(|pinned| fstat(pinned).map(|stat| file_id(&stat))))
+    });
+    if is_foreign.get() {
+        return Err(files::reason(Errno::REMOTE));
+    }
     check_same(process, proc)?;
     Ok(ExeFile {
         digest,
@@ -215,32 +238,14 @@ fn link<'a>(process: &ProcessRef, proc: &Path, buf: &'a mut [u8]) -> Reading<(u6
     Ok((name_digest(text), pid::exe_link(text)))
 }
 
-/// Opens the root directory of the process's own mount namespace, to which the kernel's path is relative; `None` if
-/// zmtop is in the same namespace.
-fn root(target: &Target, proc: &Path) -> Option<OwnedFd> {
+/// Returns true if a process is in the mount namespace of zmtop.
+fn is_in_own_namespace(target: &Target, proc: &Path) -> bool {
     let own = file_at(CWD, b"/proc/self/ns/mnt").ok();
-    if own.is_some() && own == target.at(proc, b"ns/mnt", |dir, name| file_at(dir, name)).ok() {
-        return None;
-    }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    target
-        .at(proc, b"root", |dir, name| openat(dir, name, flags, Mode::empty()))
-        .ok()
+    own.is_some() && own == target.at(proc, b"ns/mnt", |dir, name| file_at(dir, name)).ok()
 }
 
 fn file_at(dir: impl AsFd, path: &[u8]) -> Result<FileId, Errno> {
     statat(dir, path, AtFlags::NO_AUTOMOUNT).map(|s| file_id(&s))
-}
-
-/// Looks up an absolute path below `root`. Symbolic links cannot leave it since Linux 5.6; before, they can.
-fn file_below(root: &OwnedFd, path: &[u8]) -> Result<FileId, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    match openat2(root, path, flags, Mode::empty(), resolve) {
-        Ok(fd) => fstat(fd).map(|s| file_id(&s)),
-        Err(Errno::NOSYS) => file_at(root, path.strip_prefix(b"/").unwrap_or(path)),
-        Err(e) => Err(e),
-    }
 }
 
 const fn file_id(stat: &Stat) -> FileId {

@@ -99,9 +99,9 @@ impl FactsCache {
 
     fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
         self.is_dirty |= uid.is_err_and(is_passing);
-        // It is about to leave the list. Its former user is still valid.
-        let is_gone = uid == Err(Missing::Gone) && self.facts.uid.is_ok();
-        if !is_gone && (self.facts.uid != uid || self.facts.user != user) {
+        // It is about to leave the list, or the read did not return. Its former user is still valid.
+        let is_kept = uid.is_err_and(|why| why == Missing::Gone || is_passing(why)) && self.facts.uid.is_ok();
+        if !is_kept && (self.facts.uid != uid || self.facts.user != user) {
             let facts = Arc::make_mut(&mut self.facts);
             (facts.uid, facts.user) = (uid, user);
         }
@@ -131,8 +131,11 @@ impl FactsCache {
         let is_doubtful = is_known && is_empty && !self.line.was_empty;
         self.line.was_empty = is_empty;
         self.line.is_dirty |= is_doubtful;
-        let is_gone = is_known && matches!(cmdline, Err(Missing::Gone));
-        if !is_doubtful && !is_gone && self.facts.cmdline != cmdline {
+        let is_kept = is_known
+            && cmdline
+                .as_ref()
+                .is_err_and(|why| *why == Missing::Gone || is_passing(*why));
+        if !is_doubtful && !is_kept && self.facts.cmdline != cmdline {
             Arc::make_mut(&mut self.facts).cmdline = cmdline;
         }
     }
