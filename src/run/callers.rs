@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::Notify;
 
@@ -31,6 +32,10 @@ use crate::proc::{files, pid, smaps};
 use crate::stacks::Measurement;
 use crate::text;
 use crate::units::{counted, span, span_exact};
+
+/// Maximum memory of a measurement, and of one that the monitor starts, in bytes.
+const MAX_MEMORY: u64 = 4 << 30;
+const MAX_ARMED: u64 = 512 << 20;
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(
@@ -147,6 +152,7 @@ pub(super) fn run(args: &CallersArgs, env: &Env) -> Result<Exit, Failure> {
     let options = sampler_options(&settings.sampler, None);
     let pids = resolve_all(&args.processes, &options)?;
     let proc = Path::new("/proc");
+    limit_memory(if args.armed { MAX_ARMED } else { MAX_MEMORY });
     if args.armed {
         stay_behind();
     }
@@ -255,6 +261,17 @@ impl End {
         });
         Ok(Self { notify, is_over })
     }
+}
+
+/// Limits the memory of this process. Debug information can grow a thousandfold while it is parsed, and the measured program chooses it.
+fn limit_memory(bytes: u64) {
+    let limit = rustix::process::getrlimit(Resource::Data);
+    let lower = |limit: Option<u64>| Some(limit.map_or(bytes, |limit| limit.min(bytes)));
+    let limit = Rlimit {
+        current: lower(limit.current),
+        maximum: lower(limit.maximum),
+    };
+    let _ = rustix::process::setrlimit(Resource::Data, limit);
 }
 
 /// Lowers the priority, and ends with the parent.

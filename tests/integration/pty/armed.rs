@@ -60,6 +60,24 @@ fn what_grows_is_sampled_until_zmtop_ends_and_only_if_the_settings_say_so() {
             sampler = sampler_of(pty.pid());
         }
         assert_eq!(sampler.is_some(), is_sampled, "armed = {most}: {}", pty.text());
+        if let Some(sampler) = sampler {
+            // The target chooses the debug information that it parses.
+            let read = |name: &str| fs::read_to_string(format!("/proc/{sampler}/{name}")).unwrap_or_default();
+            let is_limited = || {
+                let limits = read("limits");
+                let data = limits.lines().find(|line| line.starts_with("Max data size"));
+                data.is_some_and(|line| line.contains(" 536870912 ")) && read("oom_score_adj") == "1000\n"
+            };
+            while !is_limited() {
+                assert!(
+                    began.elapsed() < PATIENCE,
+                    "{}{}",
+                    read("limits"),
+                    read("oom_score_adj")
+                );
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
         pty.send("q");
         assert_eq!(pty.exit_code(), 0);
         if let Some(sampler) = sampler {
