@@ -54,13 +54,7 @@ impl Budget {
     /// Reserves the time of a read of a user's process, which took `known` the last time; returns `None` if the read must wait. Calls must
     /// come in order of time.
     pub fn reserve(&mut self, now: Duration, user: u32, known: Option<Duration>) -> Option<Read> {
-        let saved = now.saturating_sub(self.at).as_secs_f64() * SHARE;
-        self.at = now;
-        self.taken = (self.taken - saved).max(0.0);
-        for user in self.users.values_mut() {
-            user.spent = (user.spent - saved).max(0.0);
-        }
-        self.users.retain(|_, user| now.saturating_sub(user.at) < MEMORY);
+        self.refill(now);
         let is_first = known.is_none();
         if self.taken >= BURST || is_first && self.first >= FIRST_AT_ONCE {
             return None;
@@ -74,6 +68,19 @@ impl Budget {
             is_first,
             expected,
         })
+    }
+
+    fn refill(&mut self, now: Duration) {
+        if now == self.at {
+            return;
+        }
+        let saved = now.saturating_sub(self.at).as_secs_f64() * SHARE;
+        self.at = now;
+        self.taken = (self.taken - saved).max(0.0);
+        for user in self.users.values_mut() {
+            user.spent = (user.spent - saved).max(0.0);
+        }
+        self.users.retain(|_, user| now.saturating_sub(user.at) < MEMORY);
     }
 
     /// Charges the actual time of a read in place of the expected one.

@@ -7,7 +7,7 @@ use zmtop::call_tree::KeptBy;
 use zmtop::group::{GroupBy, RowKey};
 use zmtop::history::History;
 use zmtop::history::suspects::{Cause, Suspect, SuspectQuery, Users, suspects};
-use zmtop::model::{Identity, ProcessSample, Snapshot};
+use zmtop::model::{Identity, Missing, ProcessSample, Snapshot};
 use zmtop::trend::Verdict;
 
 use super::{bytes, key, program};
@@ -268,6 +268,25 @@ fn one_users_growth_is_not_called_anothers() {
     });
     let program = seen.suspects().into_iter().find(|s| s.key.group().is_some()).unwrap();
     assert_eq!((program.alike, program.users.count), (0, 2));
+}
+
+#[test]
+fn processes_of_unknown_users_do_not_stand_for_those_of_known_ones() {
+    let grown = |second: u64| (second - 100_000) as f64 / 12.0;
+    let seen = watch(|second| {
+        let unknown = |n: u32| {
+            let grows = server(100 + n, 0, 50.0 + grown(second) + noise(n, second));
+            with_facts(grows, |facts| {
+                facts.uid = Err(Missing::TimedOut);
+                facts.user = Err(Missing::TimedOut);
+            })
+        };
+        let root = of_user(server(10, 0, 500.0), 0);
+        std::iter::once(root).chain((0..4).map(unknown)).collect()
+    });
+    let listed = seen.listed();
+    assert!(listed.iter().any(|(pid, ..)| *pid == Some(100)), "{listed:?}");
+    assert!(listed.iter().all(|(_, _, alike, _)| *alike == 0), "{listed:?}");
 }
 
 /// The `n`th program that a user starts, at a second, with so many MiB.
