@@ -74,9 +74,10 @@ fn stopped_for_three_seconds() {
         signal(pty.pid(), Signal::STOP);
         std::thread::sleep(Duration::from_secs(3));
         signal(pty.pid(), Signal::CONT);
-        // Three seconds of 40 MiB taken for one interval's would be 600 MiB a second.
+        // Three seconds of 40 MiB taken for one interval's would be 600 MiB a second. The thread that writes the counter may be late by
+        // some intervals on a busy machine.
         let seen = highest(&pty, Duration::from_secs(2));
-        assert!(seen > 1.0 && seen < 250.0, "{seen} MiB/s after the gap");
+        assert!(seen > 1.0 && seen < 500.0, "{seen} MiB/s after the gap");
         tree.process(1002).comm("late").cmdline("late-comer\0").write();
         pty.wait_for("late-comer");
         quit(&mut pty);
