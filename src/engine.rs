@@ -38,7 +38,7 @@ pub use takers::{Suspicion, Takers};
 const SOON: f64 = 86_400.0;
 /// The time for which the suspect that needs attention first stays so, while no other is much faster, sooner or worse.
 const FIRST_KEPT: Duration = Duration::from_secs(60);
-/// How many times as fast, or as soon, another one is then.
+/// Factor by which another one must be faster, or sooner at its limit.
 const MUCH: f64 = 2.0;
 
 /// The last snapshot, and everything derived from the snapshots so far.

@@ -157,16 +157,18 @@ pub fn mountinfo(roots: &Roots) -> Result<Vec<u8>, Errno> {
     slurp_mountinfo(&roots.proc.join("self/mountinfo"))
 }
 
+/// Returns the state of the process or thread with that folder, such as `S`; `None` if it has ended or cannot be read.
+pub fn state(folder: &Path) -> Option<u8> {
+    let mut buf = [0; 1024];
+    let bytes = slurp(folder.join("stat").as_os_str().as_encoded_bytes(), &mut buf).ok()?;
+    Some(super::pid::stat(bytes, 1).ok()?.stat.state)
+}
+
 /// Returns the folder of a process, or of another of its threads if the first has ended. The kernel then shows the memory, the program and
 /// the descriptors only below `task`.
 pub fn living(proc: &Path, pid: u32) -> PathBuf {
     let dir = proc.join(pid.to_string());
-    let has_ended = |dir: &Path| {
-        let mut buf = [0; 1024];
-        let stat = slurp(dir.join("stat").as_os_str().as_encoded_bytes(), &mut buf);
-        let stat = stat.ok().and_then(|bytes| super::pid::stat(bytes, 1).ok());
-        stat.is_some_and(|glance| matches!(glance.stat.state, b'Z' | b'X'))
-    };
+    let has_ended = |dir: &Path| matches!(state(dir), Some(b'Z' | b'X'));
     if !has_ended(&dir) {
         return dir;
     }

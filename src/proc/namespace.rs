@@ -85,26 +85,24 @@ impl Mounts {
         self.theirs = files::slurp_mountinfo(&folder.join("mountinfo")).unwrap_or_default();
     }
 
-    /// Returns true if the mount is one of zmtop or of pid 1, or inside the kernel.
-    fn is_own(&self, mount: u64) -> bool {
-        self.inner.contains(&mount) || mount_lines(&self.own).any(|line| parse::number(line.id) == Some(mount))
-    }
-
     /// Returns true if the files of a mount can be opened and read without an answer of another user's program. What root has mounted is
     /// trusted, network file systems included.
     pub fn is_trusted(&self, mount: u64) -> bool {
+        self.trust_in_own(mount).unwrap_or_else(|| {
+            with_id(&self.theirs, mount)
+                .and_then(|line| line.device())
+                .is_some_and(|device| {
+                    device.0 != 0 || self.local_devices().contains(&device) || self.is_trusted_device(device)
+                })
+        })
+    }
+
+    /// Returns whether a mount of zmtop, of pid 1 or inside the kernel is trusted; `None` for other mounts.
+    fn trust_in_own(&self, mount: u64) -> Option<bool> {
         if self.inner.contains(&mount) {
-            return true;
+            return Some(true);
         }
-        let with_id = |line: &parse::MountLine<'_>| parse::number(line.id) == Some(mount);
-        if let Some(line) = mount_lines(&self.own).find(with_id) {
-            return !is_fuse(&line);
-        }
-        let local = || self.local_devices();
-        mount_lines(&self.theirs)
-            .find(with_id)
-            .and_then(|line| line.device())
-            .is_some_and(|device| device.0 != 0 || local().contains(&device) || self.is_trusted_device(device))
+        with_id(&self.own, mount).map(|line| !is_fuse(&line))
     }
 
     fn is_trusted_device(&self, device: Device) -> bool {
@@ -119,6 +117,10 @@ impl Mounts {
             .filter(|line| is_local(line.kind) || line.kind == b"overlay" && self.is_without_fuse);
         own.chain(theirs).filter_map(|line| line.device()).collect()
     }
+}
+
+fn with_id(mountinfo: &[u8], mount: u64) -> Option<parse::MountLine<'_>> {
+    mount_lines(mountinfo).find(|line| parse::number(line.id) == Some(mount))
 }
 
 /// Returns true for a file system that a program of another user serves, except for root's.
@@ -254,7 +256,7 @@ impl<'a> Checked<'a> {
             return Ok(());
         }
         let mounts = self.mounts.get_or_insert_with(Mounts::read_own);
-        if mounts.theirs.is_empty() && !mounts.is_own(mount) {
+        if mounts.theirs.is_empty() && mounts.trust_in_own(mount).is_none() {
             mounts.read_theirs(self.folder);
         }
         if !mounts.is_trusted(mount) {

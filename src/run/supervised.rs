@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_pa
 
 use super::complain;
 use crate::proc::blocked::Blocked;
-use crate::proc::{files, pid as pid_files};
+use crate::proc::files;
 
 /// Time after a signal before the parent checks whether the child waits in the kernel.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -83,11 +83,7 @@ fn code(status: WaitStatus) -> i32 {
 fn waits_in_kernel(pid: Pid) -> bool {
     let tasks = PathBuf::from(format!("/proc/{}/task", pid.as_raw_pid()));
     let threads = std::fs::read_dir(tasks).into_iter().flatten().flatten();
-    threads.into_iter().any(|thread| {
-        let mut buf = [0; 1024];
-        let stat = files::slurp(thread.path().join("stat").as_os_str().as_encoded_bytes(), &mut buf);
-        stat.ok()
-            .and_then(|bytes| pid_files::stat(bytes, 1).ok())
-            .is_some_and(|glance| glance.stat.state == b'D')
-    })
+    threads
+        .into_iter()
+        .any(|thread| files::state(&thread.path()) == Some(b'D'))
 }

@@ -78,7 +78,7 @@ pub(super) fn choose(
     Chosen { shown, others }
 }
 
-/// What decides whether a group has series of its own.
+/// The order in which groups get series of their own.
 struct Worth {
     grows: bool,
     leaks: bool,
