@@ -49,6 +49,8 @@ pub enum TextField {
     /// The kernel's short name.
     Comm,
     User,
+    /// The owner of its uid.
+    Owner,
     Unit,
     Container,
     /// The whole id of its container.
@@ -324,6 +326,10 @@ pub const fn help() -> &'static [(&'static str, &'static str)] {
             "a regular expression on the command line or the name",
         ),
         ("user:alice", "the user, by full name or uid; user:alice,bob for either"),
+        (
+            "owner:alice",
+            "a word in the name of the user, or of the owner of a subordinate uid",
+        ),
         ("cmd:train", "a word in the command line"),
         ("name:python", "a word in the kernel's short name"),
         ("pid:1,1234", "these processes"),

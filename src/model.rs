@@ -24,7 +24,7 @@ pub use container::{Container, ContainerNames};
 pub use exit::{Exit, Exits};
 pub use held::{Held, HeldFigures, HeldKind, HeldObject};
 pub use memory::Memory;
-pub use process::{Counted, Facts, Identity, ProcessSample, Replaced, Stat, Walk, tolerance};
+pub use process::{Counted, Facts, Identity, Owner, ProcessSample, Replaced, Stat, Walk, tolerance};
 pub use reading::{Missing, Reading};
 pub use snapshot::{
     Asked, Fleet, FleetHost, FleetRow, FleetStatus, RowChanges, Sampling, SelfCost, Snapshot, ToldVerdict,

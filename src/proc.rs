@@ -5,6 +5,7 @@
 //! threads call them. Nothing here keeps state between reads.
 
 pub mod accounting;
+pub mod accounts;
 pub mod blocked;
 pub mod cgroup;
 pub mod clock;

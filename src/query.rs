@@ -313,7 +313,7 @@ fn is_pending(sample: &ProcessSample, field: TextField) -> bool {
     let facts = &sample.facts;
     let missing = match field {
         TextField::CommandLine | TextField::Group | TextField::Family => facts.cmdline.as_ref().err(),
-        TextField::User => facts.user.as_ref().err(),
+        TextField::User | TextField::Owner => facts.user.as_ref().err(),
         TextField::Unit | TextField::Cgroup => facts.cgroup.as_ref().err(),
         TextField::Container | TextField::ContainerId | TextField::Pod | TextField::Namespace | TextField::Image => {
             let names = facts

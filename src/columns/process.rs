@@ -476,8 +476,21 @@ pub static COLUMNS: &[Entry] = &[
             Value::text(s.facts.user.as_deref().map_err(|e| *e))
         })
     })
-    .help("The effective user's name, or the uid if it has none. Uid in status.")
+    .help(
+        "The effective user's name, or the uid if it has none. Groups by user count subordinate uids, as containers \
+         have them, to their owner. Uid in status.",
+    )
     .priority(Priority::High)
+    .needs(Needs::USER),
+    Entry::text("owner", "OWNER", 9, |r| {
+        group_name(r, GroupBy::User, |s| {
+            Value::text(s.facts.owner_name().map(|name| &**name))
+        })
+    })
+    .help(
+        "The user, or the owner of a subordinate uid as in /etc/subuid. A uid that systemd gave to a container belongs \
+         to its range of 65,536 uids. Uid in status; subuid(5).",
+    )
     .needs(Needs::USER),
     Entry::figure("uid", "UID", Unit::Count, 10, |r| {
         common(r, |s| s.facts.uid.map_or_else(Value::Missing, |n| Value::Id(n.into())))
@@ -1183,7 +1196,7 @@ const fn needs_of_text(field: TextField) -> Needs {
     match field {
         TextField::CommandLine => Needs::COMMAND_LINE,
         TextField::Comm | TextField::Host | TextField::State => Needs::STAT,
-        TextField::User => Needs::USER,
+        TextField::User | TextField::Owner => Needs::USER,
         TextField::Unit
         | TextField::Container
         | TextField::ContainerId
@@ -1210,6 +1223,7 @@ impl Filterable for Row<'_> {
             TextField::CommandLine => facts.command(),
             TextField::Comm => Cow::Borrowed(&facts.comm),
             TextField::User => Cow::Borrowed(facts.user.as_ref().ok()?),
+            TextField::Owner => Cow::Borrowed(facts.owner_name().ok()?),
             TextField::Unit => Cow::Borrowed(facts.unit.as_deref()?),
             TextField::Container => Cow::Borrowed(facts.container.as_deref()?.name()),
             TextField::ContainerId => Cow::Borrowed(facts.container.as_deref()?.id_in_path()),
@@ -1265,7 +1279,7 @@ fn first_word(facts: &Facts) -> Cow<'_, [u8]> {
 fn name_of_group(group: &Group, field: TextField) -> Option<Cow<'_, [u8]>> {
     let named_by = match field {
         TextField::CommandLine | TextField::Comm => GroupBy::Command,
-        TextField::User => GroupBy::User,
+        TextField::User | TextField::Owner => GroupBy::User,
         TextField::Unit => GroupBy::Unit,
         TextField::Container => GroupBy::Container,
         TextField::Pod => GroupBy::Pod,

@@ -121,8 +121,9 @@ impl State {
         suspects.filter_map(process).filter(is_other).collect()
     }
 
+    /// Returns the uid of the process's owner: one user may have many subordinate uids.
     fn uid(&self, id: Identity) -> Option<u32> {
-        self.snapshot.as_ref()?.row(id)?.facts.uid.ok()
+        self.snapshot.as_ref()?.row(id)?.facts.owner_uid().ok()
     }
 }
 

@@ -128,6 +128,7 @@ impl<'a> Inputs<'a> {
             TextField::CommandLine
             | TextField::Comm
             | TextField::User
+            | TextField::Owner
             | TextField::Pod
             | TextField::Namespace
             | TextField::Image

@@ -587,8 +587,9 @@ const fn text(name: &'static str, field: TextField, expects: &'static str) -> Ke
     (name, KeyKind::Text(field), expects)
 }
 
-static KEYS: [Key; 22] = [
+static KEYS: [Key; 23] = [
     text("user", TextField::User, "a name"),
+    text("owner", TextField::Owner, "a name"),
     text("cmd", TextField::CommandLine, "a word"),
     text("command", TextField::CommandLine, "a word"),
     text("cmdline", TextField::CommandLine, "a word"),

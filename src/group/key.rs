@@ -15,7 +15,7 @@ use crate::model::reading::Missing;
 pub enum GroupBy {
     /// The [program](super::command_name).
     Command,
-    /// The effective user.
+    /// The effective user, or the [owner](crate::model::process::Owner) of a subordinate uid.
     User,
     Unit,
     /// The container, by name.

@@ -38,7 +38,7 @@ impl<'a> GroupNames<'a> {
         let facts = &*sample.facts;
         match by {
             GroupBy::Command => Some(self.command_of(sample)),
-            GroupBy::User => facts.user.as_deref().ok().map(Cow::Borrowed),
+            GroupBy::User => facts.owner_name().ok().map(|name| Cow::Borrowed(&**name)),
             GroupBy::Unit => facts.unit.as_deref().map(Cow::Borrowed),
             GroupBy::Container => facts.container.as_deref().map(|container| container.name().into()),
             GroupBy::Pod => facts.container.as_deref().and_then(Container::pod),

@@ -21,16 +21,17 @@ use serde::de::DeserializeOwned;
 
 use crate::model::{Missing, Reading};
 use crate::proc::blocked::Blocked;
-use crate::proc::{clock, files, parse};
+use crate::proc::files::Roots;
+use crate::proc::{accounts, clock, files, parse};
 
 /// Maximum number of bytes of an answer.
 const MAX_ANSWER: usize = 4 << 20;
-/// Number of stuck children at which no more are started. A limit per uid is not enough, because a user may have many uids.
+/// Number of stuck children at which no more are started.
 const MAX_STUCK: usize = 16;
 /// Time in which a killed child ends, if it does not wait for a page.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The children that were killed and did not end, each with the user whose memory it reads.
+/// The children that were killed and did not end, each with the user whose memory it reads: see [`owner`].
 static STUCK: Mutex<Vec<(Pid, u32)>> = Mutex::new(Vec::new());
 
 /// Runs `read` for the process whose folder below `/proc` is `folder`, in a child process if one of its uids differs from zmtop's. Blocks
@@ -73,7 +74,17 @@ fn other_user(folder: &Path) -> Option<u32> {
 fn is_stuck(uid: u32) -> bool {
     let mut stuck = STUCK.lock();
     stuck.retain(|(pid, _)| !is_reaped(*pid));
-    stuck.len() >= MAX_STUCK || stuck.iter().any(|(_, of)| *of == uid)
+    let is_same = || {
+        let owner = owner(uid);
+        stuck.iter().any(|(_, of)| *of == owner)
+    };
+    stuck.len() >= MAX_STUCK || !stuck.is_empty() && is_same()
+}
+
+/// Returns the owner of a subordinate uid, or the uid itself. A user may have thousands of subordinate uids.
+fn owner(uid: u32) -> u32 {
+    let account = accounts::account(uid, &Roots::new(None));
+    account.owner.map_or(uid, |owner| owner.uid)
 }
 
 fn is_reaped(pid: Pid) -> bool {
@@ -124,7 +135,7 @@ impl Child {
                 break;
             }
             if Instant::now() >= until {
-                STUCK.lock().push((self.pid, uid));
+                STUCK.lock().push((self.pid, owner(uid)));
                 break;
             }
             std::thread::sleep(pause);

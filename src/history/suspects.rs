@@ -80,7 +80,7 @@ pub struct Suspect {
 /// The users whose processes a program's row reports. Anybody may give a file the name of another program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users {
-    /// The uid and the name of the user, if it is only one, as far as they are known.
+    /// The uid and the name of the user, if it is only one, as far as they are known. Of subordinate uids, those of the owner.
     pub uid: Option<u32>,
     pub name: Option<Arc<[u8]>>,
     /// The number of users; 0 if that is unknown.
@@ -100,6 +100,8 @@ pub enum Cause {
     SharedMemory,
     /// Anonymous memory of all programs of a user, of which those that are listed explain little.
     Together,
+    /// Anonymous memory of the machine, of which neither the listed rows nor one user explain half.
+    OfAllUsers,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
     KeptFree { free: u64, footprint: u64 },
     /// This program, or the monitor whose past is continued, fills its history, which is bounded by this many bytes.
@@ -117,6 +119,7 @@ impl Cause {
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
             Self::Together => "all programs of this user together".into(),
+            Self::OfAllUsers => "programs of several users together".into(),
             Self::KeptFree { free, footprint } => {
                 let [free, footprint] = [free, footprint].map(|bytes| units::bytes(*bytes, Units::Auto));
                 format!("{free} of {footprint} are free inside its allocator")
@@ -189,10 +192,10 @@ impl Suspect {
         !self.is_held() && !self.is_population()
     }
 
-    /// Returns the user of the process, or of all processes of the program, if it is one and known.
+    /// Returns the uid of the owner of the process, or of all processes of the program, if it is one and known.
     pub fn uid(&self) -> Option<u32> {
         match &self.facts {
-            Some(facts) => facts.uid.ok(),
+            Some(facts) => facts.owner_uid().ok(),
             None => self.users.uid,
         }
     }
@@ -608,7 +611,7 @@ impl MembersByUser {
             let Some(users) = history.command(sample.id).and_then(|name| programs.get_mut(&name)) else {
                 continue;
             };
-            let uid = sample.facts.uid.ok();
+            let uid = sample.facts.owner_uid().ok();
             let known_since = history.get(sample.id).and_then(|row| row.footprint.start());
             if let Some(members) = users.iter_mut().find(|members| members.uid == uid) {
                 members.count += 1;
@@ -616,7 +619,7 @@ impl MembersByUser {
             } else {
                 users.push(UserMembers {
                     uid,
-                    user: sample.facts.user.clone().ok(),
+                    user: sample.facts.owner_name().ok().cloned(),
                     count: 1,
                     known_since,
                 });
@@ -747,8 +750,8 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
 }
 
 /// Finds the users whose memory grows like a leak, if the listed rows explain less than half of that growth: a leak may continue in
-/// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. The verdict
-/// is at most `Growing`, because a program may still free the memory.
+/// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. That memory
+/// itself is reported if it moves from user to user. The verdict is at most `Growing`, because a program may still free the memory.
 fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
     // A part that processes explain is called growing at most.
@@ -768,6 +771,8 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
     };
     let anon = anon.filter(|anon| !is_one_program(anon));
     let mut users = Vec::new();
+    // What warms up is often only the last place that a leak moved to.
+    let grows = |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
     for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
         let is_leak = leaks(row);
         let judged = if is_leak {
@@ -778,17 +783,14 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         let (Some(name), Some(judged)) = (name, judged) else {
             continue;
         };
-        let of_user = |sample: &&ProcessSample| sample.facts.user.as_deref() == Ok(&**name);
+        let of_user = |sample: &&ProcessSample| sample.facts.owner_name() == Ok(name);
         let uid = snapshot
             .rows()
             .iter()
             .find(of_user)
-            .and_then(|sample| sample.facts.uid.ok());
+            .and_then(|sample| sample.facts.owner_uid().ok());
         // A program of several users may be this one's.
         let may_explain = |s: &&Suspect| !is_leak || s.uid() == uid || s.users.count > 1;
-        // What warms up is often only the last place that a leak moved to.
-        let grows =
-            |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
         let listed = found.iter().filter(grows);
         let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
         let mut judgement = *judged.trend();
@@ -814,6 +816,20 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         });
     }
     found.extend(users);
+    if let Some(anon) = anon.filter(|_| least <= Verdict::Growing) {
+        let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();
+        let mut judgement = *anon.trend();
+        if explained < judgement.slope / 2.0 {
+            judgement.call_growing();
+            let label = PartKind::find(ANON).map_or(ANON, |kind| kind.label);
+            found.push(Suspect {
+                judgement,
+                cause: Some(Cause::OfAllUsers),
+                eta: judgement.eta(machine_headroom(snapshot)),
+                ..Suspect::new(RowKey::Part(PartKey::whole(ANON, label)), None, anon)
+            });
+        }
+    }
 }
 
 /// Finds the processes whose held memory grows or leaks.

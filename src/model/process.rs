@@ -91,6 +91,15 @@ named! {
     }
 }
 
+/// The user who may run processes under a range of subordinate uids, as the users of containers do: see `subuid(5)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// Its uid; the first uid of the range if the range belongs to root or to nobody known.
+    pub uid: u32,
+    /// Its name, raw; in that case `uids 524288-589823`.
+    pub name: Arc<[u8]>,
+}
+
 /// The names and identifiers of a process. Any of them may change while the program runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
@@ -103,6 +112,8 @@ pub struct Facts {
     pub uid: Reading<u32>,
     /// The name of `uid`, raw, or its number if it has no name.
     pub user: Reading<Arc<[u8]>>,
+    /// The owner of `uid` if it is a subordinate one; `None` if it is not, or if that is unknown.
+    pub owner: Option<Arc<Owner>>,
     /// The memory (v1) or unified (v2) cgroup path, raw.
     pub cgroup: Reading<Arc<[u8]>>,
     pub unit: Option<Arc<[u8]>>,
@@ -128,6 +139,7 @@ impl Facts {
             cmdline: Err(why),
             uid: Err(why),
             user: Err(why),
+            owner: None,
             cgroup: Err(why),
             unit: None,
             container: None,
@@ -135,6 +147,18 @@ impl Facts {
             replaced: None,
             host: None,
         }
+    }
+
+    /// Returns the uid to which the memory of the process is charged: that of the owner, or of the user itself. One user may
+    /// have thousands of subordinate uids.
+    pub fn owner_uid(&self) -> Reading<u32> {
+        self.owner.as_deref().map_or(self.uid, |owner| Ok(owner.uid))
+    }
+
+    /// Returns the raw name of the owner, or of the user itself.
+    pub fn owner_name(&self) -> Reading<&Arc<[u8]>> {
+        let user = || self.user.as_ref().map_err(|why| *why);
+        self.owner.as_deref().map_or_else(user, |owner| Ok(&owner.name))
     }
 
     pub fn container_id(&self) -> Option<&[u8]> {

@@ -29,7 +29,7 @@ use crate::model::taker::{KeptPath, MappingUse, Taker};
 use crate::model::{Container, ContainerNames, Facts, Fleet, FleetHost, Held, HeldObject, ProcessSample, Snapshot};
 
 /// Words that stay, sorted.
-pub const KEPT: [&str; 124] = [
+pub const KEPT: [&str; 125] = [
     "SYSV",
     "anon",
     "app",
@@ -143,6 +143,7 @@ pub const KEPT: [&str; 124] = [
     "ttys",
     "udev",
     "udevd",
+    "uids",
     "uring",
     "user",
     "usr",
@@ -424,6 +425,7 @@ impl Anonymizer {
             cmdline,
             uid,
             user,
+            owner,
             cgroup,
             unit,
             container,
@@ -446,6 +448,9 @@ impl Anonymizer {
         }
         for text in [unit, host].into_iter().flatten() {
             self.shared(text);
+        }
+        if let Some(owner) = owner {
+            self.shared(&mut Arc::make_mut(owner).name);
         }
         if let Some(container) = container {
             let Container { id, names } = Arc::make_mut(container);

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::held::share;
 use crate::model::memory::MemoryFigure;
 use crate::model::{
-    Container, ContainerNames, Counted, Facts, Held, Identity, Memory, Missing, ProcessSample, Reading, Replaced, Stat,
-    Walk,
+    Container, ContainerNames, Counted, Facts, Held, Identity, Memory, Missing, Owner, ProcessSample, Reading,
+    Replaced, Stat, Walk,
 };
 use crate::record::held::HeldRecord;
 use crate::record::unread::{MissingFields, Reasons, Unread};
@@ -45,6 +45,12 @@ macro_rules! define_process {
                 uid: Option<u32> = id().unread(),
                 /// The name of that user.
                 user: Option<Cow<'a, str>> = foreign().unread(),
+                /// The user whose subordinate uid it runs under.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                owner: Option<Cow<'a, str>> = foreign().absent(NOT_SUBORDINATE),
+                /// The uid of that user, or the first uid of the range.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                owner_uid: Option<u32> = id().absent(NOT_SUBORDINATE),
                 /// Its short name, which it may set.
                 comm: Option<Cow<'a, str>> = foreign(),
                 /// Its command line, with a NUL after each argument.
@@ -143,6 +149,8 @@ macro_rules! define_process {
                     session: Some(stat.session),
                     uid: missing.value("uid", facts.uid),
                     user,
+                    owner: facts.owner.as_deref().map(|owner| lossless(&owner.name)),
+                    owner_uid: facts.owner.as_deref().map(|owner| owner.uid),
                     comm: Some(lossless(&facts.comm)),
                     cmdline,
                     exe: OnRequest::new(&mut missing, "exe", exe.map(lossless)),
@@ -198,6 +206,8 @@ macro_rules! define_process {
 
 /// Condition under which a field is absent that needs a separate read.
 const ON_REQUEST: &str = "until a column, filter or panel asks for it";
+/// Condition under which an owner is absent.
+const NOT_SUBORDINATE: &str = "unless its uid is subordinate to another user";
 /// Condition under which the names of a container are absent.
 const OUTSIDE: &str = "unless it is in a container that is known to have one";
 /// Condition under which the counters are absent that every user may read.
@@ -326,6 +336,10 @@ impl From<Process<'_>> for ProcessSample {
                 names.image = text(record.image.as_deref());
             }))
         });
+        let owner = record.owner.zip(record.owner_uid).map(|(name, uid)| {
+            let name = bytes(&name).into();
+            Arc::new(Owner { uid, name })
+        });
         let facts = Facts {
             comm: bytes(record.comm.as_deref().unwrap_or("?")).into(),
             cmdline: reasons.bytes("cmdline", record.cmdline),
@@ -333,6 +347,7 @@ impl From<Process<'_>> for ProcessSample {
             replaced: record.replaced.and_then(|id| Replaced::from_id(&id)),
             uid: reasons.reading("uid", record.uid),
             user: reasons.bytes("user", record.user),
+            owner,
             cgroup: reasons.bytes("cgroup", record.cgroup),
             unit: record.unit.map(|name| bytes(&name).into()),
             container,

@@ -27,6 +27,7 @@ use crate::model::kernel::KernelTables;
 use crate::model::kill::OomCounts;
 use crate::model::system::AccountingInputs;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Sampling, Snapshot, SystemSample, Walk};
+use crate::proc::accounts::{self, Account};
 use crate::proc::files::{self, Roots};
 use crate::proc::pids;
 use crate::proc::{clock, pid};
@@ -57,7 +58,7 @@ struct Context {
     needs: Needs,
     /// The facts of a process if none are needed.
     no_facts: Arc<Facts>,
-    users: Mutex<HashMap<u32, Arc<[u8]>>>,
+    users: Mutex<HashMap<u32, Account>>,
     recent: Mutex<VecDeque<(Identity, u32, MmFigures)>>,
 }
 
@@ -249,7 +250,9 @@ impl Context {
             // The effective user owns the directory (`task_dump_owner` of `fs/proc/base.c`).
             let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
             facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
-            facts.user = facts.uid.map(|uid| self.user(uid));
+            let account = facts.uid.map(|uid| self.account(uid));
+            facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());
+            facts.user = account.map(|account| account.name);
         }
         if **last != facts {
             *last = Arc::new(facts);
@@ -279,9 +282,9 @@ impl Context {
         (pid::same_memory(task, other) == Ok(true)).then_some(id)
     }
 
-    fn user(&self, uid: u32) -> Arc<[u8]> {
+    fn account(&self, uid: u32) -> Account {
         let mut users = lock(&self.users);
-        let name = users.entry(uid).or_insert_with(|| super::users::name(uid, &self.roots));
-        Arc::clone(name)
+        let account = users.entry(uid).or_insert_with(|| accounts::account(uid, &self.roots));
+        account.clone()
     }
 }

@@ -105,9 +105,12 @@ fn growing(top: usize, groups: &[Group], worth: &[Worth], snapshot: &Snapshot) -
     numbered.into_iter().take(top.div_ceil(2)).map(|(_, at)| at).collect()
 }
 
-/// Returns the user of all processes of a group; `None` if they have several, or if it is unknown.
+/// Returns the uid of the owner of all processes of a group; `None` if they have several, or if it is unknown.
 fn user(group: &Group, snapshot: &Snapshot) -> Option<u32> {
-    let mut users = group.members.iter().map(|at| snapshot.rows()[*at].facts.uid.ok());
+    let mut users = group
+        .members
+        .iter()
+        .map(|at| snapshot.rows()[*at].facts.owner_uid().ok());
     let first = users.next()??;
     users.all(|user| user == Some(first)).then_some(first)
 }

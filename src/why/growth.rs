@@ -260,8 +260,8 @@ impl Moment<'_> {
     pub(super) fn group_of(&self, id: Identity, by: GroupBy) -> Option<Arc<[u8]>> {
         let ended = || self.history.ended(id);
         match (by, self.snapshot.row(id)) {
-            (GroupBy::User, Some(sample)) => sample.facts.user.clone().ok(),
-            (GroupBy::User, None) => ended()?.facts.user.clone().ok(),
+            (GroupBy::User, Some(sample)) => sample.facts.owner_name().ok().cloned(),
+            (GroupBy::User, None) => ended()?.facts.owner_name().ok().cloned(),
             _ => self.history.command(id).or_else(|| ended()?.command.clone()),
         }
     }

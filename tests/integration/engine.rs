@@ -14,7 +14,7 @@ use zmtop::model::{Exit, Exits, Snapshot};
 use zmtop::trend::Verdict;
 
 use crate::support::PATIENCE;
-use crate::support::rows::{MIB, snapshot, with_facts, with_pss};
+use crate::support::rows::{MIB, snapshot, subordinate, with_facts, with_pss};
 
 /// A process of that second that ended, with its peak in MiB.
 fn ended(at: u64, mib: u64) -> Exit {
@@ -194,9 +194,15 @@ fn no_user_and_no_program_is_sampled_alone_while_others_wait() {
         (1001, 3, "c", 700),
         (0, 4, "d", 50),
     ];
+    const SUBORDINATE: Rows = &[
+        (100_001, 1, "a", 900),
+        (100_002, 2, "b", 800),
+        (100_003, 3, "c", 700),
+        (0, 4, "d", 50),
+    ];
     const WORKERS: Rows = &[(0, 1, "a", 100), (0, 2, "a", 99), (0, 3, "a", 98), (0, 4, "d", 50)];
     // The pids that are sampled and for how many minutes, those that were sampled before, and those to sample.
-    let cases: [Case<'_>; 10] = [
+    let cases: [Case<'_>; 11] = [
         ("the worst", THREE, &[], &[], &[1, 2]),
         ("what is sampled stays", THREE, &[(2, 5), (3, 5)], &[], &[2, 3]),
         ("until it had its turn", THREE, &[(1, 25), (2, 30)], &[], &[1, 3]),
@@ -211,6 +217,7 @@ fn no_user_and_no_program_is_sampled_alone_while_others_wait() {
             &[],
             &[4, 2],
         ),
+        ("a user with several uids is one", SUBORDINATE, &[], &[], &[1, 4]),
         ("each program first", WORKERS, &[], &[], &[1, 4]),
         ("a program gives a place away", WORKERS, &[(2, 5), (3, 6)], &[], &[2, 4]),
     ];
@@ -219,7 +226,11 @@ fn no_user_and_no_program_is_sampled_alone_while_others_wait() {
         for second in 0..300 {
             let one = |(uid, pid, program, pace): &(u32, u32, &str, u64)| {
                 let bytes = 10 * MIB + second * pace * 1024;
-                with_facts(with_pss(*pid, program, bytes), |facts| facts.uid = Ok(*uid))
+                let row = with_pss(*pid, program, bytes);
+                match *uid {
+                    100_000.. => subordinate(row, *uid, 1001),
+                    uid => with_facts(row, |facts| facts.uid = Ok(uid)),
+                }
             };
             let rows = rows.iter().map(one).collect();
             state.push(Arc::new(snapshot(Duration::from_secs(1000 + second), rows)));

@@ -24,9 +24,9 @@ mod ulimits;
 mod waiting;
 
 use proptest::prelude::*;
+use zmtop::proc::accounts;
 use zmtop::proc::system::{Machine, SystemFile};
 use zmtop::proc::{cgroup as groups, pid, smaps as maps};
-use zmtop::sampler::users;
 
 /// Bytes that look like `/proc`'s now and then: whole lines, cut and mixed.
 fn proc_like() -> impl Strategy<Value = Vec<u8>> {
@@ -63,7 +63,7 @@ proptest! {
         let _ = pid::uid(&bytes);
         let _ = pid::statm(&bytes, 4096);
         let _ = groups::parse(&bytes);
-        let _ = users::find(&bytes, uid);
+        let _ = accounts::find(&bytes, uid);
         let _ = pid::exe_link(&bytes);
         let _ = groups::mounts(&bytes).map(|m| m.directory(&bytes));
         let _ = groups::figures::limit(&bytes);

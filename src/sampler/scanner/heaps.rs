@@ -148,7 +148,7 @@ impl Heaps {
 
 /// Returns the user of a process. One that is not known counts as another one.
 fn user(row: &ProcessSample) -> u32 {
-    row.facts.uid.unwrap_or(u32::MAX)
+    row.facts.owner_uid().unwrap_or(u32::MAX)
 }
 
 /// Reads a heap. Also returns the processor time of the read.

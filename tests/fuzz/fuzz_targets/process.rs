@@ -8,7 +8,7 @@ use zmtop::heap::kinds::Kind;
 use zmtop::heaps::java;
 use zmtop::model::mapping::MappingName;
 use zmtop::proc::{environ, fdinfo, files, hsperfdata, maps, pid, smaps, ulimits};
-use zmtop::sampler::users;
+use zmtop::proc::accounts;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(glance) = pid::stat(bytes, 4096) {
@@ -65,7 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
         fdinfo::bpf_program(bytes),
     ));
     black_box(fdinfo::registered_buffers(bytes));
-    black_box(users::find(bytes, 1000));
+    black_box((accounts::find(bytes, 1000), accounts::subordinate(bytes, 1000)));
     black_box(zmtop::stacks::generated_code(bytes, 0x7f00_0000_1000));
     black_box(files::memory_capability());
 });

@@ -156,6 +156,7 @@ fn figures_stand_to_the_right_and_words_to_the_left() {
             "pid",
             "ppid",
             "user",
+            "owner",
             "state",
             "unit",
             "container",

@@ -17,7 +17,7 @@ use zmtop::model::system::{Pressure, SwapArea, SystemSample, Zram};
 use zmtop::model::taker::{HeapUse, KeptPath, MappingUse, Taker};
 use zmtop::model::{
     CgroupFigures, Container, ContainerNames, Counted, Exit, Exits, Facts, Held, HeldKind, HeldObject, Identity,
-    Memory, Missing, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
+    Memory, Missing, Owner, ProcessSample, Reading, Replaced, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
 
 /// Names that anyone could have chosen.
@@ -389,16 +389,18 @@ fn facts() -> BoxedStrategy<Facts> {
         proptest::option::of(shared()),
         proptest::option::of(container()),
         reading(any::<u32>()),
+        proptest::option::of((any::<u32>(), shared()).prop_map(|(uid, name)| Arc::new(Owner { uid, name }))),
     );
     (bytes(), paths, replaced, names)
         .prop_map(
-            |(comm, (cmdline, exe, user, cgroup), replaced, (unit, container, uid))| Facts {
+            |(comm, (cmdline, exe, user, cgroup), replaced, (unit, container, uid, owner))| Facts {
                 comm: comm.into(),
                 cmdline: cmdline.map(Into::into),
                 exe,
                 replaced,
                 uid,
                 user,
+                owner,
                 cgroup,
                 unit,
                 container,

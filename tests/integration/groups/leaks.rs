@@ -11,7 +11,7 @@ use zmtop::model::{Identity, Missing, ProcessSample, Snapshot};
 use zmtop::trend::Verdict;
 
 use super::{bytes, key, program};
-use crate::support::rows::{MIB, snapshot, walk, with_facts};
+use crate::support::rows::{MIB, snapshot, subordinate, walk, with_facts};
 
 /// Minutes that are watched: what leaks is called within them.
 const MINUTES: u64 = 40;
@@ -368,6 +368,25 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
             (Some(Cause::Together), Some(1001))
         );
     }
+    // Each minute under another subordinate uid of one user: its owner's leak.
+    let subordinate = watch(|second| {
+        let n = (second - 100_000) / 60;
+        let sample = nth(n, minute(second), 20.0 + grown(second));
+        vec![server(10, 0, 500.0), subordinate(sample, 100_000 + n as u32, 1001)]
+    });
+    assert_eq!(subordinate.listed(), [(None, 1, 0, Verdict::Growing)]);
+    let listed = &subordinate.suspects()[0];
+    assert_eq!(listed.key, RowKey::Group(key(GroupBy::User, "user1001")));
+    // Under many users.
+    let users = watch(|second| {
+        let n = (second - 100_000) / 60;
+        let sample = nth(n, minute(second), 20.0 + grown(second));
+        vec![server(10, 0, 500.0), of_user(sample, 2000 + n as u32)]
+    });
+    assert_eq!(users.listed(), [(None, 0, 0, Verdict::Growing)]);
+    let listed = &users.suspects()[0];
+    assert_eq!(listed.key.part().map(|part| part.id), Some("anon"));
+    assert_eq!(listed.cause, Some(Cause::OfAllUsers));
     // A row that explains most of it is enough.
     let seen = watch(|second| {
         let small = nth((second - 100_000) / 60, minute(second), 20.0 + grown(second) / 4.0);

@@ -6,7 +6,7 @@ use zmtop::group::{GroupBy, GroupNames, command_name};
 use zmtop::model::{Facts, Missing};
 
 use super::{bytes, groups, program};
-use crate::support::rows::{process, snapshot, with_facts};
+use crate::support::rows::{process, snapshot, subordinate, with_facts};
 
 fn facts(comm: &[u8], exe: Option<&[u8]>, cmdline: &[u8]) -> Facts {
     Facts {
@@ -136,6 +136,18 @@ fn processes_without_a_group_are_together() {
     assert_eq!(names(GroupBy::Unit), want(&[("(none)", 2), ("ssh.service", 1)]));
     assert_eq!(names(GroupBy::Container), want(&[("(none)", 3)]));
     assert_eq!(names(GroupBy::User), want(&[("root", 2), ("(unknown)", 1)]));
+    let rows = [
+        process(4, 1, "a"),
+        subordinate(process(5, 1, "b"), 100_000, 1000),
+        subordinate(process(6, 1, "c"), 100_033, 1000),
+    ];
+    let of_owner = groups(&snapshot(Duration::ZERO, rows.into()), GroupBy::User);
+    let counts: Vec<_> = of_owner.iter().map(|g| (g.key.label(), g.totals.count)).collect();
+    assert_eq!(
+        counts,
+        [(&b"root"[..], 1), (b"user1000", 2)],
+        "subordinate uids count to their owner"
+    );
     assert_eq!(names(GroupBy::Cgroup), want(&[("/", 2), ("(unknown)", 1)]));
     assert_eq!(names(GroupBy::Command), want(&[("a", 1), ("b", 1), ("c", 1)]));
     assert!(names(GroupBy::Mapping).is_empty());

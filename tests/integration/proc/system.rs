@@ -2,9 +2,9 @@
 
 use zmtop::model::system::{Pressure, SwapArea};
 use zmtop::model::{Missing, SystemSample};
+use zmtop::proc::accounts;
 use zmtop::proc::system::{Machine, SystemFile};
 use zmtop::proc::system::{MmStat, mm_stat};
-use zmtop::sampler::users;
 
 fn sample(part: SystemFile, bytes: &[u8]) -> SystemSample {
     let mut machine = Machine::default();
@@ -173,8 +173,8 @@ fn zram_figures_are_told_by_their_places() {
 #[test]
 fn users_are_found_by_number() {
     let passwd = b"root:x:0:0::/:\n\nbad\n:x:5:5::/:\nev\x1bil\xff:x:1000:1::/:\nlate:x:1000:1::/:\nno:x:zz:1\n";
-    assert_eq!(users::find(passwd, 0), Some(&b"root"[..]));
-    assert_eq!(users::find(passwd, 1000), Some(&b"ev\x1bil\xff"[..]));
-    assert_eq!(users::find(passwd, 5), None);
-    assert_eq!(users::find(passwd, 7), None);
+    assert_eq!(accounts::find(passwd, 0), Some(&b"root"[..]));
+    assert_eq!(accounts::find(passwd, 1000), Some(&b"ev\x1bil\xff"[..]));
+    assert_eq!(accounts::find(passwd, 5), None);
+    assert_eq!(accounts::find(passwd, 7), None);
 }

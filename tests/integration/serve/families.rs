@@ -9,7 +9,7 @@ use zmtop::model::{Container, Missing, ProcessSample, RowChanges, Snapshot};
 use zmtop::serve::Family;
 
 use super::exported::{Exported, sized};
-use crate::support::rows::{MIB, snapshot, with_facts};
+use crate::support::rows::{MIB, snapshot, subordinate, with_facts};
 
 /// The value of a series with this group or other label; `None` where there is none.
 fn value(families: &[Family], name: &str, label: &str) -> Option<f64> {
@@ -111,9 +111,12 @@ fn many_growing_programs_take_neither_the_places_of_the_largest_nor_those_of_oth
     for second in (0..600_u64).step_by(5) {
         // Fifty of one user grow faster than root's one.
         let of_user = (100..150).map(|pid| {
-            with_facts(sized(pid, &format!("/bin/x{pid}"), 10 + second / 2), |facts| {
-                facts.uid = Ok(1000);
-            })
+            // Also under subordinate uids.
+            subordinate(
+                sized(pid, &format!("/bin/x{pid}"), 10 + second / 2),
+                100_000 + pid,
+                1000,
+            )
         });
         let large = (1..=30).map(|pid| sized(pid, &format!("/bin/large{pid}"), 1000 + u64::from(pid)));
         let rows = of_user.chain(large).chain([sized(50, "/bin/daemon", 5 + second / 10)]);

@@ -7,7 +7,7 @@ use zmtop::model::kernel::KernelTables;
 use zmtop::model::kill::OomCounts;
 use zmtop::model::system::{AccountingInputs, SystemSample};
 use zmtop::model::{
-    Counted, Facts, Identity, Memory, Missing, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
+    Counted, Facts, Identity, Memory, Missing, Owner, ProcessSample, Sampling, SelfCost, Snapshot, Stat, Walk,
 };
 
 /// One mebibyte.
@@ -34,6 +34,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
             cmdline: Ok(command.replace(' ', "\0").into_bytes().into()),
             uid: Ok(0),
             user: Ok(Arc::from(&b"root"[..])),
+            owner: None,
             cgroup: Ok(Arc::from(&b"/"[..])),
             unit: None,
             container: None,
@@ -58,6 +59,15 @@ pub(crate) fn with_pss(pid: u32, command: &str, pss: u64) -> ProcessSample {
         walk: Ok(walk(pss, 0)),
         ..process(pid, 1, command)
     }
+}
+
+/// Makes the process run under a subordinate uid of `user{owner}`.
+pub(crate) fn subordinate(sample: ProcessSample, uid: u32, owner: u32) -> ProcessSample {
+    with_facts(sample, |facts| {
+        (facts.uid, facts.user) = (Ok(uid), Ok(uid.to_string().into_bytes().into()));
+        let name = format!("user{owner}").into_bytes().into();
+        facts.owner = Some(Arc::new(Owner { uid: owner, name }));
+    })
 }
 
 /// Puts a process into a cgroup.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
 use crate::model::{Container, Facts, Missing, Reading, Stat};
+use crate::proc::accounts::{self, Account};
 use crate::proc::cgroup::{Mounts, Version, above};
 use crate::proc::containers::Tree;
 use crate::proc::pid;
@@ -15,7 +16,6 @@ use crate::sampler::policy::rotation::{FOCUS_PERIOD, PERIOD, list_period};
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::facts::{self, CgroupMembership, ExeFile, FactsRequest, FactsResult};
 use crate::sampler::scanner::job::{Job, JobKey, job};
-use crate::sampler::users;
 
 /// Time for which an old fact is still shown while it is being reread. It equals the time within which a change must
 /// be seen. So a row does not flicker if a reader waits for a moment.
@@ -97,13 +97,14 @@ impl FactsCache {
         self.pending.is_some() || self.line.pending.is_some()
     }
 
-    fn set_user(&mut self, uid: Reading<u32>, user: Reading<Arc<[u8]>>) {
+    fn set_user(&mut self, uid: Reading<u32>, account: Reading<Account>) {
         self.is_dirty |= uid.is_err_and(is_passing);
         // It is about to leave the list, or the read did not return. Its former user is still valid.
         let is_kept = uid.is_err_and(|why| why == Missing::Gone || is_passing(why)) && self.facts.uid.is_ok();
-        if !is_kept && (self.facts.uid != uid || self.facts.user != user) {
+        if !is_kept && (self.facts.uid != uid || !has_account(&self.facts, &account)) {
             let facts = Arc::make_mut(&mut self.facts);
-            (facts.uid, facts.user) = (uid, user);
+            facts.uid = uid;
+            set_account(facts, account);
         }
     }
 
@@ -140,11 +141,11 @@ impl FactsCache {
         }
     }
 
-    /// Stores the name of a user, if this process has that user; returns true if the name has changed.
-    fn set_name(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) -> bool {
-        let is_news = self.facts.uid == Ok(uid) && self.facts.user != *name;
+    /// Stores the account of a user, if this process has that user; returns true if the account has changed.
+    fn set_account(&mut self, uid: u32, account: &Reading<Account>) -> bool {
+        let is_news = self.facts.uid == Ok(uid) && !has_account(&self.facts, account);
         if is_news {
-            Arc::make_mut(&mut self.facts).user.clone_from(name);
+            set_account(Arc::make_mut(&mut self.facts), account.clone());
         }
         is_news
     }
@@ -194,7 +195,8 @@ impl FactsCache {
             facts.cmdline = Err(Missing::TimedOut);
         }
         if uid {
-            (facts.uid, facts.user) = (Err(Missing::TimedOut), Err(Missing::TimedOut));
+            facts.uid = Err(Missing::TimedOut);
+            set_account(facts, Err(Missing::TimedOut));
         }
         if cgroup {
             (facts.cgroup, facts.unit, facts.container) = (Err(Missing::TimedOut), None, None);
@@ -203,6 +205,18 @@ impl FactsCache {
             facts.exe = Err(Missing::TimedOut);
         }
     }
+}
+
+fn has_account(facts: &Facts, account: &Reading<Account>) -> bool {
+    match account {
+        Ok(account) => facts.user.as_ref() == Ok(&account.name) && facts.owner == account.owner,
+        Err(why) => facts.user == Err(*why) && facts.owner.is_none(),
+    }
+}
+
+fn set_account(facts: &mut Facts, account: Reading<Account>) {
+    facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());
+    facts.user = account.map(|account| account.name);
 }
 
 /// Returns true if another attempt may succeed.
@@ -453,10 +467,10 @@ fn user_job(uid: u32) -> Job {
     job(
         JobKey::User(uid),
         50,
-        move |context, _| Ok(users::name(uid, &context.roots)),
-        move |scanner, name| {
-            if scanner.table.users.set_name(uid, name.clone(), scanner.now) {
-                scanner.table.set_user(uid, &name);
+        move |context, _| Ok(accounts::account(uid, &context.roots)),
+        move |scanner, account| {
+            if scanner.table.users.set(uid, account.clone(), scanner.now) {
+                scanner.table.set_user(uid, &account);
             }
         },
     )
@@ -487,12 +501,12 @@ impl Table {
     fn set_facts(&mut self, result: FactsResult, now: Duration, jobs: &mut Vec<Job>) {
         let process = result.process;
         let owner = result.uid.map(|uid| {
-            let name = uid.and_then(|uid| {
-                let (name, is_new) = self.users.name(uid);
+            let account = uid.and_then(|uid| {
+                let (account, is_new) = self.users.account(uid);
                 jobs.extend(is_new.then(|| user_job(uid)));
-                name
+                account
             });
-            (uid, name)
+            (uid, account)
         });
         let (mut cgroup, mut exe) = (result.cgroup, result.exe);
         if let Some(Ok(found)) = &mut cgroup {
@@ -512,8 +526,8 @@ impl Table {
             return;
         }
         known.facts.ran = result.ran;
-        if let Some((uid, user)) = owner {
-            known.facts.set_user(uid, user);
+        if let Some((uid, account)) = owner {
+            known.facts.set_user(uid, account);
             known.facts.line.is_dirty = true;
             jobs.extend(known.line_job(now));
         }
@@ -549,10 +563,10 @@ impl Table {
         }
     }
 
-    pub(super) fn set_user(&mut self, uid: u32, name: &Reading<Arc<[u8]>>) {
+    pub(super) fn set_user(&mut self, uid: u32, account: &Reading<Account>) {
         for (pid, entry) in &mut self.entries {
             let process = entry.process.as_deref_mut();
-            if process.is_some_and(|p| p.facts.set_name(uid, name)) {
+            if process.is_some_and(|p| p.facts.set_account(uid, account)) {
                 entry.touch(*pid, &mut self.buffers.touched);
             }
         }
