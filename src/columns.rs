@@ -346,6 +346,11 @@ impl Needs {
     pub const PEAK: Self = Self(1 << 19);
     /// The memory that `malloc` keeps free.
     pub const HEAPS: Self = Self(1 << 20);
+    /// The page tables of each process: `status`.
+    pub const PAGE_TABLES: Self = Self(1 << 21);
+    /// The page tables of the processes whose address space has room for many, now and then. They are always read while the
+    /// machine has many.
+    pub const MANY_PAGE_TABLES: Self = Self(1 << 22);
 
     /// The data that a scanner reads only, or more often, while it is needed.
     pub const ON_DEMAND: Self = Self::OOM_SCORE
@@ -357,7 +362,9 @@ impl Needs {
         .and(Self::HELD)
         .and(Self::MAPPED)
         .and(Self::EXITS)
-        .and(Self::PEAK);
+        .and(Self::PEAK)
+        .and(Self::PAGE_TABLES)
+        .and(Self::MANY_PAGE_TABLES);
 
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

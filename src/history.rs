@@ -38,7 +38,7 @@
 //! [`marks`] compares a snapshot with an earlier one. [`mappings`] does so for the mappings of one process, and shows which of
 //! them it touched. [`suspects`] lists what grows or leaks, [`dangers`] the limits that will be reached soon, [`stalls`] where tasks wait for memory, [`kills`] the OOM
 //! kills. [`kernel`] has
-//! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors, [`inspected`] the parts of one cgroup. [`kept`] saves and
+//! the parts of the RAM, slab caches and allocation sites, [`held`] the memory held through descriptors, [`page_tables`] the processes that have the page tables, [`inspected`] the parts of one cgroup. [`kept`] saves and
 //! resumes a history.
 
 pub mod dangers;
@@ -53,6 +53,7 @@ pub mod kills;
 pub mod mappings;
 pub mod marks;
 mod most;
+pub mod page_tables;
 mod process;
 mod push;
 mod retention;
@@ -79,6 +80,7 @@ use kernel::{KernelHistories, PartHistories, TableHistories};
 use kills::KillWatch;
 use marks::Origin;
 pub use marks::{Mark, Marks};
+use page_tables::PageTableHolders;
 pub use process::Ended;
 use process::{EndedProcesses, ProcessHistory};
 use push::Wakeups;
@@ -146,6 +148,7 @@ pub struct History {
     inspected: InspectedHistories,
     kernel: KernelHistories,
     held: HeldHistories,
+    page_table_holders: PageTableHolders,
     /// The saved histories that no row has resumed yet.
     kept: Option<Box<Kept>>,
     /// The code that keeps the memory of processes, the newest last.
@@ -199,6 +202,7 @@ impl History {
             inspected: InspectedHistories::default(),
             kernel: KernelHistories::default(),
             held: HeldHistories::default(),
+            page_table_holders: PageTableHolders::default(),
             kept: None,
             kept_by: Vec::new(),
             keeper: None,
@@ -250,6 +254,7 @@ impl History {
             + self.inspected.bytes()
             + self.kernel.bytes()
             + self.held.bytes()
+            + self.page_table_holders.bytes()
             + self.danger_watch.bytes()
             + self.stall_watch.bytes()
             + self.kill_watch.bytes()

@@ -6,7 +6,7 @@
 //! **Unknown is `null`**, and `unread` has the reason: one reason if the object's main figure is missing (a process's
 //! memory, a system's `mem_total`) and all other nulls have the same reason; otherwise an object of reasons by field, in
 //! which `memory` stands for all figures of a process's walk. A null without a reason means none: a process in no unit.
-//! `exe`, `oom_score`, `peak` and `held` are absent unless they were requested.
+//! `exe`, `oom_score`, `peak`, `page_tables` and `held` are absent unless they were requested.
 //!
 //! **Reading**: unknown fields are skipped, and absent ones are "not offered". `schema`, `time`, and each process's `pid`
 //! and `starttime` are required. A walk is complete or missing: it needs all figures that every kernel has (`rss`, `pss`,

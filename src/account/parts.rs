@@ -49,6 +49,8 @@ pub const ANON: &str = "anon";
 pub const SLAB: &str = "slab_unreclaimable";
 /// The id of shared memory, whose file systems are judged too.
 pub const SHMEM: &str = "shmem";
+/// The id of page tables, whose processes are known while they are many.
+pub const PAGE_TABLES: &str = "page_tables";
 /// The id of the page cache.
 pub const FILES: &str = "files";
 /// The id of a cgroup's page cache that no process maps.
@@ -207,7 +209,7 @@ pub static PARTS: &[PartKind] = &[
         .in_cgroup("A stack for each thread. Kernel: kernel_stack in memory.stat.")
         .label("kernel: stacks of threads")
         .may_leak("threads that never end keep their stacks; growth is attributed to new processes if they explain it"),
-    PartKind::new("page_tables", "page tables")
+    PartKind::new(PAGE_TABLES, "page tables")
         .help("Tables that map the memory of processes. Kernel: PageTables in meminfo.")
         .in_cgroup("Tables that map the memory of processes. Kernel: pagetables in memory.stat.")
         .label("kernel: page tables")

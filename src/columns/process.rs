@@ -583,6 +583,17 @@ pub static COLUMNS: &[Entry] = &[
     .additive(false)
     .applies_to(AppliesTo::Processes)
     .needs(Needs::PEAK),
+    Entry::bytes("page_tables", "PTE", |r| {
+        process(r, |s| s.page_tables.map_or_else(Value::Missing, Value::Bytes))
+    })
+    .help(
+        "The page tables that map the memory of the process: memory of the kernel that is in no PSS or RSS. The kernel also keeps \
+         those of memory that the process freed. Kernel: VmPTE in status; read only while this column is shown, or while the \
+         machine has many.",
+    )
+    .additive(false)
+    .applies_to(AppliesTo::Processes)
+    .needs(Needs::PAGE_TABLES),
     Entry::text("unit", "UNIT", 20, |r| {
         group_name(r, GroupBy::Unit, |s| optional_text(s.facts.unit.as_deref()))
     })

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
-use crate::account::{SHMEM, SLAB};
+use crate::account::{PAGE_TABLES, SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{is_below, most_of};
 use crate::history::{History, RowHistory};
@@ -67,7 +67,8 @@ pub struct Danger {
     /// The process, the program or the part of the kernel's memory that grows most, and its growth in bytes per second; `None` if
     /// none takes a quarter.
     pub taker: Option<(RowKey, f64)>,
-    /// The raw name of the file system or the slab cache that grows most in the part that grows most.
+    /// The raw name of the file system or the slab cache that grows most in the part that grows most, or of the process that has
+    /// most of it.
     pub place: Option<Arc<[u8]>>,
 }
 
@@ -266,7 +267,7 @@ impl History {
                     .is_some_and(|(key, _)| self.is_new_high(key, forecast.window))
             };
             (!forecast.is_tooth || is_high()).then(|| Danger {
-                place: taker.as_ref().and_then(|(key, _)| self.place(key, &forecast)),
+                place: taker.as_ref().and_then(|(key, _)| self.place(snapshot, key, &forecast)),
                 taker,
                 limit,
                 forecast,
@@ -355,12 +356,13 @@ impl History {
         })
     }
 
-    /// Returns the file system or the slab cache that grows most in that part of the RAM.
-    fn place(&self, key: &RowKey, forecast: &Forecast) -> Option<Arc<[u8]>> {
+    /// Returns the file system or the slab cache that grows most in that part of the RAM, or the process with most of it.
+    fn place(&self, snapshot: &Snapshot, key: &RowKey, forecast: &Forecast) -> Option<Arc<[u8]>> {
         let RowKey::Part(key) = key else { return None };
         match key.id {
             SHMEM => self.mounts().fastest(MOUNT_SPAN),
             SLAB => self.slab().fastest(forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1])),
+            PAGE_TABLES => Some(self.page_table_share(snapshot)?.holder().into()),
             _ => None,
         }
     }

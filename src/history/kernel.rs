@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Growth, Part, PartKind, ProcessTotals, REST, SLAB, account};
+use crate::account::{Account, Growth, PAGE_TABLES, Part, PartKind, ProcessTotals, REST, SLAB, account};
 use crate::group::PartKey;
 use crate::history::evaluation::{EvaluationScheduler, RowNumber};
 use crate::history::row::{Clock, MemorySample, Rates, RowHistory, Tick};
@@ -448,7 +448,7 @@ const TAKING: &[&str] = &[
     "shmem",
     SLAB,
     "kernel_stacks",
-    "page_tables",
+    PAGE_TABLES,
     "sec_page_tables",
     "percpu",
     "vmalloc",
@@ -471,7 +471,7 @@ const END: Duration = Duration::from_secs(30);
 ///
 /// Page tables of a dense heap grow by a 512th of it; sparsely used mappings need more. A new process has a hundred times
 /// the memory of its kernel stacks, while a leaked thread takes less memory in the process than in the kernel.
-const PARTS: &[(&str, f64)] = &[("page_tables", 64.0), ("sec_page_tables", 64.0), ("kernel_stacks", 4.0)];
+const PARTS: &[(&str, f64)] = &[(PAGE_TABLES, 64.0), ("sec_page_tables", 64.0), ("kernel_stacks", 4.0)];
 
 /// The same for [`CACHES`].
 const CACHE_FACTOR: f64 = 64.0;
@@ -526,7 +526,7 @@ fn explains(resident: Option<&RowHistory>, row: &RowHistory, factor: f64) -> boo
 }
 
 /// Returns the rise of the lowest values of a series since that time, in bytes.
-fn growth(series: &TimeSeries, since: Duration) -> Option<f64> {
+pub(super) fn growth(series: &TimeSeries, since: Duration) -> Option<f64> {
     let mut points = Vec::new();
     series.collect_points(&mut points);
     let end = points.last()?.to;

@@ -99,6 +99,8 @@ pub struct KillText {
     pub limit: String,
     /// `, and it had 148M of it`.
     pub had: String,
+    /// ` and 61M of page tables`; empty if they are few or not known.
+    pub page_tables: String,
     /// `, killed with all of /batch`; empty if it was killed alone. Of a kill by a daemon, also its cgroup: `, in /batch`.
     pub group: String,
     /// `; python3 had grown most`; empty if the victim had.
@@ -119,6 +121,7 @@ impl KillText {
             &*self.reason,
             &self.limit,
             &self.had,
+            &self.page_tables,
             &self.group,
             &self.grower,
             &self.growth,
@@ -182,12 +185,15 @@ fn text_of_victim(victim: &OomVictim, name: &str, path: impl Fn(&[u8]) -> String
     } else {
         " of it"
     };
+    let page_tables = victim.many_page_tables();
+    let page_tables = page_tables.map(|bytes| format!(" and {} of page tables", units::bytes(bytes, units)));
     KillText {
         by: KERNEL.into(),
         victim: format!("{} {name}", victim.pid),
         reason,
         limit,
         had: format!(", and it had {}{of_it}", units::bytes(victim.rss, units)),
+        page_tables: page_tables.unwrap_or_default(),
         group: group.unwrap_or_default(),
         ..KillText::default()
     }

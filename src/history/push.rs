@@ -451,6 +451,7 @@ impl History {
             .give_back(pass.queue.take().unwrap_or_default(), pass.judged);
         self.held.suspect(&self.parts);
         if pass.snapshot.fleet.is_none() {
+            self.page_table_holders.push(pass.snapshot, &self.parts);
             self.find_dangers(pass.snapshot);
             self.find_stalls(pass.snapshot);
             self.find_kills(pass.snapshot);

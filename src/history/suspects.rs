@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{ANON, PartKind, SHMEM, SLAB};
+use crate::account::{ANON, PAGE_TABLES, PartKind, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
+use crate::history::page_tables::PageTableShare;
 use crate::history::process::Ended;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -94,6 +95,8 @@ pub enum Cause {
     Held(HeldKind),
     /// A slab cache, by its raw name.
     Slab(Box<[u8]>),
+    /// Page tables, most of which, or of whose growth, are those of one process or program.
+    PageTables(PageTableShare),
     /// Transparent huge pages; `collapsed` if the kernel made them, without faults of the process.
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
@@ -109,11 +112,12 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns text that is safe to print: `held: memfd`, `slab kmalloc-64`, `in transparent huge
+    /// Returns text that is safe to print: `held: memfd`, `slab kmalloc-64`, `61M of it in evil (pid 123)`, `in transparent huge
     /// pages`.
     pub fn text(&self) -> String {
         match self {
             Self::Held(kind) => format!("held: {}", kind.id()),
+            Self::PageTables(share) => share.text(),
             Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
@@ -353,7 +357,11 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
         let parts = history.parts().that_may_leak().filter_map(|(key, row)| {
             let last = row.stopped_growth(now)?;
             let is_explained = EXPLAINED_BY_PROCESSES.contains(&key.id) && shared >= last.bytes() / 2;
-            (!is_explained).then(|| new(RowKey::Part(key), None, row, last))
+            let cause = cause_of_part(history, snapshot, &key);
+            (!is_explained).then(|| Suspect {
+                cause,
+                ..new(RowKey::Part(key), None, row, last)
+            })
         });
         let parts: Vec<_> = parts.collect();
         found.extend(parts);
@@ -955,6 +963,12 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
     (most > 0.0 && most >= grown(shared) / 2.0).then(|| Arc::clone(path))
 }
 
+/// Returns the process or program that most of the page tables are in.
+fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Option<Cause> {
+    let share = || history.page_table_share(snapshot);
+    (key.id == PAGE_TABLES).then(share).flatten().map(Cause::PageTables)
+}
+
 /// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is
 /// reported with the cache that grows, and shared memory by file system: one may leak while another is emptied.
 fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Suspect], found: &mut Vec<Suspect>) {
@@ -984,8 +998,9 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
         if key.id == SHMEM {
             key.mount = key.mount.or_else(|| mount_of_growth(history, row, snapshot.monotonic));
         }
-        let cause = cause.clone().filter(|_| key.id == SLAB);
-        has_cause |= cause.is_some();
+        let slab = cause.clone().filter(|_| key.id == SLAB);
+        has_cause |= slab.is_some();
+        let cause = slab.or_else(|| cause_of_part(history, snapshot, &key));
         found.push(suspect(key, row, cause));
     }
     // Other caches that shrink may hide a cache that leaks.

@@ -111,6 +111,8 @@ pub struct OomVictim {
     pub by_cgroup: bool,
     /// The parts of `rss`. `None` in older recordings.
     pub parts: Option<RssParts>,
+    /// Its page tables in bytes, which are not in `rss`. `None` in older recordings, before Linux 5.4 and if a daemon killed it.
+    pub page_tables: Option<u64>,
     /// The constraint on the allocation. `None` if the kernel suppressed its report, because there were too many.
     pub constraint: Option<Constraint>,
     /// The limit that was reached. `None` unless `by_cgroup`, and if the kernel left its report out.
@@ -123,6 +125,11 @@ pub struct OomVictim {
 }
 
 impl OomVictim {
+    /// Returns its page tables in bytes, if they are at least a tenth of its RSS.
+    pub fn many_page_tables(&self) -> Option<u64> {
+        self.page_tables.filter(|bytes| *bytes > 0 && *bytes >= self.rss / 10)
+    }
+
     /// Returns true if it was in the cgroup `above` or below it, or that is not known.
     pub fn is_within(&self, above: &[u8]) -> bool {
         let path = self.cgroup.as_ref().or(self.group.as_ref());

@@ -273,6 +273,8 @@ pub struct ProcessSample {
     pub oom_score: Reading<u32>,
     /// The highest RSS so far, in bytes: `VmHWM` of `status`. An exec resets it. Read only while it is needed.
     pub peak: Reading<u64>,
+    /// Its page tables, in bytes: `VmPTE` of `status`. Read only while it is needed, or while those of the machine matter.
+    pub page_tables: Reading<u64>,
     /// The first process with the same address space (`CLONE_VM`); `None` for that one, and if the address space is not
     /// shared.
     pub shares_mm: Option<Identity>,
@@ -334,6 +336,7 @@ impl ProcessSample {
             stale: false,
             oom_score: Err(why),
             peak: Err(why),
+            page_tables: Err(why),
             shares_mm: None,
             counted: Counted::default(),
             held: None,
@@ -362,9 +365,9 @@ impl ProcessSample {
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.facts, &other.facts)
             && (self.id, self.exec, self.stale, self.shares_mm) == (other.id, other.exec, other.stale, other.shares_mm)
-            && (self.stat, self.walk, self.data, self.oom_score, self.peak)
-                == (other.stat, other.walk, other.data, other.oom_score, other.peak)
-            && self.counted == other.counted
+            && (self.stat, self.walk, self.data, self.oom_score)
+                == (other.stat, other.walk, other.data, other.oom_score)
+            && (self.peak, self.page_tables, self.counted) == (other.peak, other.page_tables, other.counted)
             && self.held == other.held
     }
 

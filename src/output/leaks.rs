@@ -444,6 +444,8 @@ described_object! {
         },
         /// Its RSS when it was killed. If a daemon killed it, in the snapshot before.
         "rss": bytes().null("not known") => victim(kill).map(|victim| victim.rss),
+        /// Its page tables when it was killed, which are not in its RSS.
+        "page_tables": bytes().null("not known") => victim(kill).and_then(|victim| victim.page_tables),
         /// Its PSS and swap in the snapshot before.
         "footprint": bytes().null("it was not seen") => kill.known.as_ref().map(|known| known.footprint),
         /// The limit of a cgroup was reached, not the machine's.

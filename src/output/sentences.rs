@@ -136,11 +136,15 @@ impl Sentences {
             };
             match &kill.victim {
                 Ok(victim) => format!(
-                    "{by} killed {}, process {}: {}. It had {}.",
+                    "{by} killed {}, process {}: {}. It had {}{}.",
                     text::cut(&victim.comm, NAME_WIDTH),
                     victim.pid,
                     told.reason,
                     units::in_words(victim.rss),
+                    victim.many_page_tables().map_or_else(String::new, |bytes| format!(
+                        " and {} of page tables",
+                        units::in_words(bytes)
+                    )),
                 ),
                 Err(_) => format!("{by} killed a process: {}.", told.reason),
             }

@@ -27,7 +27,7 @@ use crate::columns::DataValue;
 use crate::group::{GroupBy, RowKey};
 use crate::history::dangers::Limit;
 use crate::history::kills::Kill;
-use crate::model::kill::KillCause;
+use crate::model::kill::{KillCause, OomVictim};
 use crate::model::taker::{KeptPath, MappingUse, Taker};
 use crate::model::{Exit, Facts, Missing, Reading};
 use crate::output::data::{DataTable, Document, Node, Object, described_object, names};
@@ -221,7 +221,12 @@ impl WhyReport<'_> {
             let is_rss = first.kill.event.daemon.is_none() && first.kill.event.victim.is_ok();
             let held = self.bytes(held);
             let place = if is_rss { " in RAM" } else { "" };
-            told.push(format!("The victim had {held}{place}."));
+            let tables = first.kill.event.victim.as_ref().ok();
+            let tables = tables.and_then(OomVictim::many_page_tables);
+            let tables = tables.map_or_else(String::new, |tables| {
+                format!(" and {} of page tables", self.bytes(tables))
+            });
+            told.push(format!("The victim had {held}{place}{tables}."));
         }
         let also = e.victims.iter().skip(1);
         let names: Vec<_> = also.take(ALSO_KILLED).map(|victim| self.victim(&victim.kill)).collect();
@@ -949,6 +954,10 @@ described_object! {
         },
         /// Its memory: RSS by the kernel's log, or PSS and swap in the snapshot before.
         "memory": bytes().null("not known") => victim.kill.held(),
+        /// Its page tables by the kernel's log, which are not in that memory.
+        "page_tables": bytes().null("not known") => {
+            victim.kill.event.victim.as_ref().ok().and_then(|victim| victim.page_tables)
+        },
         /// The path of the cgroup whose limit was reached.
         "limit_cgroup": foreign().null("the machine's memory was full, or it is not known") => {
             let victim = victim.kill.event.victim.as_ref().ok();

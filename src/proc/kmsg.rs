@@ -6,7 +6,7 @@
 //! python3 invoked oom-killer: gfp_mask=…
 //! memory: usage 61440kB, limit 61440kB, failcnt 38
 //! oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=shop,mems_allowed=0,oom_memcg=/shop,task_memcg=/shop/importer,task=python3,pid=91,uid=0
-//! Memory cgroup out of memory: Killed process 91 (python3) total-vm:63932kB, anon-rss:61204kB, file-rss:4kB, shmem-rss:1184kB, UID:0 …
+//! Memory cgroup out of memory: Killed process 91 (python3) total-vm:63932kB, anon-rss:61204kB, file-rss:4kB, shmem-rss:1184kB, UID:0 pgtables:176kB …
 //! ```
 //!
 //! If it kills a whole cgroup, these follow. The first victim then has a second line, in any place:
@@ -371,6 +371,7 @@ fn kill(text: &[u8]) -> Option<OomVictim> {
         rss: parts.anon.saturating_add(parts.file).saturating_add(parts.shmem),
         by_cgroup,
         parts: Some(parts),
+        page_tables: kib(b" pgtables:"),
         constraint: None,
         limit: None,
         cgroup: None,

@@ -252,6 +252,11 @@ pub fn peak(bytes: &[u8]) -> Reading<u64> {
     figure(bytes, b"VmHWM:").ok_or(Missing::Malformed)
 }
 
+/// Parses `VmPTE` of a `status`: the page tables, in bytes. Kernel threads have no such line.
+pub fn page_tables(bytes: &[u8]) -> Reading<u64> {
+    figure(bytes, b"VmPTE:").ok_or(Missing::Malformed)
+}
+
 /// Parses `RssAnon`, `RssFile` and `RssShmem`, `VmData` and `VmStk` of a `status`: the figures of `statm`, consistent with [`swap`].
 /// Needs Linux 4.5.
 pub fn resident(bytes: &[u8]) -> Reading<Statm> {

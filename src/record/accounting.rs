@@ -262,6 +262,8 @@ define_record!(VictimRecord: OomVictim {
     by_cgroup: bool,
     /// The parts of its RSS.
     parts: Option<RssParts> = schema::object(RssRecord::fields()).null("a recording of an older version"),
+    /// Its page tables, which are not in its RSS.
+    page_tables: Option<u64> = schema::bytes().null("the log does not have them, or a recording of an older version"),
     /// The memory that the allocation could use: all, some NUMA nodes, or a cgroup.
     constraint: Option<Constraint> = Constraint::shape().null(NO_REPORT),
     /// The limit that was reached.

@@ -369,6 +369,7 @@ impl Anonymizer {
             shares_mm: _,
             counted: _,
             peak: _,
+            page_tables: _,
             held,
         } = sample;
         self.facts(Arc::make_mut(facts), stat.is_kernel_thread());
@@ -541,6 +542,7 @@ impl Anonymizer {
                 rss: _,
                 by_cgroup: _,
                 parts: _,
+                page_tables: _,
                 constraint: _,
                 limit,
                 cgroup,

@@ -164,8 +164,8 @@ fn is_same(old: &ProcessSample, new: &ProcessSample) -> bool {
     // Most facts are shared, so that this compares pointers first.
     let facts = Arc::ptr_eq(&old.facts, &new.facts) || old.facts == new.facts;
     let figures = old.stat == new.stat && old.walk == new.walk && old.exec == new.exec && old.stale == new.stale;
-    let read =
-        old.data == new.data && old.oom_score == new.oom_score && old.peak == new.peak && old.counted == new.counted;
+    let read = (old.data, old.oom_score, old.counted) == (new.data, new.oom_score, new.counted)
+        && (old.peak, old.page_tables) == (new.peak, new.page_tables);
     facts && figures && read && old.shares_mm == new.shares_mm && old.held == new.held
 }
 

@@ -108,6 +108,9 @@ macro_rules! define_process {
                 /// The highest RSS since its start or its last exec (`VmHWM`).
                 #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
                 peak: OnRequest<u64> = bytes().unread().absent(ON_REQUEST),
+                /// Its page tables (`VmPTE`), which are in no PSS.
+                #[serde(default, skip_serializing_if = "OnRequest::is_absent")]
+                page_tables: OnRequest<u64> = bytes().unread().absent("until a column, filter or panel asks for it, or while the machine has few"),
                 /// Anonymous memory from `status`, which every user may read.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 rss_anon: Option<u64> = bytes().absent(WHERE_DENIED),
@@ -176,6 +179,7 @@ macro_rules! define_process {
                     data: OnRequest::new(&mut missing, "data", sample.data),
                     oom_score: OnRequest::new(&mut missing, "oom_score", sample.oom_score),
                     peak: OnRequest::new(&mut missing, "peak", sample.peak),
+                    page_tables: OnRequest::new(&mut missing, "page_tables", sample.page_tables),
                     rss_anon: sample.counted.anon(),
                     vm_swap: sample.counted.swap(),
                     held: OnRequest::new(&mut missing, "held", held(sample).map(HeldRecord::new)),
@@ -366,6 +370,7 @@ impl From<Process<'_>> for ProcessSample {
             stale: record.stale.unwrap_or(false),
             oom_score: record.oom_score.reading(reasons, "oom_score"),
             peak: record.peak.reading(reasons, "peak"),
+            page_tables: record.page_tables.reading(reasons, "page_tables"),
             shares_mm: record.shares_mm.map(|pid| Identity { pid, starttime: 0 }),
             counted: Counted::new(record.rss_anon, record.vm_swap),
             held: match record.held.reading(reasons, "held") {

@@ -320,8 +320,13 @@ fn look(args: &LeaksArgs, plan: &Plan, env: &Env) -> Result<Option<Observed>, Fa
     args.machine.scope.apply(&mut options)?;
     let own_pid = options.roots().is_own().then(std::process::id);
     let mut scanner = Scanner::new(&options);
-    // The account has the file systems in memory.
-    scanner.set_needs(Needs::HELD.and(Needs::CGROUP_FIGURES).and(Needs::ACCOUNT));
+    // The account has the file systems in memory. A single snapshot asks for page tables before it is known whether they grow.
+    scanner.set_needs(
+        Needs::HELD
+            .and(Needs::CGROUP_FIGURES)
+            .and(Needs::ACCOUNT)
+            .and(Needs::PAGE_TABLES),
+    );
     let snapshot = snapshot::scan(scanner)?;
     let mut rows = snapshot.rows().iter();
     let has_match = !plan.filter.uses_text() || rows.any(|row| choose(&plan.filter, row, &snapshot) != Some(false));
@@ -405,6 +410,13 @@ fn watch(args: &LeaksArgs, plan: &Plan, past: Option<Past>) -> Result<Observed, 
                     }
                     if watch.needs_cgroups() {
                         handle.wanted.send_modify(|wanted| wanted.needs = wanted.needs.and(Needs::CGROUP_FIGURES));
+                    }
+                    if watch.history.page_tables().is_suspected() {
+                        handle.wanted.send_if_modified(|wanted| {
+                            let before = wanted.needs;
+                            wanted.needs = before.and(Needs::MANY_PAGE_TABLES);
+                            wanted.needs != before
+                        });
                     }
                 }
             }

@@ -151,7 +151,9 @@ impl Scanner {
         self.table.extras = Extras {
             oom_score: needs.contains(Needs::OOM_SCORE),
             peak: needs.contains(Needs::PEAK),
+            page_tables: needs.contains(Needs::PAGE_TABLES),
         };
+        self.table.wants_tables = needs.contains(Needs::MANY_PAGE_TABLES);
         self.cgroups.set(
             needs.contains(Needs::CGROUP_FIGURES),
             needs.contains(Needs::CGROUP_DETAILS),
@@ -201,6 +203,7 @@ impl Scanner {
         self.wait(Scope::Urgent, limits, |s| s.has_list).await;
         self.take_in_list();
         self.table.swap_use = self.system.swap_use();
+        self.table.choose_table_reads(&self.system.machine.sample);
         let events = self.system.machine.page_events;
         let tasks = self.births.last.filter(|_| self.has_list).map(|signs| signs.tasks);
         // A single table and a scanner without a budget read every process.

@@ -13,6 +13,7 @@ mod first_thread;
 mod held;
 mod killers;
 mod mapped;
+mod page_tables;
 mod perfmon;
 mod program;
 mod recorded;

@@ -24,6 +24,8 @@ pub(crate) struct GlanceRequest {
     pub(crate) holds: bool,
     /// The known peak, if it was read.
     pub(crate) peak: Option<KnownPeak>,
+    /// Its page tables are read, whatever else is.
+    pub(crate) page_tables: bool,
 }
 
 /// The highest RSS of a process, and its figures as it was read.
@@ -47,6 +49,7 @@ impl KnownPeak {
 pub(crate) struct Extras {
     pub(crate) oom_score: bool,
     pub(crate) peak: bool,
+    pub(crate) page_tables: bool,
 }
 
 pub(crate) struct GlanceResult {
@@ -67,6 +70,8 @@ pub(crate) struct Glance {
     pub(crate) comm: Option<Box<[u8]>>,
     pub(crate) oom_score: Reading<u32>,
     pub(crate) peak: Reading<u64>,
+    /// `None` if they were not read.
+    pub(crate) page_tables: Option<Reading<u64>>,
     pub(crate) counters: Counters,
 }
 
@@ -126,22 +131,30 @@ fn finish(
         comm: (digest != request.comm).then(|| parsed.comm.into()),
         oom_score: Err(Missing::Pending),
         peak: Err(Missing::Pending),
+        page_tables: None,
         counters: Counters::new(&parsed.stat),
     };
     if let Some(known) = &request.known {
         let counters = &mut glance.counters;
         context.counters.complete(counters, known, target, proc, buf);
     }
-    if extras.peak {
-        let known = request.peak.filter(|known| known.holds(glance.starttime, &glance.stat));
-        glance.peak = match (glance.stat.lacks_memory(), known) {
-            (Some(why), _) => Err(why),
-            (None, Some(known)) => Ok(known.bytes),
-            (None, None) => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
-                Ok(len) => pid::peak(&buf[..len]),
+    let known = request.peak.filter(|known| known.holds(glance.starttime, &glance.stat));
+    let reads_tables = extras.page_tables || request.page_tables;
+    if extras.peak && known.is_none() || reads_tables {
+        let status = match glance.stat.lacks_memory() {
+            Some(why) => Err(why),
+            None => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
+                Ok(len) => Ok(&buf[..len]),
                 Err(e) => Err(absent(e, target, proc)),
             },
         };
+        glance.peak = status.and_then(pid::peak);
+        glance.page_tables = reads_tables.then(|| status.and_then(pid::page_tables));
+    }
+    if extras.peak {
+        glance.peak = known.map_or(glance.peak, |known| Ok(known.bytes));
+    } else {
+        glance.peak = Err(Missing::Pending);
     }
     if extras.oom_score {
         let mut buf = [0; 32];

@@ -209,6 +209,7 @@ impl Sent {
                 rss: row.map_or(0, |row| row.stat.rss),
                 by_cgroup: false,
                 parts: None,
+                page_tables: None,
                 constraint: None,
                 limit: None,
                 cgroup: cgroup.map(Into::into),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use facts::{FactsCache, SharedFacts, SharedPaths};
-use glances::Glances;
+use glances::{Glances, TableReads};
 use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;
 use shared_mm::TwinWatch;
@@ -66,6 +66,10 @@ pub(super) struct Table {
     pub(super) swap_use: SwapUse,
     pub(super) focus: HashSet<Identity>,
     pub(super) extras: Extras,
+    /// The page tables of some processes are needed.
+    pub(super) wants_tables: bool,
+    reads_tables: TableReads,
+    has_many_tables: bool,
     /// The CPU time of processes can be read, so it is known which ones ran. Otherwise all are glanced at.
     has_clocks: bool,
     /// The tree is procfs, where only the command line can block a reader.
@@ -280,6 +284,9 @@ struct Process {
     estimates: Tracker,
     oom_score: Reading<u32>,
     peak: Reading<u64>,
+    /// Its page tables, and when and after how many faults they were last read.
+    page_tables: Reading<u64>,
+    tables_at: (Duration, u64),
     /// The bound on the error due to its own changes since the last walk, or the reason why there are no figures.
     own_error: Reading<u64>,
     /// The figures, if they differ from the anchor's. For most processes they do not.
@@ -341,6 +348,8 @@ impl Process {
             estimates: Tracker::new(Counters::new(&glance.stat)),
             oom_score: glance.oom_score,
             peak: glance.peak,
+            page_tables: glance.page_tables.unwrap_or(Err(Missing::Pending)),
+            tables_at: (now, glance.stat.minflt),
             own_error: Err(Missing::Pending),
             figures: None,
             is_walking: false,
@@ -390,10 +399,15 @@ impl Process {
             self.estimates = Tracker::default();
             self.attempted_at = None;
             self.space_end = None;
+            self.page_tables = Err(Missing::Pending);
             self.start_program(glance.stat.image, now, sharing);
+        }
+        if let Some(found) = glance.page_tables {
+            (self.page_tables, self.tables_at) = (found, (now, glance.stat.minflt));
         }
         if glance.stat.is_zombie() && !self.stat.is_zombie() {
             self.sharing.leave(sharing);
+            self.page_tables = self.page_tables.and(Err(Missing::Zombie));
         }
         if let (Some(before), Some(after)) = (self.estimates.counters.swap, glance.counters.swap) {
             self.sharing.swapped(before, after, sharing);

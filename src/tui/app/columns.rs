@@ -313,14 +313,22 @@ impl App {
         // The limits that suspects approach.
         let limits = needs_if(!self.engine.suspects.is_empty(), Needs::CGROUP_FIGURES);
         let held = needs_if(self.engine.history.held().is_suspected(), Needs::HELD);
-        // The file systems and the slab caches that take the memory.
+        let tables = needs_if(
+            self.engine.history.page_tables().is_suspected(),
+            Needs::MANY_PAGE_TABLES,
+        );
+        // The file systems, the slab caches and the page tables that take the memory.
         let dangers = self.engine.history.dangers().iter();
         let mut by_kernel = dangers.filter(|danger| matches!(danger.taker, None | Some((RowKey::Part(_), _))));
-        let kernel = needs_if(by_kernel.next().is_some(), Needs::ACCOUNT.and(Needs::SLAB));
+        let kernel = needs_if(
+            by_kernel.next().is_some(),
+            Needs::ACCOUNT.and(Needs::SLAB).and(Needs::MANY_PAGE_TABLES),
+        );
         shown
             .and(rules)
             .and(limits)
             .and(held)
+            .and(tables)
             .and(kernel)
             .within(Needs::ON_DEMAND)
     }
@@ -343,7 +351,8 @@ impl App {
         // The line of detail and the panel show cgroup figures, the panel also held memory.
         let detail = needs_if(by_cgroup || has_panel, Needs::CGROUP_FIGURES);
         let of_process = needs_if(self.panel_process().is_some(), Needs::MAPPED);
-        table.and(detail).and(of_process).and(needs_if(has_panel, Needs::HELD))
+        let of_panel = needs_if(has_panel, Needs::HELD.and(Needs::MANY_PAGE_TABLES));
+        table.and(detail).and(of_process).and(of_panel)
     }
 }
 

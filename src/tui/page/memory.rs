@@ -37,7 +37,7 @@ use ratatui::style::Style;
 use self::beside::Placed;
 use self::cgroup::Shown;
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, CACHED, FILES, Growth, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, CACHED, FILES, Growth, PAGE_TABLES, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
@@ -389,7 +389,7 @@ impl Page for MemoryPage {
     }
 
     fn needs(&self) -> Needs {
-        Needs::ACCOUNT
+        Needs::ACCOUNT.and(Needs::MANY_PAGE_TABLES)
     }
 
     fn inspected(&self) -> Option<Arc<[u8]>> {
@@ -583,10 +583,17 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
     let place = own.find_map(|suspect| match suspect.key.part() {
         Some(key) if key.mount.is_some() => Some(text::safe(&key.name()).into_owned()),
+        // What has most of it is shown below, whether it grows or not.
+        Some(key) if key.id == PAGE_TABLES => None,
         _ => suspect.cause.as_ref().map(Cause::text),
     });
     if let Some(place) = place {
         texts.extend(text::wrap(&format!("It grows in {place}."), width));
+    }
+    if row.id == PAGE_TABLES && !is_of_cgroup {
+        let share = app.engine.snapshot.as_ref();
+        let share = share.and_then(|snapshot| app.engine.history.page_table_share(snapshot));
+        texts.extend(share.map(|share| format!("{}.", share.text())));
     }
     if !reasons.is_empty() {
         texts.extend(text::wrap(&reasons.join(", "), width));

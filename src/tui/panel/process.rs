@@ -79,7 +79,19 @@ fn facts(app: &App, snapshot: &Snapshot, sample: &ProcessSample, width: u16, mos
         lines.push(StatusLine::of(format!(" {reasons}"), theme.warning));
     }
     lines.push(match sample.memory() {
-        Ok(memory) => memory_line(app, memory, width),
+        Ok(memory) => {
+            let mut line = memory_line(app, memory, width);
+            // They are in no PSS.
+            if let Some(tables) = sample
+                .page_tables
+                .ok()
+                .filter(|tables| *tables > memory.pss / MIN_TABLES_SHARE)
+            {
+                let tables = units::bytes(tables, app.screen.units);
+                line.text(65, format!("  ·  page tables {tables}"), theme.warning);
+            }
+            line
+        }
         Err(why) => StatusLine::of(format!(" PSS: {why}"), theme.dim),
     });
     lines.extend(coldness_line(app, sample));
@@ -158,6 +170,8 @@ fn coldness_line(app: &App, sample: &ProcessSample) -> Option<StatusLine> {
     Some(line)
 }
 
+/// The inverse of the least share of a PSS that page tables must exceed to be shown.
+const MIN_TABLES_SHARE: u64 = 10;
 /// The inverse of the least share of a footprint that free memory inside `malloc` must have to be shown.
 const MIN_KEPT_SHARE: u64 = 10;
 

@@ -633,7 +633,7 @@ fn kill(app: &App, _: &Snapshot, width: u16) -> StatusLine {
     );
     line.text(88, format!(": {}", told.reason), theme.warning);
     line.text(78, told.limit, theme.warning);
-    line.text(60, told.had, theme.text);
+    line.text(60, told.had + &told.page_tables, theme.text);
     let with = match of_group {
         0 => told.group,
         others => format!(", with {others} more of its group"),

@@ -199,6 +199,7 @@ fn known() -> (ProcessSample, RowHistory) {
     });
     sample.oom_score = Ok(1);
     sample.peak = Ok(1 << 20);
+    sample.page_tables = Ok(1 << 16);
     sample.held = crate::support::holding(4096);
     sample.stat.vsize = 1 << 30;
     let mut history = History::new(Duration::from_secs(10));
@@ -320,7 +321,7 @@ fn a_hidden_process_has_no_figure_of_its_memory_and_never_a_zero() {
                 "{}: {value:?}",
                 column.id
             );
-        } else if ["virt", "peak"].contains(&column.id) {
+        } else if ["virt", "peak", "page_tables"].contains(&column.id) {
             assert!(
                 matches!(value, Value::Bytes(_)),
                 "stat and status may be read by everybody: {value:?}"

@@ -146,6 +146,7 @@ pub(crate) fn small() -> Snapshot {
     worker.shares_mm = Some(Identity { pid: 999, starttime: 0 });
     worker.oom_score = Ok(667);
     worker.peak = Ok(64 << 20);
+    worker.page_tables = Ok(1 << 20);
     let object = |kind, name: &[u8], bytes, vram, holders| HeldObject {
         kind,
         name: name.into(),
@@ -443,27 +444,30 @@ fn sample() -> BoxedStrategy<ProcessSample> {
         any::<u32>(),
         any::<bool>(),
         reading(any::<u32>()),
-        (reading(any::<u64>()), reading(any::<u64>())),
+        [reading(any::<u64>()), reading(any::<u64>()), reading(any::<u64>())],
         any::<(Option<u32>, Option<u32>)>(),
     );
     (1..999_u32, any::<u64>(), stat, facts(), walk, rest)
         .prop_map(
-            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, (data, peak), (anon, swap)))| ProcessSample {
-                id: Identity { pid, starttime },
-                exec,
-                stat,
-                facts: Arc::new(facts),
-                walk,
-                data,
-                stale,
-                oom_score,
-                peak,
-                shares_mm: None,
-                counted: Counted::new(
-                    anon.map(|kib| u64::from(kib) << 10),
-                    swap.map(|kib| u64::from(kib) << 10),
-                ),
-                held: None,
+            |(pid, starttime, stat, facts, walk, (exec, stale, oom_score, [data, peak, page_tables], (anon, swap)))| {
+                ProcessSample {
+                    id: Identity { pid, starttime },
+                    exec,
+                    stat,
+                    facts: Arc::new(facts),
+                    walk,
+                    data,
+                    stale,
+                    oom_score,
+                    peak,
+                    page_tables,
+                    shares_mm: None,
+                    counted: Counted::new(
+                        anon.map(|kib| u64::from(kib) << 10),
+                        swap.map(|kib| u64::from(kib) << 10),
+                    ),
+                    held: None,
+                }
             },
         )
         .boxed()

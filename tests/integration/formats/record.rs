@@ -46,8 +46,8 @@ pub(super) fn assert_same(a: &Snapshot, b: &Snapshot) {
             (b.id, b.exec, b.stale, b.shares_mm)
         );
         assert_eq!(
-            (a.walk, a.stat, a.oom_score, a.peak),
-            (b.walk, b.stat, b.oom_score, b.peak)
+            (a.walk, a.stat, a.oom_score, a.peak, a.page_tables),
+            (b.walk, b.stat, b.oom_score, b.peak, b.page_tables)
         );
         assert_eq!(a.held, b.held);
     }

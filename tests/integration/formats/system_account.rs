@@ -67,6 +67,7 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
         rss: 1 << 30,
         by_cgroup: true,
         parts: None,
+        page_tables: None,
         constraint: None,
         limit: None,
         cgroup: None,
@@ -78,6 +79,7 @@ pub(super) fn kills(time: SystemTime) -> Arc<[OomKill]> {
             file: 0,
             shmem: 0,
         }),
+        page_tables: Some(3 << 20),
         constraint: Some(Constraint::Cgroup),
         limit: Some(OomLimit {
             cgroup: (*b"/sh\xffop").into(),

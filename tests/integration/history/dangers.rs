@@ -396,7 +396,9 @@ fn a_part_that_no_process_has_is_named() {
         let mut history = History::new(Duration::from_secs(10));
         for second in 0..80_u64 {
             let taken = 6 * second.saturating_sub(60);
-            let mut snap = machine(second, 400 - taken, vec![holding(10, "still", "/", 50)]);
+            let mut still = holding(10, "still", "/", 50);
+            still.page_tables = Ok((1 + taken) * MIB);
+            let mut snap = machine(second, 400 - taken, vec![still]);
             snap.cgroups = Arc::default();
             set(&mut snap.system, (20 + taken) * MIB);
             history.push(&snap);
@@ -408,5 +410,8 @@ fn a_part_that_no_process_has_is_named() {
             panic!("{id}: {danger:?}")
         };
         assert_eq!(part.id, id);
+        let place = danger.place.as_deref().map(String::from_utf8_lossy);
+        let expected = (id == "page_tables").then_some("still (pid 10)");
+        assert_eq!(place.as_deref(), expected);
     }
 }

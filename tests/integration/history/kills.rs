@@ -192,6 +192,24 @@ fn a_victim_may_have_more_than_the_limit() {
 }
 
 #[test]
+fn page_tables_of_a_victim_are_told_if_they_matter() {
+    for (mib, expected) in [
+        (None, ""),
+        (Some(14), ""),
+        (Some(15), " and 15.0M of page tables"),
+        (Some(600), " and 600M of page tables"),
+    ] {
+        let mut kill = killed(60, 1, 7, "sparse", 150, Some("/shop"));
+        kill.victim.as_mut().unwrap().page_tables = mib.map(|mib: u64| mib << 20);
+        let told = why(&after_kill(|_| Vec::new(), &kill));
+        assert_eq!(
+            told,
+            format!("/shop reached its limit of 150M, and it had 150M of it{expected}")
+        );
+    }
+}
+
+#[test]
 fn a_kill_is_told_once_and_for_ten_minutes_unless_it_is_acknowledged() {
     let mut history = History::new(Duration::from_secs(10));
     let kills = [killed(10, 1, 7, "a", 1, None), killed(20, 2, 8, "b", 1, None)];

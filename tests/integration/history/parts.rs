@@ -9,7 +9,7 @@ use zmtop::account::{Growth, PARTS, PartKind, ProcessTotals, REST, account};
 use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
-use zmtop::history::suspects::{SuspectQuery, suspects};
+use zmtop::history::suspects::{Cause, SuspectQuery, suspects};
 use zmtop::model::system::{AccountingInputs, MemoryMount, Zones};
 use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
 use zmtop::trend::Verdict;
@@ -309,6 +309,62 @@ fn what_grows_because_processes_grow_is_theirs() {
         Verdict::Leaking,
         "slab"
     );
+}
+
+#[test]
+fn the_process_or_program_with_most_page_tables_is_named() {
+    // The page tables of each process in MiB, how many KiB a second they grow, and how those of the machine do.
+    type Case = (&'static [(u64, u64)], u64, Option<&'static str>);
+    let cases: [Case; 6] = [
+        (&[(5, 12), (3, 0)], 12, Some("33.1M of it in e\\x1b[1m (pid 30)")),
+        // Another one has most of them, but does not grow.
+        (
+            &[(200, 0), (5, 12)],
+            12,
+            Some("28.1M of its growth in e\\x1b[1m (pid 31)"),
+        ),
+        (&[(200, 0), (5, 3)], 12, Some("200M of it in e\\x1b[1m (pid 30)")),
+        (
+            &[(2, 4), (2, 4), (2, 4)],
+            12,
+            Some("34.1M of it in 3 processes of e\\x1b[1m"),
+        ),
+        (&[(2, 1), (2, 1)], 12, None),
+        (&[], 12, None),
+    ];
+    for (processes, pace, expected) in cases {
+        let mut history = History::new(Duration::from_secs(10));
+        let all: u64 = processes.iter().map(|(mib, _)| mib).sum();
+        let mut last = at(0, |_| {});
+        for second in 0..2400 {
+            last = at(second, |s| s.page_tables = Ok((10 + all) * MIB + second * pace * KIB));
+            let rows = (30..).zip(processes).map(|(pid, (mib, pace))| {
+                let mut sample = process(pid, 1, "e\x1b[1m");
+                sample.page_tables = Ok(mib * MIB + second * pace * KIB);
+                sample
+            });
+            last.processes = Ok(rows.collect());
+            history.push(&last);
+        }
+        assert!(history.page_tables().is_suspected());
+        let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else {
+            panic!("{processes:?}")
+        };
+        let cause = part.cause.as_ref().map(Cause::text);
+        assert_eq!(cause.as_deref(), expected, "{processes:?}");
+    }
+    // A shared address space counts once, and nothing is asked for while they do not grow.
+    let mut history = History::new(Duration::from_secs(10));
+    let mut snap = at(0, |_| {});
+    let mut twins = [process(7, 1, "a"), process(8, 1, "a")];
+    for twin in &mut twins {
+        twin.page_tables = Ok(20 * MIB);
+    }
+    twins[1].shares_mm = Some(twins[0].id);
+    snap.processes = Ok(twins.into());
+    history.push(&snap);
+    assert!(!history.page_tables().is_suspected());
+    assert_eq!(history.page_table_share(&snap), None);
 }
 
 #[test]

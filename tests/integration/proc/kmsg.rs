@@ -115,10 +115,27 @@ fn victim(pid: u32, comm: &[u8], by_cgroup: bool) -> OomVictim {
             file: 1 << 20,
             shmem: 1 << 20,
         }),
+        page_tables: Some(80 << 10),
         constraint: None,
         limit: None,
         cgroup: None,
         group: None,
+    }
+}
+
+#[test]
+fn the_page_tables_of_a_victim_are_read_behind_its_name() {
+    let figures = "total-vm:9999kB, anon-rss:3072kB, file-rss:0kB, shmem-rss:0kB";
+    for (name, rest, expected) in [
+        ("a", ", UID:0 pgtables:61440kB oom_score_adj:0", Some(60)),
+        ("x pgtables:8192kB", ", UID:0 pgtables:1024kB oom_score_adj:0", Some(1)),
+        ("x pgtables:8192kB", "", None),
+        ("a", ", UID:0 pgtables:18446744073709551615kB oom_score_adj:0", None),
+        ("a", ", UID:0 pgtables:", None),
+    ] {
+        let line = format!("3,812,94608123456,-;Out of memory: Killed process 7 ({name}) {figures}{rest}");
+        let found = parse(&line).kills.pop().unwrap().victim.page_tables;
+        assert_eq!(found, expected.map(|mib: u64| mib << 20), "{name} {rest}");
     }
 }
 

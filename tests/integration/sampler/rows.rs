@@ -153,6 +153,68 @@ fn the_peak_is_read_only_when_asked_for() {
 }
 
 #[test]
+fn page_tables_are_read_when_asked_for_or_while_the_machine_has_many() {
+    let (none, many, all) = (Needs::NOTHING, Needs::MANY_PAGE_TABLES, Needs::PAGE_TABLES);
+    let pending = Err(Missing::Pending);
+    let read = [Ok(61_000 * KB), Ok(40 * KB)];
+    let large = [read[0], pending];
+    // Of 1000 MB: what is needed, the machine's page tables in kB, and what is known of a large and a small process.
+    let steps = [
+        (none, 9_990, [pending; 2]),
+        (all, 9_990, read),
+        (none, 9_990, [pending; 2]),
+        (many, 0, large),
+        (none, 0, [pending; 2]),
+        (none, 10_000, large),
+        (all, 10_000, read),
+        (none, 10_000, large),
+        // Not off and on by each small change.
+        (none, 6_000, large),
+        (none, 4_000, [pending; 2]),
+        (none, 6_000, [pending; 2]),
+        (all, 6_000, read),
+        (none, 6_000, [pending; 2]),
+    ];
+    let tree = ProcTree::new();
+    for (pid, kb, space) in [(7, 61_000, 1 << 40), (8, 40, 511 << 20)] {
+        tree.process(pid).space(space).write();
+        let status = fs::read_to_string(tree.file(pid, "status")).unwrap();
+        fs::write(tree.file(pid, "status"), format!("VmPTE:\t{kb:>8} kB\n{status}")).unwrap();
+    }
+    tree.process(9).kernel_thread().space(1 << 40).write();
+    let mut scanner = Scanner::new(&tree.options());
+    for (step, (needs, kb, expected)) in steps.into_iter().enumerate() {
+        tree.system("meminfo", format!("MemTotal: 1000000 kB\nPageTables: {kb} kB\n"));
+        scanner.set_needs(needs);
+        // The figures of the machine may come after those of its processes.
+        block_on(scanner.full());
+        let snapshot = block_on(scanner.full());
+        let found = [7, 8].map(|pid| row(&snapshot, pid).page_tables);
+        assert_eq!(found, expected, "step {step}");
+        let of_kernel = row(&snapshot, 9).page_tables;
+        let expected = if needs == all {
+            Err(Missing::KernelThread)
+        } else {
+            pending
+        };
+        assert_eq!(of_kernel, expected, "step {step}");
+    }
+    // While there are many, faults that may have added many are followed, and few are not.
+    tree.system("meminfo", "MemTotal: 1000000 kB\nPageTables: 60000 kB\n");
+    for (faults, kb, expected) in [(1, 61_000, 61_000), (2000, 69_000, 61_000), (4000, 77_000, 77_000)] {
+        fs::write(
+            tree.file(7, "stat"),
+            tree.process(7).space(1 << 40).faults(faults, 0).stat(),
+        )
+        .unwrap();
+        fs::write(tree.file(7, "status"), format!("VmPTE: {kb} kB\n")).unwrap();
+        block_on(scanner.full());
+        let found = row(&block_on(scanner.full()), 7).page_tables;
+        assert_eq!(found, Ok(expected * KB), "{faults}");
+    }
+}
+
+#[test]
 fn without_a_rollup_smaps_is_summed() {
     let tree = ProcTree::new();
     let process = tree.process(7).pss_kb(300).swap_kb(8);

@@ -23,6 +23,7 @@ pub(crate) fn killed(second: u64, record: u64, pid: u32, comm: &str, mib: u64, l
                 anon: mib * MIB,
                 ..RssParts::default()
             }),
+            page_tables: Some(mib * MIB / 100),
             constraint: Some(limit.map_or(Constraint::None, |_| Constraint::Cgroup)),
             limit: limit.map(|path| OomLimit {
                 cgroup: path.as_bytes().into(),
@@ -44,7 +45,7 @@ pub(crate) fn killed_by_daemon(second: u64, pid: u32, comm: &str, mib: u64, othe
         others,
     });
     if let Ok(victim) = &mut kill.victim {
-        (victim.parts, victim.constraint) = (None, None);
+        (victim.parts, victim.page_tables, victim.constraint) = (None, None, None);
         victim.cgroup = Some((*b"/shop/web").into());
         victim.group = (others > 0).then(|| (*b"/shop").into());
     }

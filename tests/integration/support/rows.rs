@@ -47,6 +47,7 @@ pub(crate) fn process(pid: u32, ppid: u32, command: &str) -> ProcessSample {
         stale: false,
         oom_score: Err(Missing::Pending),
         peak: Err(Missing::Pending),
+        page_tables: Err(Missing::Pending),
         shares_mm: None,
         counted: Counted::default(),
         held: None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Entry, Process, Table, batches};
+use crate::model::{Missing, SystemSample, Walk};
 use crate::proc::clock;
 use crate::proc::pids::PidList;
 use crate::proc::system::PageEvents;
@@ -18,6 +19,28 @@ use crate::sampler::scanner::job::{Job, JobKey, job};
 /// Glances in one job, at some 4 µs each, if none of them can block. If one never returns, the rest of its job never
 /// runs.
 const BATCH: usize = 16;
+/// The page tables of the large processes are read while those of the machine exceed one part in so many of its memory.
+const MANY_TABLES: u64 = 100;
+/// Minimum address space of a large process, in bytes. A page of page tables maps 512 pages, so that a smaller process has no
+/// more than 1 MiB of them.
+const LARGE_SPACE: u64 = 512 << 20;
+/// The size of a page of page tables, in bytes.
+const TABLE: u64 = 4096;
+/// Time between two reads of the page tables of a large process, unless its faults may have added many; and maximum number of
+/// such reads in a tick, at some 15 µs each.
+const TABLES_INTERVAL: Duration = Duration::from_secs(30);
+const MOST_TABLES: usize = 500;
+
+/// The processes whose page tables are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TableReads {
+    #[default]
+    None,
+    /// Those with much address space, now and then.
+    Large,
+    /// All, with each glance.
+    All,
+}
 
 #[derive(Default)]
 pub(super) struct Glances {
@@ -78,6 +101,10 @@ impl Table {
         if all || !self.has_clocks {
             wanted = self.pids();
         }
+        let reads = self.reads_tables;
+        if reads > TableReads::None {
+            wanted.extend(self.lacking_tables(now));
+        }
         wanted.sort_unstable();
         wanted.dedup();
         let entries = &mut self.entries;
@@ -110,11 +137,51 @@ impl Table {
                         stat: p.stat,
                     })
                 }),
+                page_tables: known.is_some_and(|p| p.lacks_tables(now, reads)),
             })
         });
         // Only a forged tree can block a glance.
         let batch = if self.is_procfs { BATCH } else { 1 };
         batches(requests, batch).map(|of| glance_job(of, self.extras)).collect()
+    }
+
+    /// Decides whose page tables are read from now on: those of every process, or of the large ones while the machine has many.
+    pub(crate) fn choose_table_reads(&mut self, machine: &SystemSample) {
+        // Not switched off and on by each small change.
+        let share = if self.has_many_tables { 2 } else { 1 } * MANY_TABLES;
+        self.has_many_tables = matches!((machine.page_tables, machine.mem_total),
+            (Ok(tables), Ok(total)) if total > 0 && tables >= total / share);
+        let reads = if self.extras.page_tables {
+            TableReads::All
+        } else if self.wants_tables || self.has_many_tables {
+            TableReads::Large
+        } else {
+            TableReads::None
+        };
+        let before = std::mem::replace(&mut self.reads_tables, reads);
+        if reads >= before {
+            return;
+        }
+        // What is no longer read would become wrong.
+        for (pid, entry) in &mut self.entries {
+            let Some(process) = &mut entry.process else { continue };
+            process.page_tables = Err(Missing::Pending);
+            entry.touch(*pid, &mut self.buffers.touched);
+        }
+    }
+
+    /// Returns the processes whose page tables must be read: not too many at once.
+    fn lacking_tables(&self, now: Duration) -> impl Iterator<Item = u32> {
+        let lacks = move |entry: &Entry| {
+            let process = entry.process.as_deref();
+            process.is_some_and(|process| process.lacks_tables(now, self.reads_tables))
+        };
+        let pids = self
+            .entries
+            .iter()
+            .filter(move |(_, entry)| lacks(entry))
+            .map(|(pid, _)| *pid);
+        pids.take(MOST_TABLES)
     }
 
     /// Reads the clocks of new processes for the first time.
@@ -259,6 +326,27 @@ impl Table {
 
     pub(super) fn pids(&self) -> Vec<u32> {
         self.entries.keys().copied().collect()
+    }
+}
+
+impl Process {
+    /// Returns true if its page tables must be read although it may not have run.
+    fn lacks_tables(&self, now: Duration, reads: TableReads) -> bool {
+        let (at, faults) = self.tables_at;
+        // A fault adds a page of them at most, as a rule.
+        let may_have_grown = || {
+            let added = self.stat.minflt.saturating_sub(faults).saturating_mul(TABLE);
+            added >= (self.page_tables.unwrap_or(0) / 4).max(Walk::TOLERATED)
+        };
+        let is_old = || now.saturating_sub(at) >= TABLES_INTERVAL || may_have_grown();
+        let is_unread = self.page_tables == Err(Missing::Pending);
+        let is_chosen = match reads {
+            TableReads::None => false,
+            TableReads::Large if is_unread => self.stat.vsize >= LARGE_SPACE,
+            TableReads::Large => is_old(),
+            TableReads::All => is_unread,
+        };
+        is_chosen && self.stat.lacks_memory().is_none()
     }
 }
 

@@ -240,7 +240,7 @@ impl Process {
         (
             self.stat,
             self.oom_score,
-            self.peak,
+            (self.peak, self.page_tables),
             self.walk(),
             self.data(),
             self.counted(),
@@ -276,6 +276,7 @@ impl Process {
             stale: walk.is_ok_and(|walk| walk.is_uncertain()),
             oom_score: self.oom_score,
             peak: self.peak,
+            page_tables: self.page_tables,
             shares_mm: None,
             counted: self.counted(),
             held: self.held.as_ref().map(|held| held.shown(self.serial, running)),

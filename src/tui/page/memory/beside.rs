@@ -313,7 +313,8 @@ fn reclaim<'a>(app: &'a App, snapshot: &Snapshot) -> Section<'a> {
             section.push(format!("    by {}", told.by), String::new());
         }
         section.push(format!("    {}{}", told.reason, told.limit), String::new());
-        for text in [told.group, format!("{}{}", told.grower, told.growth)] {
+        let tables = told.page_tables.replacen(" and", "had", 1);
+        for text in [tables, told.group, format!("{}{}", told.grower, told.growth)] {
             let text = text.trim_start_matches([',', ';', ' ']);
             if !text.is_empty() {
                 section.push(format!("    {text}"), String::new());
