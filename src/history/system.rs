@@ -20,6 +20,7 @@ const OWN_SPAN: Duration = Duration::from_millis(500);
 /// Rates and series of the system. A rate is `None` before the second snapshot, and if a counter decreased.
 #[derive(Debug, Default)]
 pub struct SystemHistory {
+    /// The last counters, and when they were read.
     last: Option<(Duration, [Reading<u64>; 9])>,
     /// The start of the span over which zmtop's own CPU usage is measured, and its CPU time then.
     own: Option<(Duration, Duration)>,
@@ -86,8 +87,10 @@ impl SystemHistory {
             (&mut self.refault_file, s.refault_file),
         ];
         let counters = rates.each_ref().map(|(_, counter)| *counter);
+        // The counters are read at the start of a tick. If zmtop is stopped within a tick, the next snapshot may follow at once.
+        let counted = now.saturating_sub(snapshot.sampling.took);
         if let Some((then, before)) = &self.last {
-            let seconds = now.saturating_sub(*then).as_secs_f64();
+            let seconds = counted.saturating_sub(*then).as_secs_f64();
             for ((slot, counter), before) in rates.into_iter().zip(before) {
                 *slot = before.ok().zip(counter.ok()).and_then(|(b, c)| rate(b, c, seconds));
             }
@@ -100,7 +103,7 @@ impl SystemHistory {
                 );
             }
         }
-        self.last = Some((now, counters));
+        self.last = Some((counted, counters));
         self.measure_own(now, &snapshot.own);
         (self.now, self.interval) = (tick.now, tick.interval);
         self.mem.push(now, s.used().ok(), tick.retention);

@@ -214,6 +214,23 @@ fn a_wall_clock_set_forth_and_back_changes_nothing() {
 }
 
 #[test]
+fn a_stop_within_a_tick_makes_no_spike_of_the_rates_of_the_system() {
+    let mut history = History::new(WINDOW);
+    // The counter grows by 1000 bytes a second. It is read at the start of a tick, which `took` some milliseconds.
+    let mut swap_out = |began: u64, took: u64| {
+        let mut snap = snapshot(Duration::from_millis(began + took), Vec::new());
+        snap.sampling.took = Duration::from_millis(took);
+        snap.system.pswpout = Ok(began);
+        history.push(&snap);
+        history.system().swap_out.map(f64::round)
+    };
+    assert_eq!(swap_out(10_000, 5), None);
+    for (began, took) in [(10_200, 3_000), (13_210, 5), (13_400, 150)] {
+        assert_eq!(swap_out(began, took), Some(1000.0), "{began}");
+    }
+}
+
+#[test]
 fn rates_of_the_system() {
     let mut history = History::new(WINDOW);
     let at = |second: u64, swapped: u64, cpu_ms: u64| {
