@@ -304,7 +304,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -794,7 +794,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1440,7 +1440,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1552,7 +1552,7 @@ _zmtop() {
             fi
             case "${prev}" in
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -1866,7 +1866,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)
@@ -2078,7 +2078,7 @@ _zmtop() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pss dpss swap dswap uss rss virt mem history growth swap_pss footprint pss_error tree_pss tree_swap pss_anon pss_file pss_shmem pss_dirty dirty shared hugetlb anon_huge lazy_free kept_free held held_unread held_change held_trend held_verdict mark_held gpu vram dmabuf bpf memfd uring trend verdict slope confidence since eta age pid ppid user owner uid state threads majflt minflt cpu time elapsed oom_score peak page_tables unit container container_id pod namespace image cgroup family host comm exe replaced unread command cmdline count orphans count_pace shared_pss avg_pss cg_current cg_limit cg_swap cg_stays cg_first cg_working_set cg_high cg_peak cg_kills cg_dying group mark_pss mark_swap hot cold cold_for" -- "${cur}"))
                     return 0
                     ;;
                 --columns)

@@ -4,18 +4,18 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::Duration;
 
-use zmtop::model::{Missing, Reading};
+use zmtop::model::Missing;
 use zmtop::proc::accounts::{Account, account};
 use zmtop::proc::files::Roots;
 use zmtop::sampler::users::{NAME_HOLDS, Users};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn named(name: &str) -> Reading<Account> {
-    Ok(Account {
+fn named(name: &str) -> Account {
+    Account {
         name: name.as_bytes().into(),
         owner: None,
-    })
+    }
 }
 
 #[test]
@@ -75,17 +75,17 @@ fn those_without_a_process_are_forgotten_and_never_asked_for_again() {
     for uid in stay.iter().copied() {
         assert_eq!(users.account(uid), (Err(Missing::Pending), true));
         assert_eq!(users.account(uid), (Err(Missing::Pending), false));
-        assert!(users.set(uid, named("one"), now));
+        assert!(users.set(uid, Ok(named("one")), now));
     }
     let (mut asked, mut most) = (0, 0);
     for uid in 2000..2000 + 3600 {
         now += SECOND;
         assert!(users.account(uid).1);
-        users.set(uid, named("guest"), now);
+        users.set(uid, Ok(named("guest")), now);
         for old in users.renew(now, || stay.clone()) {
             assert!(stay.contains(&old), "{old} has no process");
             asked += 1;
-            assert!(!users.set(old, named("one"), now), "it is the same");
+            assert!(!users.set(old, Ok(named("one")), now), "it is the same");
         }
         most = most.max(users.len());
     }
@@ -99,7 +99,7 @@ fn one_who_is_being_asked_for_is_kept() {
     let mut users = Users::default();
     assert!(users.account(7).1);
     assert!(users.account(8).1);
-    assert!(users.set(8, named("eight"), SECOND));
+    assert!(users.set(8, Ok(named("eight")), SECOND));
     // The name service has not answered for the first; nobody is asked for twice at once.
     let later = SECOND * 2 + NAME_HOLDS;
     assert!(users.renew(later, HashSet::new).is_empty());
@@ -107,5 +107,5 @@ fn one_who_is_being_asked_for_is_kept() {
     assert_eq!(users.account(7), (Err(Missing::Pending), false));
     assert_eq!(users.time_out(|_| true), [7]);
     assert_eq!(users.account(7), (Err(Missing::TimedOut), false));
-    assert!(users.set(7, named("seven"), later));
+    assert!(users.set(7, Ok(named("seven")), later));
 }
