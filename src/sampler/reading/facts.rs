@@ -252,6 +252,13 @@ const fn file_id(stat: &Stat) -> FileId {
     (stat.st_dev, stat.st_ino)
 }
 
+/// Returns the first process of each pair whose address spaces differ. Skips pairs of which that is unknown.
+pub(crate) fn separated(pairs: Vec<(ProcessRef, ProcessRef)>) -> Vec<ProcessRef> {
+    let differ =
+        |(one, other): &(ProcessRef, ProcessRef)| pid::same_memory(one.target.task(), other.target.task()) == Ok(false);
+    pairs.into_iter().filter(differ).map(|(one, _)| one).collect()
+}
+
 /// A process, and others whose address space may be the same, the likeliest first.
 pub(crate) type MmCandidate = (ProcessRef, [Option<ProcessRef>; 2]);
 

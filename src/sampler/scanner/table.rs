@@ -51,6 +51,8 @@ pub(super) struct Table {
     /// The number of lists processed.
     list: u64,
     has_new_programs: bool,
+    /// When the processes that share an address space were last verified.
+    shared_checked_at: Duration,
     /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
     shared_facts: SharedFacts,

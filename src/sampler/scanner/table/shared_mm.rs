@@ -8,6 +8,8 @@
 //! checked. So an idle worker among 1000 equal ones costs nothing once the size of its parent's memory is seen to
 //! differ.
 //!
+//! A process can run exec unnoticed: the same program, at the same addresses. So pairs are verified again at intervals.
+//!
 //! # Twins
 //! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
 //! addresses in `stat` require `CAP_SYS_PTRACE`, while `CAP_PERFMON` suffices to read figures.
@@ -16,14 +18,20 @@
 //! by a fork. Only what cannot be true of a copy counts as proof, because a sum that lacks a process is worse than
 //! one that counts it twice and says so.
 
-use super::{Process, Table, batches, process_mut, process_of};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::Duration;
+
+use super::{MM_ATTEMPTS, Process, Table, batches, process_mut, process_of};
 use crate::model::Stat;
 use crate::sampler::reading::ProcessRef;
-use crate::sampler::reading::facts::{MmCandidate, verify_shared_mm};
+use crate::sampler::reading::facts::{MmCandidate, separated, verify_shared_mm};
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
 /// Processes verified in one job, at some 2 µs each.
 const BATCH: usize = 32;
+/// Time after which known pairs are verified again.
+const RECHECK: Duration = Duration::from_secs(5);
 /// Number of preceding processes, in order of pid, that are compared if the parent runs another program.
 const NEAR: usize = 32;
 
@@ -53,6 +61,39 @@ impl Table {
             candidates.push((process, others));
         }
         batches(candidates.into_iter(), BATCH).map(verify_job).collect()
+    }
+
+    /// Returns jobs to verify, at intervals, that processes still share an address space. One that does not is treated as new.
+    pub(crate) fn separation_jobs(&mut self, now: Duration) -> Vec<Job> {
+        if !self.is_procfs || now.saturating_sub(self.shared_checked_at) < RECHECK {
+            return Vec::new();
+        }
+        self.shared_checked_at = now;
+        let mut first: HashMap<u64, ProcessRef> = HashMap::new();
+        let mut pairs = Vec::new();
+        for pid in &self.buffers.sharing {
+            let process = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat));
+            let Some((process, mm)) = process.and_then(|p| Some((p.reference(), p.shared_mm?))) else {
+                continue;
+            };
+            match first.entry(mm) {
+                Entry::Occupied(first) => pairs.push((process, first.get().clone())),
+                Entry::Vacant(place) => {
+                    place.insert(process);
+                }
+            }
+        }
+        batches(pairs.into_iter(), BATCH).map(separation_job).collect()
+    }
+
+    /// Records that a process shares no address space, and that others must be searched.
+    fn separate(&mut self, process: &ProcessRef) {
+        let pid = process.pid;
+        if let Some(process) = self.process(process) {
+            (process.shared_mm, process.mm_attempts) = (None, MM_ATTEMPTS);
+            self.has_new_programs = true;
+            self.touch(pid);
+        }
     }
 
     /// Returns the processes that may share the address space of `pid`, the likeliest first.
@@ -136,6 +177,19 @@ fn verify_job(candidates: Vec<MmCandidate>) -> Job {
         |scanner, pairs| {
             for (one, other) in &pairs {
                 scanner.table.set_shared_mm([one, other]);
+            }
+        },
+    )
+}
+
+fn separation_job(pairs: Vec<(ProcessRef, ProcessRef)>) -> Job {
+    job(
+        JobKey::SharedMm(pairs[0].0.serial),
+        2 * pairs.len() as u64,
+        |_, _| separated(pairs),
+        |scanner, found| {
+            for process in &found {
+                scanner.table.separate(process);
             }
         },
     )
