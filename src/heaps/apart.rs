@@ -72,13 +72,13 @@ fn other_user(folder: &Path) -> Option<u32> {
 
 /// Reaps the children that have ended meanwhile, and returns true if one still reads memory of that user, or if there are too many.
 fn is_stuck(uid: u32) -> bool {
-    let mut stuck = STUCK.lock();
-    stuck.retain(|(pid, _)| !is_reaped(*pid));
-    let is_same = || {
-        let owner = owner(uid);
-        stuck.iter().any(|(_, of)| *of == owner)
+    let owners: Vec<u32> = {
+        let mut stuck = STUCK.lock();
+        stuck.retain(|(pid, _)| !is_reaped(*pid));
+        stuck.iter().map(|(_, owner)| *owner).collect()
     };
-    stuck.len() >= MAX_STUCK || !stuck.is_empty() && is_same()
+    // The name service may block, so the owner is looked up without the lock, and only if a child is stuck.
+    owners.len() >= MAX_STUCK || !owners.is_empty() && owners.contains(&owner(uid))
 }
 
 /// Returns the owner of a subordinate uid, or the uid itself. A user may have thousands of subordinate uids.
@@ -135,7 +135,8 @@ impl Child {
                 break;
             }
             if Instant::now() >= until {
-                STUCK.lock().push((self.pid, owner(uid)));
+                let owner = owner(uid);
+                STUCK.lock().push((self.pid, owner));
                 break;
             }
             std::thread::sleep(pause);

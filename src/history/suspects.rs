@@ -824,7 +824,8 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         });
     }
     found.extend(users);
-    if let Some(anon) = anon.filter(|_| least <= Verdict::Growing) {
+    let has_several = history.groups_by(GroupBy::User).nth(1).is_some();
+    if let Some(anon) = anon.filter(|_| has_several && least <= Verdict::Growing) {
         let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();
         let mut judgement = *anon.trend();
         if explained < judgement.slope / 2.0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::files::{self, Roots};
 use super::parse::number;
-use crate::model::Owner;
+use crate::model::{Facts, Owner, Reading};
 
 /// The name of a uid, and its owner if it is a subordinate one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,12 @@ pub struct Account {
     /// Raw; the number as text if the uid has no name.
     pub name: Arc<[u8]>,
     pub owner: Option<Arc<Owner>>,
+}
+
+/// Stores the account of the user of a process.
+pub fn set_account(facts: &mut Facts, account: Reading<Account>) {
+    facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());
+    facts.user = account.map(|account| account.name);
 }
 
 /// Maximum number of bytes read of `passwd` and `subuid`.

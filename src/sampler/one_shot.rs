@@ -251,8 +251,7 @@ impl Context {
             let owner = target.at(proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
             facts.uid = owner.map(|stat| stat.st_uid).map_err(files::reason);
             let account = facts.uid.map(|uid| self.account(uid));
-            facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());
-            facts.user = account.map(|account| account.name);
+            accounts::set_account(&mut facts, account);
         }
         if **last != facts {
             *last = Arc::new(facts);

@@ -138,23 +138,24 @@ fn finish(
         let counters = &mut glance.counters;
         context.counters.complete(counters, known, target, proc, buf);
     }
-    let known = request.peak.filter(|known| known.holds(glance.starttime, &glance.stat));
+    let lacks_memory = glance.stat.lacks_memory();
+    let is_valid = |known: &KnownPeak| lacks_memory.is_none() && known.holds(glance.starttime, &glance.stat);
+    let known = request.peak.filter(is_valid);
     let reads_tables = extras.page_tables || request.page_tables;
     if extras.peak && known.is_none() || reads_tables {
-        let status = match glance.stat.lacks_memory() {
+        let status = match lacks_memory {
             Some(why) => Err(why),
             None => match target.open(proc, b"status").and_then(|fd| files::read_record(fd, buf)) {
                 Ok(len) => Ok(&buf[..len]),
                 Err(e) => Err(absent(e, target, proc)),
             },
         };
-        glance.peak = status.and_then(pid::peak);
+        if extras.peak {
+            glance.peak = known.map_or_else(|| status.and_then(pid::peak), |known| Ok(known.bytes));
+        }
         glance.page_tables = reads_tables.then(|| status.and_then(pid::page_tables));
-    }
-    if extras.peak {
-        glance.peak = known.map_or(glance.peak, |known| Ok(known.bytes));
-    } else {
-        glance.peak = Err(Missing::Pending);
+    } else if let Some(known) = known.filter(|_| extras.peak) {
+        glance.peak = Ok(known.bytes);
     }
     if extras.oom_score {
         let mut buf = [0; 32];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Process, Table, batches, process_mut};
 use crate::model::{Container, Facts, Missing, Reading, Stat};
-use crate::proc::accounts::{self, Account};
+use crate::proc::accounts::{self, Account, set_account};
 use crate::proc::cgroup::{Mounts, Version, above};
 use crate::proc::containers::Tree;
 use crate::proc::pid;
@@ -212,11 +212,6 @@ fn has_account(facts: &Facts, account: &Reading<Account>) -> bool {
         Ok(account) => facts.user.as_ref() == Ok(&account.name) && facts.owner == account.owner,
         Err(why) => facts.user == Err(*why) && facts.owner.is_none(),
     }
-}
-
-fn set_account(facts: &mut Facts, account: Reading<Account>) {
-    facts.owner = account.as_ref().ok().and_then(|account| account.owner.clone());
-    facts.user = account.map(|account| account.name);
 }
 
 /// Returns true if another attempt may succeed.
