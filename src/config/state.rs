@@ -57,16 +57,8 @@ pub fn is_first_start(env: &Env) -> bool {
 
 /// Creates an empty file unless one exists. Unlike [`atomic::replace`](super::atomic::replace) it does not sync.
 fn make_empty(path: &Path) -> io::Result<()> {
-    let place = trust::follow(path, Purpose::Replace)?;
-    if place.foreign_link.is_some() {
-        return Ok(());
-    }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&place.dir, &place.name, flags, Mode::RUSR | Mode::WUSR)?;
-    if let Some((user, group)) = trust::owner_of_new(&place.dir)? {
-        rustix::fs::fchown(file, Some(user), Some(group))?;
-    }
-    Ok(())
+    let place = trust::follow(path, Purpose::Keep)?;
+    create_new(&place.dir, &place.name).map(drop)
 }
 
 /// Returns the path of the file that holds the history. Neither it nor the directories above it need exist.
@@ -101,10 +93,7 @@ pub fn history_file(env: &Env) -> Result<PathBuf, String> {
 /// # Errors
 /// The file cannot be kept there.
 pub fn check(path: &Path) -> io::Result<()> {
-    let place = trust::follow(path, Purpose::Replace)?;
-    if let Some(doubt) = place.doubt {
-        return Err(io::Error::other(doubt));
-    }
+    let place = trust::follow(path, Purpose::Keep)?;
     let access = Access::WRITE_OK | Access::EXEC_OK;
     Ok(rustix::fs::accessat(&place.dir, ".", access, AtFlags::empty())?)
 }
@@ -174,13 +163,7 @@ pub fn open_log(path: &Path) -> io::Result<File> {
 /// # Errors
 /// It cannot be opened or created, or others could replace what is in it.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
-    // Judge the directories above it before it is created.
-    let refuse_doubt = |place: trust::Place| match place.doubt {
-        Some(doubt) => Err(io::Error::other(doubt)),
-        None => Ok(place.dir),
-    };
-    refuse_doubt(trust::follow(path, Purpose::Replace)?)?;
-    let dir = refuse_doubt(trust::follow(&path.join(BLACKBOX), Purpose::Replace)?)?;
+    let dir = trust::follow(&path.join(BLACKBOX), Purpose::Keep)?.dir;
     // The descriptor of the path cannot list the folder.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(&dir, ".", flags, Mode::empty())?)

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -31,8 +31,11 @@ const STICKY: u32 = 0o1000;
 pub(super) enum Purpose {
     /// Check whether it can be trusted.
     Judge,
-    /// Replace the file. Creates missing directories, private to this user.
+    /// Replace the file. Creates missing directories, private to the owner of the directory above them.
     Replace,
+    /// Keep data in the file. As [`Replace`](Purpose::Replace), but a path that is not trusted is refused before anything
+    /// is created.
+    Keep,
     /// Append to the file, which must not be a symbolic link.
     Append,
 }
@@ -69,23 +72,22 @@ pub(super) fn doubt(file: impl AsFd, path: &Path) -> Option<String> {
 /// Follows a path; its last component need not exist.
 ///
 /// # Errors
-/// The path cannot be followed, or does not end in a name.
+/// The path cannot be followed, does not end in a name, or is not trusted although [`Purpose::Keep`] requires it.
 pub(super) fn follow(path: &Path, purpose: Purpose) -> io::Result<Place> {
     let mut walk = Walk::new()?;
+    walk.require_trust(purpose)?;
     let mut todo = Vec::new();
     push_components(&mut todo, &std::path::absolute(path)?);
     while let Some(name) = todo.pop() {
         let is_last = todo.is_empty();
         let file = match walk.open(&name) {
             Err(Errno::NOENT) if is_last => return Ok(walk.end(name, None)),
-            Err(Errno::NOENT) if purpose == Purpose::Replace => {
-                walk.make_directory(&name)?;
-                walk.open(&name)?
-            }
+            Err(Errno::NOENT) if matches!(purpose, Purpose::Replace | Purpose::Keep) => walk.make_directory(&name)?,
             other => other?,
         };
         let stat = rustix::fs::fstat(&file)?;
         walk.judge(&stat, &name);
+        walk.require_trust(purpose)?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         if is_link && !(is_last && purpose == Purpose::Append) {
             walk.follow_link(&file, &name, &mut todo)?;
@@ -190,12 +192,30 @@ impl Walk {
         Ok(())
     }
 
-    fn make_directory(&self, name: &OsStr) -> io::Result<()> {
-        rustix::fs::mkdirat(&self.dir, name, Mode::RWXU)?;
-        if let Some((user, group)) = owner_of_new(&self.dir)? {
-            rustix::fs::chownat(&self.dir, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
+    /// Returns the reason not to trust the path so far as an error, if the purpose requires trust.
+    fn require_trust(&self, purpose: Purpose) -> io::Result<()> {
+        match &self.doubt {
+            Some(doubt) if purpose == Purpose::Keep => Err(io::Error::other(doubt.clone())),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Creates a directory and opens it.
+    ///
+    /// The owner of the directory above it can replace it at any time, even by another file of root's. Only a directory
+    /// of root's that is empty is given to that user.
+    fn make_directory(&self, name: &OsStr) -> io::Result<OwnedFd> {
+        rustix::fs::mkdirat(&self.dir, name, Mode::RWXU)?;
+        let Some((user, group)) = owner_of_new(&self.dir)? else { return Ok(self.open(name)?) };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let new = rustix::fs::openat(&self.dir, name, flags, Mode::empty())?;
+        let is_own = rustix::fs::fstat(&new)?.st_uid == geteuid().as_raw();
+        if !is_own || !is_empty(&new)? {
+            let path = shown_path(&self.path.join(name));
+            return Err(io::Error::other(format!("{path} was replaced meanwhile")));
+        }
+        rustix::fs::fchown(&new, Some(user), Some(group))?;
+        Ok(new)
     }
 
     fn end(self, name: OsString, stat: Option<Stat>) -> Place {
@@ -207,6 +227,15 @@ impl Walk {
             foreign_link: self.foreign_link,
         }
     }
+}
+
+fn is_empty(dir: &OwnedFd) -> io::Result<bool> {
+    for entry in Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn root() -> io::Result<OwnedFd> {

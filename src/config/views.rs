@@ -159,7 +159,7 @@ pub fn delete(config: &Path, name: &str) -> io::Result<()> {
     if name == DEFAULT || check_name(name).is_err() {
         return Err(io::Error::other("it is the config itself"));
     }
-    let place = trust::follow(&file_of(config, name), Purpose::Replace)?;
+    let place = trust::follow(&file_of(config, name), Purpose::Judge)?;
     if let Some(link) = place.foreign_link {
         return Err(io::Error::other(format!("others can change the symbolic link {link}")));
     }

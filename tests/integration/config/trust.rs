@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use zmtop::config::state::open_log;
+use zmtop::config::state::{self, open_log};
 use zmtop::config::{Config, Env, Settings, save};
 
 use crate::support::pty::{Pty, ZMTOP, have};
@@ -263,6 +263,29 @@ fn root_leaves_to_a_user_what_is_saved_in_the_users_home() {
     for path in ["home/a", "home/a/b", "home/a/b/config.toml"] {
         assert_eq!(owner(path), NOBODY, "{path}");
     }
+}
+
+#[test]
+fn root_keeps_nothing_in_the_home_of_another_user() {
+    if !is_root() {
+        return; // only root can give a file away
+    }
+    let home = tempfile::tempdir().unwrap();
+    give(home.path(), NOBODY);
+    let env = Env {
+        home: Some(home.path().into()),
+        ..Env::default()
+    };
+    assert!(state::is_first_start(&env));
+    let errors = [
+        state::history_file(&env).unwrap_err(),
+        state::open_folder(&home.path().join("a/b")).unwrap_err().to_string(),
+        state::check(&home.path().join("a/b")).unwrap_err().to_string(),
+    ];
+    for error in errors {
+        assert!(error.ends_with(" belongs to user 65534"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
 }
 
 #[test]
