@@ -316,12 +316,14 @@ struct Firing {
     details: Arc<Details>,
     /// The figures when the condition was last false.
     present: Option<Box<[Figure]>>,
+    /// The condition is false because the process executed another program.
+    is_ended_by_exec: bool,
 }
 
 /// A target for which the condition is true or unknown, or that is in its cooldown.
 #[derive(Debug, Default)]
 struct Tracked {
-    /// The exec count of a process; 0 for other targets.
+    /// The exec count of a process when the condition was last true; 0 for other targets.
     exec: u32,
     /// The tick at which the condition was last true or unknown.
     last_tick: u64,
@@ -398,9 +400,11 @@ impl RuleState {
         }
         let target = target();
         if answer == Some(false) {
-            let tracked = self.tracked.get_mut(&target);
-            if let Some(firing) = tracked.and_then(|tracked| tracked.firing.as_mut()) {
+            if let Some(tracked) = self.tracked.get_mut(&target)
+                && let Some(firing) = &mut tracked.firing
+            {
                 firing.present = Some(self.rule.figures_of(subject));
+                firing.is_ended_by_exec = tracked.exec != exec;
             }
             return;
         }
@@ -420,12 +424,10 @@ impl RuleState {
             ..Tracked::default()
         };
         let tracked = self.tracked.entry(target.clone()).or_insert_with(new);
-        if tracked.exec != exec {
-            // The process runs another program now. The hold and cooldown of the previous program do not apply to it.
-            if let Some(mut firing) = std::mem::replace(tracked, new()).firing {
-                firing.present = Some(self.rule.figures_of(subject));
-                evaluation.push_resolved(&self.rule, target.clone(), firing, ResolveReason::Exec);
-            }
+        // A condition that is true before and after an exec holds for the process. A process can also fake an exec
+        // (PR_SET_MM_MAP), which must not hide it.
+        if is_true {
+            tracked.exec = exec;
         }
         // Unknown neither ends a hold nor extends it: a step counts if the condition was true at both ends.
         if is_true && tracked.was_true {
@@ -452,6 +454,7 @@ impl RuleState {
             since: evaluation.now_with_suspends,
             details: Arc::clone(&details),
             present: None,
+            is_ended_by_exec: false,
         });
         tracked.cooldown_until = Some(now.saturating_add(self.rule.cooldown));
         let flapping = tracked.flaps.fire(now);
@@ -502,11 +505,13 @@ impl RuleState {
                 return true;
             }
             if let Some(mut firing) = tracked.firing.take() {
-                let reason = if exists {
-                    ResolveReason::ConditionFalse
-                } else {
-                    firing.present = None;
-                    ResolveReason::TargetGone
+                let reason = match exists {
+                    true if firing.is_ended_by_exec => ResolveReason::Exec,
+                    true => ResolveReason::ConditionFalse,
+                    false => {
+                        firing.present = None;
+                        ResolveReason::TargetGone
+                    }
                 };
                 evaluation.push_resolved(&self.rule, target.clone(), firing, reason);
             }

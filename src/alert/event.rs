@@ -244,7 +244,7 @@ named! {
         ConditionFalse = "cleared",
         /// The process exited, or the group has no process left.
         TargetGone = "gone",
-        /// The process executed another program.
+        /// The process executed another program, and the condition is not true for it.
         Exec = "exec",
         /// The snapshots are of another boot now, or of an earlier time.
         Restart = "restart",

@@ -191,17 +191,31 @@ fn a_reused_pid_is_another_process() {
 }
 
 #[test]
-fn an_exec_begins_anew() {
-    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 1, 600)]);
-    let after = ProcessSample {
-        exec: 1,
-        ..process_with(7, 200)
+fn an_exec_neither_ends_nor_restarts_what_holds_before_and_after_it() {
+    let mut evaluator = Evaluator::new([rule("process", "pss>100M", 3, 600)]);
+    let with = |exec, mib| ProcessSample {
+        exec,
+        ..process_with(7, mib)
     };
-    evaluator.advance(1.0, vec![process_with(7, 200)]);
-    assert_eq!(outline(&evaluator.advance(1.0, vec![process_with(7, 200)])), "fired");
-    assert_eq!(outline(&evaluator.advance(1.0, vec![after.clone()])), "exec");
-    // Another program: neither the hold nor the cool-down of the one before.
-    assert_eq!(outline(&evaluator.advance(1.0, vec![after])), "fired");
+    let pending = |exec| ProcessSample {
+        walk: Err(Missing::Pending),
+        ..with(exec, 0)
+    };
+    let steps = [
+        (with(0, 200), ""),
+        (with(0, 200), ""),
+        // Another program, whose figures are known later.
+        (pending(1), ""),
+        (with(1, 200), ""),
+        (with(1, 200), ""),
+        (with(2, 200), "fired"),
+        (with(3, 200), ""),
+        (pending(4), ""),
+        (with(4, 50), "exec"),
+    ];
+    for (at, (sample, expected)) in steps.into_iter().enumerate() {
+        assert_eq!(outline(&evaluator.advance(1.0, vec![sample])), expected, "step {at}");
+    }
 }
 
 #[test]

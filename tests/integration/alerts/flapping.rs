@@ -3,7 +3,6 @@
 use zmtop::alert::{Rule, Target, Transition};
 use zmtop::config::AlertSettings;
 use zmtop::group::RowKey;
-use zmtop::model::ProcessSample;
 
 use super::{Evaluator, outline, process_with, rule};
 use crate::support::long;
@@ -139,13 +138,6 @@ fn while_it_flaps_it_is_firing_and_ends_with_its_target() {
     let gone = evaluator.advance(1.0, Vec::new());
     assert_eq!((outline(&gone).as_str(), gone[0].flapping), ("gone", false));
     assert_eq!(evaluator.alerts.firing(), 0);
-    // Another program in the same process is told at once, too.
-    let mut evaluator = flapping();
-    let after = ProcessSample {
-        exec: 1,
-        ..process_with(7, 200)
-    };
-    assert_eq!(outline(&evaluator.advance(1.0, vec![after])), "exec fired");
 }
 
 #[test]
