@@ -178,24 +178,40 @@ fn of_function(stacks: &Stacks, function: &str) -> (u64, u64) {
 /// next belong to whichever touched them first.
 #[track_caller]
 fn assert_near(found: u64, counted: u64, what: &str) {
+    assert_nearly(found, counted, 0, what);
+}
+
+/// Checks a figure of the samples of which `unsampled` bytes may be another function's, or missing.
+#[track_caller]
+fn assert_nearly(found: u64, counted: u64, unsampled: u64, what: &str) {
     let error = found.abs_diff(counted);
-    assert!(error * 10 <= counted, "{what}: {found} found, {counted} counted");
+    assert!(
+        error <= counted / 10 + unsampled,
+        "{what}: {found} found, {counted} counted, {unsampled} unsampled"
+    );
+}
+
+/// Checks that both functions of [`SERVER`] keep what they count.
+#[track_caller]
+fn check_kept(program: &mut Program, what: &str) -> (Stacks, Counts) {
+    let (counted, stacks, counts) = program.measure();
+    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
+    // It has so few faults that each is sampled, and the figures are exact. But the kernel counts faults for which a ring is not there
+    // yet, or has no room: the samples stand for them, whichever function had them.
+    let unsampled = (counts.faults - counts.samples) * rustix::param::page_size() as u64;
+    for (function, counted) in ["remember", "receive"].into_iter().zip(&counted) {
+        let found = of_function(&stacks, function).0;
+        assert_nearly(found, *counted, unsampled, &format!("{function} of {what}: {names:?}"));
+    }
+    let total: u64 = counted.iter().sum();
+    assert!(stacks.total().kept + unsampled >= total / 10 * 9);
+    (stacks, counts)
 }
 
 #[track_caller]
 fn check_server(flags: &[&str]) {
     let mut program = Program::compiled("cc", SERVER, "c", flags);
-    let (counted, stacks, counts) = program.measure();
-    let names: Vec<_> = stacks.frames.iter().map(|frame| &*frame.function).collect();
-    for (function, counted) in ["remember", "receive"].into_iter().zip(&counted) {
-        assert_near(
-            of_function(&stacks, function).0,
-            *counted,
-            &format!("{function} of {flags:?}: {names:?}"),
-        );
-    }
-    let total: u64 = counted.iter().sum();
-    assert!(stacks.total().kept * 10 >= total * 9);
+    let (stacks, counts) = check_kept(&mut program, &format!("{flags:?}"));
     // What was given back was taken, and is not kept.
     let (kept, taken) = of_function(&stacks, "scratch");
     assert_eq!((kept, taken > 30 * 70_000), (0, true), "{flags:?}: {taken}");
