@@ -422,12 +422,15 @@ impl FaultWatch {
                     other => break other?,
                 }
             };
-            match self.rings.get(at) {
-                Some(ring) => {
-                    ring.add(&event)?;
-                    self.events.push(event);
-                }
-                None => self.rings.push(map_ring(event, self.options.rings / self.cpus.len())?),
+            // Without a ring, faults would be counted and not sampled, and the samples of other call paths would stand for them.
+            if self.rings.len() <= at {
+                let ring = map_ring(event, self.options.rings / self.cpus.len())?;
+                perf::enable(ring.event())?;
+                self.rings.push(ring);
+            } else {
+                self.rings[at].add(&event)?;
+                perf::enable(&event)?;
+                self.events.push(event);
             }
         }
         Ok(())
@@ -530,7 +533,8 @@ fn attributes(stack: u32) -> Attributes {
             | perf::SAMPLE_REGS_USER
             | perf::SAMPLE_STACK_USER
             | perf::SAMPLE_DATA_PAGE_SIZE,
-        flags: perf::INHERIT
+        flags: perf::DISABLED
+            | perf::INHERIT
             | perf::EXCLUDE_HYPERVISOR
             | perf::MMAP
             | perf::MMAP2

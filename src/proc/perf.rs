@@ -49,6 +49,8 @@ pub const SAMPLE_STACK_USER: u64 = 1 << 13;
 /// Since Linux 5.11.
 pub const SAMPLE_DATA_PAGE_SIZE: u64 = 1 << 22;
 
+/// The event counts nothing until [`enable`].
+pub const DISABLED: u64 = 1 << 0;
 /// Threads and processes that the thread creates are followed, too.
 pub const INHERIT: u64 = 1 << 1;
 pub const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -80,7 +82,8 @@ pub const MISC_USER: u16 = 2;
 pub const MISC_COMM_EXEC: u16 = 1 << 13;
 
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
-/// `PERF_EVENT_IOC_SET_OUTPUT`.
+/// `PERF_EVENT_IOC_ENABLE` and `PERF_EVENT_IOC_SET_OUTPUT`.
+const ENABLE: libc::Ioctl = 0x2400;
 const SET_OUTPUT: libc::Ioctl = 0x2405;
 
 /// An event, which is counted while it is open. Only [`open`] makes one, and it is never duplicated: at most one [`Ring`] maps it.
@@ -120,6 +123,18 @@ pub fn count(event: &Event) -> Result<u64, Errno> {
     } else {
         Err(Errno::IO)
     }
+}
+
+/// Starts an event that was opened with [`DISABLED`], and those of the threads created meanwhile.
+pub fn enable(event: &Event) -> Result<(), Errno> {
+    control(event, ENABLE, 0)
+}
+
+fn control(event: &Event, request: libc::Ioctl, argument: i32) -> Result<(), Errno> {
+    #[expect(unsafe_code, reason = "no library offers these ioctls")]
+    // SAFETY: the descriptor is an open event. Both requests take a number or a descriptor, and access no memory of this program.
+    let done = unsafe { libc::ioctl(event.0.as_raw_fd(), request, argument) };
+    if done < 0 { Err(last_error()) } else { Ok(()) }
 }
 
 fn last_error() -> Errno {
@@ -165,10 +180,7 @@ impl Ring {
 
     /// Makes another event of the same processor write into this ring.
     pub fn add(&self, event: &Event) -> Result<(), Errno> {
-        #[expect(unsafe_code, reason = "no library offers this ioctl")]
-        // SAFETY: both descriptors are open events, for which the request takes a descriptor and accesses no memory.
-        let done = unsafe { libc::ioctl(event.0.as_raw_fd(), SET_OUTPUT, self.event.0.as_raw_fd()) };
-        if done < 0 { Err(last_error()) } else { Ok(()) }
+        control(event, SET_OUTPUT, self.event.0.as_raw_fd())
     }
 
     /// Returns the event that the ring was made for.
