@@ -401,8 +401,8 @@ pub(super) struct KillWatch {
 type Figures = Arc<BTreeMap<Arc<[u8]>, CgroupFigures>>;
 
 impl KillWatch {
-    /// Remembers a process that ended.
-    pub(super) fn process_ended(&mut self, id: Identity, process: &ProcessHistory, now: Duration) {
+    /// Remembers a process that ended. `is_memorable` is true if the history remembers it, too.
+    pub(super) fn process_ended(&mut self, id: Identity, process: &ProcessHistory, is_memorable: bool, now: Duration) {
         let footprint = process.row.newest_footprint();
         self.ended.push(EndedProcess {
             at: now,
@@ -412,7 +412,7 @@ impl KillWatch {
                 footprint,
             },
             growth: growth(&process.row, process.started_at, now),
-            bytes: if process.is_memorable() {
+            bytes: if is_memorable {
                 0
             } else {
                 process.facts.bytes()

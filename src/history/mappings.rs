@@ -122,6 +122,9 @@ pub enum Presence {
     Gone,
 }
 
+/// Share of the growth of a process, as a divisor, that the growth of a mapping must have to be where the process grows.
+const MIN_SHARE: f64 = 4.0;
+
 /// A mapping at two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingGrowth {
@@ -159,6 +162,13 @@ impl MappingGrowth {
     pub fn growth(&self) -> Option<i64> {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Some(signed(self.now.ok()?) - signed(self.before.ok()?))
+    }
+
+    /// Returns true if its growth in that time is enough for the growth of a process at `slope` bytes per second to be in it.
+    /// Live objects may grow within a heap of constant size, and anonymous copies replace pages of a file.
+    pub fn explains(&self, slope: f64, time: Duration) -> bool {
+        self.growth()
+            .is_some_and(|grown| grown > 0 && grown as f64 >= slope * time.as_secs_f64() / MIN_SHARE)
     }
 }
 

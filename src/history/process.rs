@@ -20,6 +20,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Minimum time that a process was observed for to be remembered after its end.
 const MIN_OBSERVED: Duration = Duration::from_secs(10);
+/// Share of the RAM, as a divisor, that is remembered after any time: a process may fill the RAM within seconds.
+const MIN_SHARE: u64 = 100;
 
 #[derive(Debug)]
 pub(super) struct ProcessHistory {
@@ -191,11 +193,12 @@ impl ProcessHistory {
         self.row.push(tick, figures, &rates);
     }
 
-    /// Returns true if it must be remembered after its end.
-    pub(super) fn is_memorable(&self) -> bool {
+    /// Returns true if it must be remembered after its end, on a machine with `ram` bytes.
+    pub(super) fn is_memorable(&self, ram: Option<u64>) -> bool {
         let footprint = self.row.footprint_series();
+        let is_large = ram.is_some_and(|ram| self.row.newest_footprint() >= (ram / MIN_SHARE).max(1));
         let observed = footprint.start().zip(footprint.newest());
-        observed.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= MIN_OBSERVED)
+        is_large || observed.is_some_and(|(from, (to, _))| to.saturating_sub(from) >= MIN_OBSERVED)
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -293,10 +293,11 @@ impl History {
                 self.process_bytes -= process.counted_bytes as usize;
                 self.without_past -= usize::from(process.is_counted_without_past);
             }
+            let is_memorable = process.is_memorable(pass.snapshot.system.mem_total.ok());
             if pass.snapshot.fleet.is_none() {
-                self.kill_watch.process_ended(id, &process, pass.tick.now);
+                self.kill_watch.process_ended(id, &process, is_memorable, pass.tick.now);
             }
-            if process.is_memorable() {
+            if is_memorable {
                 let command = self.groups.command(&process.membership);
                 self.ended.push(Box::new(Ended {
                     id,

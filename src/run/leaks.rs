@@ -665,8 +665,8 @@ type Reading = (RowKey, MappingTotals, Duration);
 /// its current processes.
 struct GrownMappings {
     options: Options,
-    /// The first readings. `None` while being read.
-    first: HashMap<RowKey, Option<MappingTotals>>,
+    /// The first readings and their times. `None` while being read.
+    first: HashMap<RowKey, Option<(MappingTotals, Instant)>>,
     readings: (Sender<Reading>, Receiver<Reading>),
     is_reading: bool,
     next: Instant,
@@ -686,7 +686,7 @@ impl GrownMappings {
     /// Reads the mappings of the next of these suspects that has no reading yet, on a separate thread.
     fn follow(&mut self, suspects: &[Suspect], history: &History, snapshot: &Snapshot) {
         while let Ok((key, totals, took)) = self.readings.1.try_recv() {
-            self.first.insert(key, Some(totals));
+            self.first.insert(key, Some((totals, Instant::now())));
             self.is_reading = false;
             self.next = Instant::now() + took * REST;
         }
@@ -712,7 +712,8 @@ impl GrownMappings {
         }
     }
 
-    /// Reads the mappings of these suspects again. Returns for each the mapping that grew most since the first reading.
+    /// Reads the mappings of these suspects again. Returns for each the mapping that grew most since the first reading, if
+    /// that explains its growth.
     fn finish(
         mut self,
         suspects: &[Suspect],
@@ -721,12 +722,12 @@ impl GrownMappings {
     ) -> HashMap<RowKey, MappingGrowth> {
         let mut grown = HashMap::new();
         for suspect in suspects.iter().filter(|s| s.ended.is_none() && s.is_mapped()) {
-            let Some(Some(first)) = self.first.remove(&suspect.key) else {
+            let Some(Some((first, at))) = self.first.remove(&suspect.key) else {
                 continue;
             };
             let now = totals(&self.options, &members(suspect, history, snapshot));
             let fastest = diff(&first, &now).into_iter().next();
-            if let Some(fastest) = fastest.filter(|row| row.growth().is_some_and(|growth| growth > 0)) {
+            if let Some(fastest) = fastest.filter(|row| row.explains(suspect.judgement.slope, at.elapsed())) {
                 grown.insert(suspect.key.clone(), fastest);
             }
         }

@@ -359,28 +359,30 @@ impl Indexed {
         Ok(next[..wanted] == START[..wanted] || self.has_body(end + HEADER as u64)?)
     }
 
+    /// Finds the next header that is not damaged.
     fn next_header(&self, from: u64) -> io::Result<Option<u64>> {
-        let mut chunk = vec![0; BUFFER];
+        // The next header is often near, and each search reads from its own beginning.
+        let mut chunk = vec![0; BUFFER / 32];
         let mut at = from;
         while at + HEADER as u64 <= self.length {
             let n = self.file.read_at(&mut chunk, at)?;
             if n < START.len() {
                 break;
             }
-            let found = chunk[..n].windows(START.len()).position(|bytes| bytes == START);
-            if let Some(found) = found {
+            let windows = chunk[..n].windows(START.len()).enumerate();
+            for (found, _) in windows.filter(|(_, bytes)| *bytes == START) {
                 let header_at = at + found as u64;
                 let mut bytes = [0; HEADER];
-                if header_at + HEADER as u64 <= self.length {
-                    self.file.read_exact_at(&mut bytes, header_at)?;
-                    if !matches!(Header::parse(&bytes), Err(NoHeader::Damaged)) {
-                        return Ok(Some(header_at));
-                    }
+                if header_at + HEADER as u64 > self.length {
+                    return Ok(None);
                 }
-                at = header_at + 1;
-            } else {
-                at += (n + 1 - START.len()) as u64;
+                self.file.read_exact_at(&mut bytes, header_at)?;
+                if !matches!(Header::parse(&bytes), Err(NoHeader::Damaged)) {
+                    return Ok(Some(header_at));
+                }
             }
+            at += (n + 1 - START.len()) as u64;
+            chunk.resize((chunk.len() * 2).min(BUFFER), 0);
         }
         Ok(None)
     }

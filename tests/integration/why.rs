@@ -758,6 +758,23 @@ fn a_process_that_ended_before_is_named() {
     assert!(told.contains("and ended 20 s before, in cgroup /jobs"), "{told}");
 }
 
+#[test]
+fn a_large_process_that_lived_for_seconds_is_named_after_its_end() {
+    let rows = |second: u64| {
+        let mut rows = vec![holding(6, "calm", "/", 30)];
+        if (30..35).contains(&second) {
+            rows.push(started(30, holding(5, "batch", "/jobs", 100 * (second - 29))));
+        }
+        rows
+    };
+    let found = explain((0..60).map(|second| machine(second, rows(second))), Some(36)).unwrap();
+    let told = text(&found);
+    assert!(
+        told.contains("What had grown was batch (pid 5): to 500M within 4 s of its start at 00:00:30"),
+        "{told}"
+    );
+}
+
 /// A machine whose kernel takes 6 MiB a second. The table of its caches is read once a minute.
 fn slab() -> impl Iterator<Item = Snapshot> {
     let mut table = Arc::default();

@@ -271,19 +271,11 @@ const fn min_width(priority: Priority) -> usize {
     }
 }
 
-/// Share of a suspect's pace, as a divisor, that the pace of its fastest mapping must have to be where it grows.
-const MIN_MAPPING_SHARE: f64 = 4.0;
-
 /// Returns the mapping of a suspect that grew most, and the duration of the growth, if it is known and explains the growth.
 pub(in crate::tui) fn fastest_mapping<'a>(app: &'a App, suspect: &Suspect) -> Option<(&'a MappingGrowth, Duration)> {
     let id = suspect.key.process().filter(|_| !suspect.is_held())?;
     let fastest = app.data.growth.fastest(id, &app.engine.history);
-    fastest.filter(|(growth, took)| {
-        // Growth of live objects, within a heap of constant size, is in no mapping.
-        let grown = growth.growth().unwrap_or(0) as f64;
-        !matches!(suspect.judgement.metric, Metric::LiveSet | Metric::InUse)
-            || grown >= suspect.judgement.slope * took.as_secs_f64() / MIN_MAPPING_SHARE
-    })
+    fastest.filter(|(growth, took)| growth.explains(suspect.judgement.slope, *took))
 }
 
 /// Returns how much of the coldest mapping is untouched, if that was measured: `412M of 430M in [heap] untouched for 10m`.

@@ -113,8 +113,9 @@ fn the_line_names_the_worst_and_what_of_it_grows_before_anybody_asks() {
     assert_eq!(asked[0].id.pid, 500);
     assert!(session.needs().last().unwrap().contains(Needs::CGROUP_FIGURES));
     let id = asked[0].id;
+    session.tick(1, machine(CALLED));
     session.feed(Event::Inspected(id, heap(90)));
-    for second in CALLED..CALLED + 60 {
+    for second in CALLED + 1..CALLED + 60 {
         session.tick(1, machine(second));
     }
     session.feed(Event::Inspected(id, heap(101)));
