@@ -27,7 +27,7 @@ mod parts;
 pub mod swap;
 
 pub use cgroup::explained;
-pub use parts::{ANON, CACHED, FILES, Growth, PAGE_TABLES, PARTS, PartKind, REST, SHMEM, SLAB};
+pub use parts::{ANON, CACHED, FILES, Growth, HUGETLB, PAGE_TABLES, PARTS, PartKind, REST, SHMEM, SLAB};
 
 use crate::group::Coverage;
 use crate::group::totals::Totals;

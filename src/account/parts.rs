@@ -51,6 +51,7 @@ pub const SLAB: &str = "slab_unreclaimable";
 pub const SHMEM: &str = "shmem";
 /// The id of page tables, whose processes are known while they are many.
 pub const PAGE_TABLES: &str = "page_tables";
+pub const HUGETLB: &str = "hugetlb";
 /// The id of the page cache.
 pub const FILES: &str = "files";
 /// The id of a cgroup's page cache that no process maps.
@@ -260,7 +261,7 @@ pub static PARTS: &[PartKind] = &[
         .help("Copies of pages that FUSE writes. Kernel: WritebackTmp in meminfo.")
         .label("kernel: FUSE write-back copies")
         .may_leak("a copy is freed when it is written"),
-    PartKind::new("hugetlb", "huge page pools")
+    PartKind::new(HUGETLB, "huge page pools")
         .help("Pools of huge pages of every size, used and free. Kernel: Hugetlb in meminfo.")
         .in_cgroup("Huge pages in use, if they are charged. Kernel: hugetlb in memory.stat.")
         .may_leak("a pool keeps its pages until it is made smaller"),

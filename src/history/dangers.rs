@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::account::countdown::{Countdown, Forecast};
 use crate::account::headroom::{Room, address_space_left, machine_headroom, rooms, with_ancestors};
-use crate::account::{PAGE_TABLES, SHMEM, SLAB};
+use crate::account::{SHMEM, SLAB};
 use crate::group::{GroupKey, RowKey};
 use crate::history::most::{is_below, most_of};
 use crate::history::{History, RowHistory};
@@ -362,8 +362,7 @@ impl History {
         match key.id {
             SHMEM => self.mounts().fastest(MOUNT_SPAN),
             SLAB => self.slab().fastest(forecast.window.clamp(TAKER_SPAN[0], TAKER_SPAN[1])),
-            PAGE_TABLES => Some(self.page_table_share(snapshot)?.holder().into()),
-            _ => None,
+            id => Some(self.part_share(id, snapshot)?.holder().into()),
         }
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::headroom::{headroom, machine_headroom, process_headroom};
-use crate::account::{ANON, PAGE_TABLES, PartKind, SHMEM, SLAB};
+use crate::account::{ANON, PartKind, SHMEM, SLAB};
 use crate::call_tree::KeptBy;
 use crate::group::{GroupBy, GroupKey, GroupNames, PartKey, RowKey};
 use crate::history::growth::LastGrowth;
 use crate::history::held::HeldHistory;
-use crate::history::page_tables::PageTableShare;
+use crate::history::holders::PartShare;
 use crate::history::process::Ended;
 use crate::history::{History, RowHistory};
 use crate::model::HeldKind;
@@ -95,8 +95,8 @@ pub enum Cause {
     Held(HeldKind),
     /// A slab cache, by its raw name.
     Slab(Box<[u8]>),
-    /// Page tables, most of which, or of whose growth, are those of one process or program.
-    PageTables(PageTableShare),
+    /// The process or the program that has most of the part, or of its growth.
+    Holder(PartShare),
     /// Transparent huge pages; `collapsed` if the kernel made them, without faults of the process.
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
@@ -117,7 +117,7 @@ impl Cause {
     pub fn text(&self) -> String {
         match self {
             Self::Held(kind) => format!("held: {}", kind.id()),
-            Self::PageTables(share) => share.text(),
+            Self::Holder(share) => share.text(),
             Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
@@ -964,10 +964,9 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
     (most > 0.0 && most >= grown(shared) / 2.0).then(|| Arc::clone(path))
 }
 
-/// Returns the process or program that most of the page tables are in.
+/// Returns the process or program that most of a part is in.
 fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Option<Cause> {
-    let share = || history.page_table_share(snapshot);
-    (key.id == PAGE_TABLES).then(share).flatten().map(Cause::PageTables)
+    history.part_share(key.id, snapshot).map(Cause::Holder)
 }
 
 /// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is

@@ -58,6 +58,19 @@ pub fn to_delete(retention: &Retention, mut files: Vec<Entry>, now: SystemTime) 
     deleted.reverse();
     deleted
 }
+
+/// Returns true for a name as [`Folder::create`] makes them: a recording that someone else put there is not deleted.
+fn is_of_recorder(name: &[u8]) -> bool {
+    let is_stamp = |stamp: &[u8]| {
+        let mut parts = stamp.iter().zip(b"00000000T000000Z");
+        parts.all(|(byte, kind)| match kind {
+            b'0' => byte.is_ascii_digit(),
+            _ => byte == kind,
+        })
+    };
+    name.ends_with(SUFFIX.as_bytes()) && name.get(..16).is_some_and(is_stamp)
+}
+
 /// A folder, locked by this process.
 #[derive(Debug)]
 pub struct Folder {
@@ -128,12 +141,12 @@ impl Folder {
         }
     }
 
-    /// Returns its recordings.
+    /// Returns the recordings that zmtop wrote to it, by their names.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
         for entry in Dir::read_from(&self.dir)? {
             let name = OsStr::new(&*entry?.file_name().to_string_lossy()).to_owned();
-            if !name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
+            if !is_of_recorder(name.as_encoded_bytes()) {
                 continue;
             }
             let Ok(stat) = rustix::fs::statat(&self.dir, &*name, AtFlags::SYMLINK_NOFOLLOW) else {

@@ -124,7 +124,7 @@ pub(super) fn open_log(settings: &RecordSettings) -> Option<KernelLog> {
 const SERVICE: &str = "/var/lib/zmtop";
 
 /// Returns the folder of the black box to read: the own one, or for root the one of `zmtop-record.service` if the own one has no
-/// recording.
+/// recording. Root skips an own one that another user can change, and reports that.
 ///
 /// # Errors
 /// There is none.
@@ -135,15 +135,16 @@ pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
         names.any(|name| name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()))
     };
     let own = state::blackbox_path(env)?;
-    let service = geteuid().is_root().then(|| PathBuf::from(SERVICE));
-    let found = [Some(own.clone()), service]
-        .into_iter()
-        .flatten()
-        .find(|path| has_recording(path));
-    found.ok_or_else(|| {
-        let shown = text::safe(own.as_os_str().as_encoded_bytes());
-        format!("there is no black box at {shown} yet; name a FILE of snapshots")
-    })
+    let shown = text::safe(own.as_os_str().as_encoded_bytes());
+    if has_recording(&own) {
+        let Some(doubt) = state::folder_doubt(&own) else { return Ok(own) };
+        complain(&format!("the black box at {shown} is not used: {doubt}"));
+    }
+    let service = PathBuf::from(SERVICE);
+    if geteuid().is_root() && has_recording(&service) {
+        return Ok(service);
+    }
+    Err(format!("there is no black box at {shown} yet; name a FILE of snapshots"))
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.

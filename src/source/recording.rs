@@ -1,6 +1,6 @@
 //! A recording that can be read from any moment: its index, and the bytes of its groups.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::{Deref, Range};
@@ -110,12 +110,14 @@ impl Recording {
         // A file that is gone was deleted by the retention.
         self.files.retain(|file| found.contains(&file.path));
         let mut changed = self.files.len() != known;
+        let places = self.files.iter().enumerate();
+        let places: HashMap<_, _> = places.map(|(at, file)| (file.path.clone(), at)).collect();
+        let mut failed = HashSet::new();
         self.unread = None;
         for path in found {
             let name = file_name(&path);
-            let known = self.files.iter().position(|file| file.path == path);
-            let at = match known {
-                Some(at) => at,
+            let at = match places.get(&path) {
+                Some(at) => *at,
                 None => match Indexed::open(&path) {
                     Ok(file) => {
                         self.files.push(file);
@@ -135,10 +137,14 @@ impl Recording {
                 Err(fault) if path == self.path => return Err(fault.of(&name)),
                 Err(fault) => {
                     // The others can be read.
-                    changed |= !self.files.remove(at).groups.is_empty();
+                    changed |= places.contains_key(&path);
+                    failed.insert(path);
                     self.unread = Some(fault.of(&name));
                 }
             }
+        }
+        if !failed.is_empty() {
+            self.files.retain(|file| !failed.contains(&file.path));
         }
         if changed {
             self.sort_files();
@@ -172,16 +178,16 @@ impl Recording {
         });
     }
 
-    fn files_now(&self) -> io::Result<Vec<PathBuf>> {
+    fn files_now(&self) -> io::Result<HashSet<PathBuf>> {
         if !self.path.is_dir() {
-            return Ok(vec![self.path.clone()]);
+            return Ok([self.path.clone()].into());
         }
-        let mut found = Vec::new();
+        let mut found = HashSet::new();
         for entry in std::fs::read_dir(&self.path)? {
             let entry = entry?;
             let is_recording = entry.file_name().as_encoded_bytes().ends_with(SUFFIX.as_bytes());
             if is_recording && entry.file_type()?.is_file() {
-                found.push(entry.path());
+                found.insert(entry.path());
             }
         }
         Ok(found)

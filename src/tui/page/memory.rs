@@ -37,7 +37,7 @@ use ratatui::style::Style;
 use self::beside::Placed;
 use self::cgroup::Shown;
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, CACHED, FILES, Growth, PAGE_TABLES, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, CACHED, FILES, Growth, HUGETLB, PAGE_TABLES, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
@@ -584,15 +584,15 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     let place = own.find_map(|suspect| match suspect.key.part() {
         Some(key) if key.mount.is_some() => Some(text::safe(&key.name()).into_owned()),
         // What has most of it is shown below, whether it grows or not.
-        Some(key) if key.id == PAGE_TABLES => None,
+        Some(key) if [PAGE_TABLES, HUGETLB].contains(&key.id) => None,
         _ => suspect.cause.as_ref().map(Cause::text),
     });
     if let Some(place) = place {
         texts.extend(text::wrap(&format!("It grows in {place}."), width));
     }
-    if row.id == PAGE_TABLES && !is_of_cgroup {
+    if !is_of_cgroup {
         let share = app.engine.snapshot.as_ref();
-        let share = share.and_then(|snapshot| app.engine.history.page_table_share(snapshot));
+        let share = share.and_then(|snapshot| app.engine.history.part_share(row.id, snapshot));
         texts.extend(share.map(|share| format!("{}.", share.text())));
     }
     if !reasons.is_empty() {

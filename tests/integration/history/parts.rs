@@ -312,6 +312,25 @@ fn what_grows_because_processes_grow_is_theirs() {
 }
 
 #[test]
+fn the_process_with_most_huge_pages_is_named_if_their_pool_grows() {
+    for (mib, expected) in [(2000, Some("2.0G of it in program (pid 30)")), (200, None)] {
+        let mut history = History::new(Duration::from_secs(10));
+        let mut last = at(0, |_| {});
+        for second in 0..2400 {
+            last = at(second, |s| s.hugetlb = Ok(second * MIB));
+            let mut sample = process(30, 1, "program");
+            let walk = sample.walk.as_mut().unwrap();
+            let memory = &mut walk.memory;
+            (memory.private_hugetlb, memory.shared_hugetlb) = (Ok(mib * MIB), Ok(0));
+            last.processes = Ok(vec![sample]);
+            history.push(&last);
+        }
+        let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else { panic!() };
+        assert_eq!(part.cause.as_ref().map(Cause::text).as_deref(), expected);
+    }
+}
+
+#[test]
 fn the_process_or_program_with_most_page_tables_is_named() {
     // The page tables of each process in MiB, how many KiB a second they grow, and how those of the machine do.
     type Case = (&'static [(u64, u64)], u64, Option<&'static str>);
@@ -364,7 +383,7 @@ fn the_process_or_program_with_most_page_tables_is_named() {
     snap.processes = Ok(twins.into());
     history.push(&snap);
     assert!(!history.page_tables().is_suspected());
-    assert_eq!(history.page_table_share(&snap), None);
+    assert_eq!(history.part_share("page_tables", &snap), None);
 }
 
 #[test]

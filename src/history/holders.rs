@@ -1,4 +1,4 @@
-//! The processes that have the page tables of the machine.
+//! The processes that have a part of the RAM which is in no PSS: the page tables, or the huge pages of hugetlbfs.
 //!
 //! Page tables are memory of the kernel, in no PSS. A process that touches one page in each 2 MiB of a huge mapping has as much
 //! memory in them as in pages. They are only read while the machine has many, or a column or
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::PAGE_TABLES;
+use crate::account::{HUGETLB, PAGE_TABLES};
 use crate::history::History;
 use crate::history::kernel::{PartHistories, growth};
 use crate::history::row::RowHistory;
@@ -25,10 +25,10 @@ const MIN_GROWTH: u64 = 1 << 20;
 /// Maximum width of a name, in columns.
 const MAX_NAME: usize = 40;
 
-/// The process or the program that has at least half of the page tables, or of their growth.
+/// The process or the program that has at least half of a part of the RAM, or of its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageTableShare {
-    /// Its page tables, or their growth, in bytes.
+pub struct PartShare {
+    /// Its share of the part, or of the growth, in bytes.
     pub bytes: u64,
     /// `bytes` is growth.
     pub is_growth: bool,
@@ -39,7 +39,17 @@ pub struct PageTableShare {
     pub processes: usize,
 }
 
-impl PageTableShare {
+impl PartShare {
+    fn of_process(snapshot: &Snapshot, id: Identity, bytes: u64, is_growth: bool) -> Self {
+        Self {
+            bytes,
+            is_growth,
+            name: snapshot.row(id).map_or_else(Box::default, |row| row.facts.comm.clone()),
+            pid: Some(id.pid),
+            processes: 1,
+        }
+    }
+
     /// Returns `61M of it in evil (pid 123)`, safe to print.
     pub fn text(&self) -> String {
         let bytes = units::bytes(self.bytes, Units::Auto);
@@ -119,20 +129,32 @@ impl History {
         &self.page_table_holders
     }
 
+    /// Returns the process or the program that has at least half of a part of the RAM, if its processes are known.
+    pub fn part_share(&self, id: &str, snapshot: &Snapshot) -> Option<PartShare> {
+        match id {
+            PAGE_TABLES => self.page_table_share(snapshot),
+            HUGETLB => self.huge_page_share(snapshot),
+            _ => None,
+        }
+    }
+
+    /// Returns the process with the most huge pages, if these are at least half of the pools.
+    fn huge_page_share(&self, snapshot: &Snapshot) -> Option<PartShare> {
+        let whole = self.parts().get(HUGETLB)?.newest_footprint();
+        let known = snapshot.rows().iter().filter(|sample| sample.shares_mm.is_none());
+        let known = known.filter_map(|sample| Some((sample, sample.memory().ok()?.hugetlb().ok()?)));
+        let (sample, bytes) = known.max_by_key(|(_, bytes)| *bytes)?;
+        (bytes > 0 && bytes >= whole / 2).then(|| PartShare::of_process(snapshot, sample.id, bytes, false))
+    }
+
     /// Returns the process that has at least half of the growth of the machine's page tables, or of them; or such a program.
-    pub fn page_table_share(&self, snapshot: &Snapshot) -> Option<PageTableShare> {
+    fn page_table_share(&self, snapshot: &Snapshot) -> Option<PartShare> {
         let row = self.parts().get(PAGE_TABLES)?;
         let whole = row.newest_footprint();
         let most = known(snapshot).max_by_key(|(_, bytes)| *bytes);
         let holder = most.filter(|(_, bytes)| *bytes >= whole / 2);
         let grower = self.page_table_grower(snapshot, row);
-        let of_process = |id: Identity, bytes: u64, is_growth: bool| PageTableShare {
-            bytes,
-            is_growth,
-            name: snapshot.row(id).map_or_else(Box::default, |row| row.facts.comm.clone()),
-            pid: Some(id.pid),
-            processes: 1,
-        };
+        let of_process = |id, bytes, is_growth| PartShare::of_process(snapshot, id, bytes, is_growth);
         match (holder, grower) {
             (Some((id, bytes)), Some((grower, _))) if id == grower => Some(of_process(id, bytes, false)),
             (_, Some((id, grown))) => Some(of_process(id, grown, true)),
@@ -153,7 +175,7 @@ impl History {
     }
 
     /// Returns the program whose processes have at least half of all page tables.
-    fn page_table_program(&self, snapshot: &Snapshot, whole: u64) -> Option<PageTableShare> {
+    fn page_table_program(&self, snapshot: &Snapshot, whole: u64) -> Option<PartShare> {
         let mut programs: HashMap<Arc<[u8]>, (u64, usize)> = HashMap::new();
         for (id, bytes) in known(snapshot) {
             let Some(name) = self.command(id) else { continue };
@@ -161,7 +183,7 @@ impl History {
             (*sum, *processes) = (sum.saturating_add(bytes), *processes + 1);
         }
         let (name, (bytes, processes)) = programs.into_iter().max_by_key(|(_, (sum, _))| *sum)?;
-        (bytes >= whole / 2).then(|| PageTableShare {
+        (bytes >= whole / 2).then(|| PartShare {
             bytes,
             is_growth: false,
             name: (*name).into(),
