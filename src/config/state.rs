@@ -101,7 +101,9 @@ pub fn check(path: &Path) -> io::Result<()> {
 /// Returns why root must not believe the files of a folder: another user can change them. `None` for other users, and if the folder
 /// can be trusted. The text is safe to print.
 pub fn folder_doubt(folder: &Path) -> Option<String> {
-    let place = geteuid().is_root().then(|| trust::follow(&folder.join("x"), Purpose::Judge))?;
+    let place = geteuid()
+        .is_root()
+        .then(|| trust::follow(&folder.join("x"), Purpose::Judge))?;
     place.map_or_else(|error| Some(reason(&error)), |place| place.doubt)
 }
 

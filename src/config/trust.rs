@@ -206,7 +206,9 @@ impl Walk {
     /// of root's that is empty is given to that user.
     fn make_directory(&self, name: &OsStr) -> io::Result<OwnedFd> {
         rustix::fs::mkdirat(&self.dir, name, Mode::RWXU)?;
-        let Some((user, group)) = owner_of_new(&self.dir)? else { return Ok(self.open(name)?) };
+        let Some((user, group)) = owner_of_new(&self.dir)? else {
+            return Ok(self.open(name)?);
+        };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let new = rustix::fs::openat(&self.dir, name, flags, Mode::empty())?;
         let is_own = rustix::fs::fstat(&new)?.st_uid == geteuid().as_raw();

@@ -412,11 +412,7 @@ impl KillWatch {
                 footprint,
             },
             growth: growth(&process.row, process.started_at, now),
-            bytes: if is_memorable {
-                0
-            } else {
-                process.facts.bytes()
-            },
+            bytes: if is_memorable { 0 } else { process.facts.bytes() },
         });
     }
 

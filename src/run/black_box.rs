@@ -137,14 +137,18 @@ pub(super) fn find(env: &Env) -> Result<PathBuf, String> {
     let own = state::blackbox_path(env)?;
     let shown = text::safe(own.as_os_str().as_encoded_bytes());
     if has_recording(&own) {
-        let Some(doubt) = state::folder_doubt(&own) else { return Ok(own) };
+        let Some(doubt) = state::folder_doubt(&own) else {
+            return Ok(own);
+        };
         complain(&format!("the black box at {shown} is not used: {doubt}"));
     }
     let service = PathBuf::from(SERVICE);
     if geteuid().is_root() && has_recording(&service) {
         return Ok(service);
     }
-    Err(format!("there is no black box at {shown} yet; name a FILE of snapshots"))
+    Err(format!(
+        "there is no black box at {shown} yet; name a FILE of snapshots"
+    ))
 }
 
 /// Starts the black box; `None` if it is off, or if another zmtop of this user records.

@@ -119,7 +119,11 @@ impl Moment<'_> {
         let all = if is_new { age.unwrap_or(seen) } else { onset.min(seen) };
         let rest = since(DONE).unwrap_or(all).min(all);
         // Even growth is nearly done for a while, too, and rest of an interval may be none.
-        let rest = if rest <= (all / 8).max(self.snapshot.interval) { Duration::ZERO } else { rest };
+        let rest = if rest <= (all / 8).max(self.snapshot.interval) {
+            Duration::ZERO
+        } else {
+            rest
+        };
         Some(Rise {
             from,
             to: last.last,

@@ -351,7 +351,11 @@ fn a_file_that_is_gone_before_it_is_deleted_is_no_fault() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::open(dir.path()).unwrap();
     // As text, these names are one: it is listed twice, and gone when it is deleted the second time.
-    for name in [&b"20261124T120000Z\xef\xbf\xbd.zmrec"[..], b"20261124T120000Z\xff.zmrec", b"report.zmrec"] {
+    for name in [
+        &b"20261124T120000Z\xef\xbf\xbd.zmrec"[..],
+        b"20261124T120000Z\xff.zmrec",
+        b"report.zmrec",
+    ] {
         fs::write(dir.path().join(OsStr::from_bytes(name)), "").unwrap();
     }
     let much_later = SystemTime::now() + Duration::from_secs(1000 * 86_400);

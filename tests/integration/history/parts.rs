@@ -325,7 +325,9 @@ fn the_process_with_most_huge_pages_is_named_if_their_pool_grows() {
             last.processes = Ok(vec![sample]);
             history.push(&last);
         }
-        let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else { panic!() };
+        let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else {
+            panic!()
+        };
         assert_eq!(part.cause.as_ref().map(Cause::text).as_deref(), expected);
     }
 }
