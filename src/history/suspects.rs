@@ -97,6 +97,8 @@ pub enum Cause {
     Slab(Box<[u8]>),
     /// The process or the program that has most of the part, or of its growth.
     Holder(PartShare),
+    /// System V segments, most of which one user created: its name or uid, the creator of the largest one, and the bytes of the user.
+    SystemV { user: Box<str>, pid: u32, bytes: u64 },
     /// Transparent huge pages; `collapsed` if the kernel made them, without faults of the process.
     HugePages { collapsed: bool },
     /// Mapped shared memory and files of tmpfs, of which the machine's part grows with it.
@@ -119,6 +121,10 @@ impl Cause {
             Self::Held(kind) => format!("held: {}", kind.id()),
             Self::Holder(share) => share.text(),
             Self::Slab(name) => format!("slab {}", text::safe_prefix(name, MAX_NAME)),
+            Self::SystemV { user, pid, bytes } => {
+                let bytes = units::bytes(*bytes, Units::Auto);
+                format!("{bytes} of it in System V segments of {user}, the largest created by pid {pid}")
+            }
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
@@ -357,7 +363,7 @@ pub fn stopped(history: &History, snapshot: &Snapshot, by: Option<GroupBy>, grow
         let parts = history.parts().that_may_leak().filter_map(|(key, row)| {
             let last = row.stopped_growth(now)?;
             let is_explained = EXPLAINED_BY_PROCESSES.contains(&key.id) && shared >= last.bytes() / 2;
-            let cause = cause_of_part(history, snapshot, &key);
+            let cause = cause_of_part(history, snapshot, &key, row);
             (!is_explained).then(|| Suspect {
                 cause,
                 ..new(RowKey::Part(key), None, row, last)
@@ -965,8 +971,26 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
 }
 
 /// Returns the process or program that most of a part is in.
-fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey) -> Option<Cause> {
+fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey, row: &RowHistory) -> Option<Cause> {
+    if key.id == SHMEM && key.mount.is_none() {
+        let creator = snapshot.accounting.sysv_creator.ok()?;
+        return (creator.resident >= row.newest_footprint() / 2).then(|| Cause::SystemV {
+            user: user_text(snapshot, creator.uid),
+            pid: creator.pid,
+            bytes: creator.resident,
+        });
+    }
     history.part_share(key.id, snapshot).map(Cause::Holder)
+}
+
+/// Returns the name of a user that runs a process, safe to print, or else `uid 1000`.
+fn user_text(snapshot: &Snapshot, uid: u32) -> Box<str> {
+    let mut rows = snapshot.rows().iter().filter(|row| row.facts.uid == Ok(uid));
+    let name = rows.find_map(|row| row.facts.user.as_deref().ok());
+    name.map_or_else(
+        || format!("uid {uid}").into(),
+        |name| text::safe_prefix(name, MAX_NAME).into(),
+    )
 }
 
 /// Finds the parts of the RAM that grow and may leak, unless the held or shared memory that is reported explains it. Unreclaimable slab is
@@ -1000,7 +1024,7 @@ fn find_parts(history: &History, snapshot: &Snapshot, least: Verdict, held: &[Su
         }
         let slab = cause.clone().filter(|_| key.id == SLAB);
         has_cause |= slab.is_some();
-        let cause = slab.or_else(|| cause_of_part(history, snapshot, &key));
+        let cause = slab.or_else(|| cause_of_part(history, snapshot, &key, row));
         found.push(suspect(key, row, cause));
     }
     // Other caches that shrink may hide a cache that leaks.

@@ -498,6 +498,8 @@ pub struct AccountingInputs {
     pub sockets: Reading<Sockets>,
     /// `/proc/sysvipc/shm`, of zmtop's IPC namespace.
     pub sysv: Reading<SysvShm>,
+    /// `/proc/sysvipc/shm`; `NotAsked` if no segment has pages in RAM.
+    pub sysv_creator: Reading<SysvCreator>,
     /// File systems in memory in `/proc/self/mountinfo`, by device.
     pub mounts: Reading<Vec<MemoryMount>>,
 }
@@ -516,6 +518,7 @@ impl AccountingInputs {
             pressure: Err(why),
             sockets: Err(why),
             sysv: Err(why),
+            sysv_creator: Err(why),
             mounts: Err(why),
         }
     }
@@ -599,6 +602,17 @@ pub struct SysvShm {
     pub resident: u64,
     /// `swap`.
     pub swapped: u64,
+}
+
+/// The user whose System V segments have most RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SysvCreator {
+    /// `cuid`.
+    pub uid: u32,
+    /// `cpid` of the segment with most RAM. The process may have ended, and another may have its pid.
+    pub pid: u32,
+    /// Σ `rss` of the segments of this user, in bytes.
+    pub resident: u64,
 }
 
 /// A file system in memory.

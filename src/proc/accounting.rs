@@ -12,7 +12,7 @@ use super::files::{self, Roots};
 use super::namespace::Namespace;
 use super::parse::{mount_lines, number, unescape_octal, words, words_after};
 use super::system::{self, MmStat};
-use crate::model::system::{AccountingInputs, HugePool, Ksm, Sockets, SysvShm, Zones, ZramDevice};
+use crate::model::system::{AccountingInputs, HugePool, Ksm, Sockets, SysvCreator, SysvShm, Zones, ZramDevice};
 use crate::model::{Missing, Reading};
 
 /// The result of reading one input, to be applied to [`AccountingInputs`].
@@ -62,15 +62,18 @@ define_inputs! {
     ZswapSame: zswap_same_filled = |roots| pages(read_number(sys(roots)?, "kernel/debug/zswap/same_filled_pages")?),
     Pressure: pressure = |roots| system::pressure(&read_file(&roots.proc, "pressure/memory")?),
     Sockets: sockets = |roots| sockets(&read_file(&roots.proc, "net/sockstat")?),
-    Sysv: sysv = |roots| {
-        let path = roots.proc.join("sysvipc/shm");
-        let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
-        sysv(&bytes.map_err(files::optional_reason)?)
-    },
+    Sysv: sysv = |roots| sysv(&read_sysv(roots)?),
+    SysvCreator: sysv_creator = |roots| sysv_creator(&read_sysv(roots)?),
 }
 
 /// Maximum number of bytes read of `sysvipc/shm`: enough for about 10,000 segments.
 const MAX_SYSV: usize = 2 << 20;
+
+fn read_sysv(roots: &Roots) -> Reading<Vec<u8>> {
+    let path = roots.proc.join("sysvipc/shm");
+    let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
+    bytes.map_err(files::optional_reason)
+}
 
 fn sys(roots: &Roots) -> Reading<&Path> {
     roots.sys.as_deref().ok_or(Missing::Unsupported)
@@ -209,19 +212,54 @@ pub fn sockets(bytes: &[u8]) -> Reading<Sockets> {
 /// Parses `sysvipc/shm`: a heading, then one line for each segment. One malformed line makes the whole file malformed,
 /// since a sum over the rest would be wrong.
 pub fn sysv(bytes: &[u8]) -> Reading<SysvShm> {
-    let mut lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
-    let titles = lines.next().ok_or(Missing::Malformed)?;
-    let place = |title: &[u8]| words(titles).position(|word| word == title).ok_or(Missing::Unsupported);
-    let (resident, swapped) = (place(b"rss")?, place(b"swap")?);
-    lines.try_fold(SysvShm::default(), |sum, line| {
-        let value = |at| words(line).nth(at).and_then(number).ok_or(Missing::Malformed);
+    let mut sum = SysvShm::default();
+    for segment in segments(bytes, [b"rss", b"swap"])? {
+        let [resident, swapped] = segment?;
         let add = |a: u64, b: u64| a.checked_add(b).ok_or(Missing::Malformed);
-        Ok(SysvShm {
+        sum = SysvShm {
             segments: sum.segments + 1,
-            resident: add(sum.resident, value(resident)?)?,
-            swapped: add(sum.swapped, value(swapped)?)?,
-        })
-    })
+            resident: add(sum.resident, resident)?,
+            swapped: add(sum.swapped, swapped)?,
+        };
+    }
+    Ok(sum)
+}
+
+/// Finds the user whose segments have most RAM in `sysvipc/shm`; `NotAsked` if none has any.
+pub fn sysv_creator(bytes: &[u8]) -> Reading<SysvCreator> {
+    // Of each user: the sum, then its largest segment and the creator of that.
+    let mut users: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
+    for segment in segments(bytes, [b"rss", b"cuid", b"cpid"])? {
+        let [resident, uid, pid] = segment?;
+        let id = |n| u32::try_from(n).map_err(|_| Missing::Malformed);
+        let (sum, largest, creator) = users.entry(id(uid)?).or_default();
+        *sum = sum.saturating_add(resident);
+        if resident > *largest {
+            (*largest, *creator) = (resident, id(pid)?);
+        }
+    }
+    let most = users.into_iter().max_by_key(|(_, (sum, ..))| *sum);
+    let (uid, (resident, _, pid)) = most.filter(|(_, (sum, ..))| *sum > 0).ok_or(Missing::NotAsked)?;
+    Ok(SysvCreator { uid, pid, resident })
+}
+
+/// Parses these columns of the lines of `sysvipc/shm`.
+fn segments<const N: usize>(bytes: &[u8], titles: [&[u8]; N]) -> Reading<impl Iterator<Item = Reading<[u64; N]>>> {
+    let mut lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    let heading = lines.next().ok_or(Missing::Malformed)?;
+    let mut places = [0; N];
+    for (place, title) in places.iter_mut().zip(titles) {
+        *place = words(heading)
+            .position(|word| word == title)
+            .ok_or(Missing::Unsupported)?;
+    }
+    Ok(lines.map(move |line| {
+        let mut values = [0; N];
+        for (value, place) in values.iter_mut().zip(places) {
+            *value = words(line).nth(place).and_then(number).ok_or(Missing::Malformed)?;
+        }
+        Ok(values)
+    }))
 }
 
 /// Maximum number of file systems that are examined. Nobody reads a longer list.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::kill::{Constraint, DaemonKill, OomKill, OomLimit, OomVictim, RssParts};
 use crate::model::system::{
-    AccountingInputs, HugePool, Ksm, MemoryMount, Pressure, Sockets, SysvShm, Zones, ZramDevice,
+    AccountingInputs, HugePool, Ksm, MemoryMount, Pressure, Sockets, SysvCreator, SysvShm, Zones, ZramDevice,
 };
 use crate::record::unread::{MissingFields, Reasons, Unread};
 use crate::record::{bytes, string, time_text};
@@ -223,6 +223,8 @@ define_record!(Accounting: AccountingInputs {} readings {
     sockets: Sockets,
     /// System V shared memory.
     sysv: SysvShm,
+    /// The user whose System V segments have most RAM.
+    sysv_creator: SysvCreator,
     /// File systems in memory: tmpfs and devtmpfs.
     mounts: Vec<MemoryMount>,
 } main "zones");
@@ -360,6 +362,15 @@ define_record!(SysvRecord: SysvShm {
     resident: u64,
     /// The swapped-out part.
     swapped: u64,
+});
+
+define_record!(SysvCreatorRecord: SysvCreator {
+    /// The uid of the user.
+    uid: u32 = schema::id(),
+    /// The creator of the user's largest segment, which may have ended.
+    pid: u32 = schema::id(),
+    /// The resident part of all segments of the user.
+    resident: u64,
 });
 
 define_record!(MountRecord: MemoryMount {

@@ -21,6 +21,8 @@ pub enum Fault {
     /// It is a directory, a FIFO, …
     Kind(&'static str),
     Empty,
+    /// It is a recording, of which no snapshot was written completely.
+    Incomplete,
     /// It is a directory without recordings.
     NoRecording,
     /// The skipped lines, from 1, and the fault of the first.
@@ -79,6 +81,7 @@ impl fmt::Display for Fault {
             Self::Unreadable(why) => write!(f, " cannot be read: {why}"),
             Self::Kind(kind) => write!(f, " is {kind}, not a regular file (`-` reads standard input)"),
             Self::Empty => write!(f, " is empty"),
+            Self::Incomplete => write!(f, " has no complete snapshot"),
             Self::NoRecording => write!(f, " has no recording: no file in it ends with .zmrec"),
             Self::Damaged { first, last, what } if first >= last => write!(f, ": line {first} is damaged: {what}"),
             Self::Damaged { first, last, what } => write!(f, ": lines {first} to {last} are damaged: {what}"),

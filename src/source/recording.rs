@@ -92,7 +92,11 @@ impl Recording {
         recording.refresh()?;
         if recording.groups.is_empty() {
             let is_folder = recording.path.is_dir();
-            let fault = if is_folder { Fault::NoRecording } else { Fault::Empty };
+            let fault = match recording.files.first() {
+                _ if is_folder => Fault::NoRecording,
+                Some(file) if file.length > 0 => Fault::Incomplete,
+                _ => Fault::Empty,
+            };
             return Err(recording.unread.unwrap_or_else(|| fault.of(&recording.name)));
         }
         Ok(recording)

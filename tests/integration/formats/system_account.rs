@@ -5,7 +5,9 @@ use std::time::SystemTime;
 
 use zmtop::model::Missing;
 use zmtop::model::kill::{Constraint, DaemonKill, OomKill, OomLimit, OomVictim, RssParts};
-use zmtop::model::system::{AccountingInputs, HugePool, MemoryMount, Pressure, SysvShm, Zones, ZramDevice};
+use zmtop::model::system::{
+    AccountingInputs, HugePool, MemoryMount, Pressure, SysvCreator, SysvShm, Zones, ZramDevice,
+};
 
 /// Inputs of every kind, some of them missing.
 pub(super) fn inputs() -> AccountingInputs {
@@ -40,6 +42,11 @@ pub(super) fn inputs() -> AccountingInputs {
             segments: 2,
             resident: 4096,
             swapped: 8192,
+        }),
+        sysv_creator: Ok(SysvCreator {
+            uid: 1000,
+            pid: 77,
+            resident: 4096,
         }),
         mounts: Ok(vec![MemoryMount {
             device: 23,

@@ -10,7 +10,7 @@ use zmtop::group::RowKey;
 use zmtop::history::History;
 use zmtop::history::kept::Kept;
 use zmtop::history::suspects::{Cause, SuspectQuery, suspects};
-use zmtop::model::system::{AccountingInputs, MemoryMount, Zones};
+use zmtop::model::system::{AccountingInputs, MemoryMount, SysvCreator, Zones};
 use zmtop::model::{CgroupFigures, Missing, Snapshot, SystemSample};
 use zmtop::trend::Verdict;
 
@@ -323,6 +323,33 @@ fn the_process_with_most_huge_pages_is_named_if_their_pool_grows() {
             let memory = &mut walk.memory;
             (memory.private_hugetlb, memory.shared_hugetlb) = (Ok(mib * MIB), Ok(0));
             last.processes = Ok(vec![sample]);
+            history.push(&last);
+        }
+        let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else {
+            panic!()
+        };
+        assert_eq!(part.cause.as_ref().map(Cause::text).as_deref(), expected);
+    }
+}
+
+#[test]
+fn the_user_with_most_system_v_segments_is_named_if_shared_memory_grows() {
+    for (mib, expected) in [
+        (
+            2000,
+            Some("2.0G of it in System V segments of uid 7, the largest created by pid 30"),
+        ),
+        (200, None),
+    ] {
+        let mut history = History::new(Duration::from_secs(10));
+        let mut last = at(0, |_| {});
+        for second in 0..2400 {
+            last = at(second, |s| s.shmem = Ok(second * MIB));
+            Arc::make_mut(&mut last.accounting).sysv_creator = Ok(SysvCreator {
+                uid: 7,
+                pid: 30,
+                resident: mib * MIB,
+            });
             history.push(&last);
         }
         let [part] = &suspects(&history, &last, SuspectQuery::GROWING)[..] else {

@@ -7,8 +7,10 @@ use crate::support::block_on;
 use crate::support::tree::ProcTree;
 
 use zmtop::model::Missing;
-use zmtop::model::system::{AccountingInputs, HugePool, Ksm, Pressure, Sockets, SysvShm, Zones, ZramDevice};
-use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, zoneinfo};
+use zmtop::model::system::{
+    AccountingInputs, HugePool, Ksm, Pressure, Sockets, SysvCreator, SysvShm, Zones, ZramDevice,
+};
+use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, sysv_creator, zoneinfo};
 use zmtop::sampler::{Needs, Options, Scanner};
 
 /// What a scan reads for the account.
@@ -182,6 +184,29 @@ fn file_systems_in_memory_are_listed_once_with_their_places() {
     let found = parse(many.as_bytes());
     assert_eq!(found.len(), 1000);
     assert!(found.iter().all(|fs| (1..=32).contains(&fs.points.len())));
+}
+
+#[test]
+fn the_creator_of_most_system_v_segments() {
+    let titles = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n";
+    let line = |cpid, cuid, rss: u64| format!("0 1 600 9 {cpid} 0 0 7 7 {cuid} 7 0 0 0 {rss} 0\n");
+    let text = [titles.to_owned(), line(10, 5, 900), line(20, 6, 500), line(30, 6, 600)].concat();
+    let expected = SysvCreator {
+        uid: 6,
+        pid: 30,
+        resident: 1100,
+    };
+    assert_eq!(sysv_creator(text.as_bytes()), Ok(expected));
+    assert_eq!(sysv_creator(titles.as_bytes()), Err(Missing::NotAsked));
+    assert_eq!(
+        sysv_creator((titles.to_owned() + &line(1, 2, 0)).as_bytes()),
+        Err(Missing::NotAsked)
+    );
+    assert_eq!(sysv_creator(b"key rss\n"), Err(Missing::Unsupported));
+    assert_eq!(
+        sysv_creator((titles.to_owned() + "1 2\n").as_bytes()),
+        Err(Missing::Malformed)
+    );
 }
 
 #[test]
