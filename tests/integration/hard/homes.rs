@@ -289,6 +289,31 @@ fn root_leaves_the_history_of_another_user_alone_and_puts_none_in_its_place() {
 }
 
 #[test]
+fn root_reads_no_black_box_of_another_user_unless_it_is_named() {
+    if !root() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".local/state/zmtop/blackbox");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("20261124T120000Z.zmrec"), "").unwrap();
+    chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let why = |args: &[&str]| {
+        let mut command = Command::new(ZMTOP);
+        let command = command.arg("why").args(args).env("HOME", home.path());
+        let output = command.env_remove("XDG_STATE_HOME").output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = why(&[]);
+    assert!(
+        error.contains("blackbox is not used: ") && error.contains(" belongs to user 65534"),
+        "{error}"
+    );
+    let error = why(&[folder.to_str().unwrap()]);
+    assert!(error.contains("has no recording"), "{error}");
+}
+
+#[test]
 fn a_log_of_the_config_that_cannot_be_written_is_said_and_one_that_is_asked_for_must_be() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("config.toml");

@@ -1,6 +1,7 @@
 //! Processes that share one address space.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, OsStr, OsString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ const NAME: &str = "kernel::shared_mm::one_address_space_counts_once";
 const MAKER: &str = "ZMTOP_TEST_KIN";
 /// Its value where one more is made, with this memory, whose parent is another.
 const ALL: &str = "all";
+/// Its value where the one with this memory, once it continues, executes the same program with the value [`WAIT`], which is as long.
+const EXEC: &str = "exec";
+const WAIT: &str = "wait";
 const STACK: usize = 64 << 10;
 
 /// Waits to be killed. It may run beside its maker in the same memory, so it does nothing else.
@@ -32,13 +36,59 @@ extern "C" fn wait_for_ever(_: *mut c_void) -> c_int {
     }
 }
 
+/// The arguments of `execve(2)`, for as long as the process lives.
+struct Call {
+    path: CString,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+}
+
+/// Stops, and then executes the [`Call`] at `call`.
+extern "C" fn execute_later(call: *mut c_void) -> c_int {
+    #[expect(unsafe_code, reason = "as above")]
+    // SAFETY: three system calls. The call was made for it, and is never changed or freed.
+    unsafe {
+        let call = &*call.cast::<Call>();
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::kill(libc::getpid(), libc::SIGSTOP);
+        libc::execve(call.path.as_ptr(), call.arguments.as_ptr(), call.environment.as_ptr())
+    }
+}
+
+/// Returns a call of this program with the same arguments, and another value of [`MAKER`].
+fn call_of_this_program() -> *mut c_void {
+    let text = |bytes: &OsStr| CString::new(bytes.as_bytes()).unwrap();
+    let list = |texts: Vec<CString>| {
+        let ends = texts.into_iter().map(|text| text.into_raw().cast_const());
+        ends.chain([std::ptr::null()]).collect()
+    };
+    let environment = std::env::vars_os().map(|(name, value)| {
+        let value = if name == MAKER { WAIT.into() } else { value };
+        text(
+            &[name.as_os_str(), "=".as_ref(), &value]
+                .into_iter()
+                .collect::<OsString>(),
+        )
+    });
+    let call = Call {
+        path: text(std::env::current_exe().unwrap().as_os_str()),
+        arguments: list(std::env::args_os().map(|argument| text(&argument)).collect()),
+        environment: list(environment.collect()),
+    };
+    Box::into_raw(Box::new(call)).cast()
+}
+
 fn make(flags: c_int) {
+    make_with(wait_for_ever, std::ptr::null_mut(), flags);
+}
+
+fn make_with(body: extern "C" fn(*mut c_void) -> c_int, argument: *mut c_void, flags: c_int) {
     let stack: &'static mut [u8] = Box::leak(vec![0; STACK].into_boxed_slice());
     #[expect(unsafe_code, reason = "no other call makes a process with the same memory")]
     // SAFETY: the stack is its own for ever, and what runs on it does not return.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(STACK).cast();
-        libc::clone(wait_for_ever, top, flags | libc::SIGCHLD, std::ptr::null_mut())
+        libc::clone(body, top, flags | libc::SIGCHLD, argument)
     };
     assert!(pid > 0, "{}", std::io::Error::last_os_error());
 }
@@ -47,9 +97,13 @@ fn make(flags: c_int) {
 fn be_the_maker() {
     let Some(makes) = std::env::var_os(MAKER) else { return };
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
-    // One with this memory, and one with a copy of it.
-    make(libc::CLONE_VM);
-    make(0);
+    if makes == EXEC {
+        make_with(execute_later, call_of_this_program(), libc::CLONE_VM);
+    } else if makes != WAIT {
+        // One with this memory, and one with a copy of it.
+        make(libc::CLONE_VM);
+        make(0);
+    }
     if makes == ALL {
         make(libc::CLONE_VM | libc::CLONE_PARENT);
     }
@@ -68,7 +122,10 @@ pub(crate) fn start_pair() -> Child {
 }
 
 fn start(makes: &str) -> Child {
-    let maker = Command::new(std::env::current_exe().unwrap())
+    // Without random addresses: what executes the same program has the same.
+    let maker = Command::new("setarch")
+        .arg("-R")
+        .arg(std::env::current_exe().unwrap())
         .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
         .env(MAKER, makes)
         .stdin(Stdio::null())
@@ -76,6 +133,34 @@ fn start(makes: &str) -> Child {
         .spawn()
         .unwrap();
     Child::from(maker)
+}
+
+#[test]
+fn the_same_program_executed_at_the_same_addresses_has_its_own_memory() {
+    if zmtop::proc::pid::same_memory(std::process::id(), std::process::id()) != Ok(true) {
+        cannot("this kernel, or whoever runs this, allows no kcmp");
+        return;
+    }
+    let maker = start(EXEC);
+    let began = Instant::now();
+    let mut scanner = Scanner::new(&crate::support::machine_options());
+    let mut find = |what: &str, is_it: &dyn Fn(&ProcessSample) -> bool| loop {
+        let snapshot = block_on(scanner.full());
+        let mut rows = snapshot.rows().iter().filter(|row| row.stat.ppid == maker.pid());
+        if let Some(found) = rows.find(|row| is_it(row)) {
+            break found.clone();
+        }
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let child = find("the child is not found", &|row| {
+        row.stat.state == b'T' && row.shares_mm.is_some()
+    });
+    kill_process(Pid::from_raw(child.id.pid.cast_signed()).unwrap(), Signal::CONT).unwrap();
+    let own = find("it still shares", &|row| {
+        row.shares_mm.is_none() && row.memory().is_ok()
+    });
+    assert_eq!(own.id, child.id);
 }
 
 #[test]
