@@ -419,11 +419,7 @@ impl RuleState {
             }
             evaluation.tracked += 1;
         }
-        let new = || Tracked {
-            exec,
-            ..Tracked::default()
-        };
-        let tracked = self.tracked.entry(target.clone()).or_insert_with(new);
+        let tracked = self.tracked.entry(target.clone()).or_default();
         // A condition that is true before and after an exec holds for the process. A process can also fake an exec
         // (PR_SET_MM_MAP), which must not hide it.
         if is_true {

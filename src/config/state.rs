@@ -98,12 +98,10 @@ pub fn check(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::accessat(&place.dir, ".", access, AtFlags::empty())?)
 }
 
-/// Returns why root must not believe the files of a folder: another user can change them. `None` for other users, and if the folder
-/// can be trusted. The text is safe to print.
+/// Returns the reason not to trust the files of a folder as root, safe to print: another user can change them. `None` if they can be
+/// trusted, and for other users.
 pub fn folder_doubt(folder: &Path) -> Option<String> {
-    let place = geteuid()
-        .is_root()
-        .then(|| trust::follow(&folder.join("x"), Purpose::Judge))?;
+    let place = geteuid().is_root().then(|| trust::follow(folder, Purpose::Judge))?;
     place.map_or_else(|error| Some(reason(&error)), |place| place.doubt)
 }
 

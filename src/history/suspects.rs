@@ -973,7 +973,7 @@ fn mount_of_growth(history: &History, shared: &RowHistory, now: Duration) -> Opt
 /// Returns the process or program that most of a part is in.
 fn cause_of_part(history: &History, snapshot: &Snapshot, key: &PartKey, row: &RowHistory) -> Option<Cause> {
     if key.id == SHMEM && key.mount.is_none() {
-        let creator = snapshot.accounting.sysv_creator.ok()?;
+        let creator = snapshot.accounting.sysv.and_then(|sysv| sysv.creator).ok()?;
         return (creator.resident >= row.newest_footprint() / 2).then(|| Cause::SystemV {
             user: user_text(snapshot, creator.uid),
             pid: creator.pid,

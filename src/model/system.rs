@@ -498,8 +498,6 @@ pub struct AccountingInputs {
     pub sockets: Reading<Sockets>,
     /// `/proc/sysvipc/shm`, of zmtop's IPC namespace.
     pub sysv: Reading<SysvShm>,
-    /// `/proc/sysvipc/shm`; `NotAsked` if no segment has pages in RAM.
-    pub sysv_creator: Reading<SysvCreator>,
     /// File systems in memory in `/proc/self/mountinfo`, by device.
     pub mounts: Reading<Vec<MemoryMount>>,
 }
@@ -518,7 +516,6 @@ impl AccountingInputs {
             pressure: Err(why),
             sockets: Err(why),
             sysv: Err(why),
-            sysv_creator: Err(why),
             mounts: Err(why),
         }
     }
@@ -595,13 +592,26 @@ pub struct Sockets {
 }
 
 /// System V shared memory, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysvShm {
     pub segments: u64,
     /// `rss`.
     pub resident: u64,
     /// `swap`.
     pub swapped: u64,
+    /// `NotAsked` if no segment has pages in RAM.
+    pub creator: Reading<SysvCreator>,
+}
+
+impl Default for SysvShm {
+    fn default() -> Self {
+        Self {
+            segments: 0,
+            resident: 0,
+            swapped: 0,
+            creator: Err(Missing::NotAsked),
+        }
+    }
 }
 
 /// The user whose System V segments have most RAM.

@@ -62,18 +62,15 @@ define_inputs! {
     ZswapSame: zswap_same_filled = |roots| pages(read_number(sys(roots)?, "kernel/debug/zswap/same_filled_pages")?),
     Pressure: pressure = |roots| system::pressure(&read_file(&roots.proc, "pressure/memory")?),
     Sockets: sockets = |roots| sockets(&read_file(&roots.proc, "net/sockstat")?),
-    Sysv: sysv = |roots| sysv(&read_sysv(roots)?),
-    SysvCreator: sysv_creator = |roots| sysv_creator(&read_sysv(roots)?),
+    Sysv: sysv = |roots| {
+        let path = roots.proc.join("sysvipc/shm");
+        let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
+        sysv(&bytes.map_err(files::optional_reason)?)
+    },
 }
 
 /// Maximum number of bytes read of `sysvipc/shm`: enough for about 10,000 segments.
 const MAX_SYSV: usize = 2 << 20;
-
-fn read_sysv(roots: &Roots) -> Reading<Vec<u8>> {
-    let path = roots.proc.join("sysvipc/shm");
-    let bytes = files::slurp_grown(path.as_os_str().as_encoded_bytes(), 16 << 10, MAX_SYSV);
-    bytes.map_err(files::optional_reason)
-}
 
 fn sys(roots: &Roots) -> Reading<&Path> {
     roots.sys.as_deref().ok_or(Missing::Unsupported)
@@ -212,7 +209,10 @@ pub fn sockets(bytes: &[u8]) -> Reading<Sockets> {
 /// Parses `sysvipc/shm`: a heading, then one line for each segment. One malformed line makes the whole file malformed,
 /// since a sum over the rest would be wrong.
 pub fn sysv(bytes: &[u8]) -> Reading<SysvShm> {
-    let mut sum = SysvShm::default();
+    let mut sum = SysvShm {
+        creator: sysv_creator(bytes),
+        ..SysvShm::default()
+    };
     for segment in segments(bytes, [b"rss", b"swap"])? {
         let [resident, swapped] = segment?;
         let add = |a: u64, b: u64| a.checked_add(b).ok_or(Missing::Malformed);
@@ -220,13 +220,14 @@ pub fn sysv(bytes: &[u8]) -> Reading<SysvShm> {
             segments: sum.segments + 1,
             resident: add(sum.resident, resident)?,
             swapped: add(sum.swapped, swapped)?,
+            ..sum
         };
     }
     Ok(sum)
 }
 
 /// Finds the user whose segments have most RAM in `sysvipc/shm`; `NotAsked` if none has any.
-pub fn sysv_creator(bytes: &[u8]) -> Reading<SysvCreator> {
+fn sysv_creator(bytes: &[u8]) -> Reading<SysvCreator> {
     // Of each user: the sum, then its largest segment and the creator of that.
     let mut users: BTreeMap<u32, (u64, u64, u32)> = BTreeMap::new();
     for segment in segments(bytes, [b"rss", b"cuid", b"cpid"])? {

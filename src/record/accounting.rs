@@ -223,8 +223,6 @@ define_record!(Accounting: AccountingInputs {} readings {
     sockets: Sockets,
     /// System V shared memory.
     sysv: SysvShm,
-    /// The user whose System V segments have most RAM.
-    sysv_creator: SysvCreator,
     /// File systems in memory: tmpfs and devtmpfs.
     mounts: Vec<MemoryMount>,
 } main "zones");
@@ -362,7 +360,10 @@ define_record!(SysvRecord: SysvShm {
     resident: u64,
     /// The swapped-out part.
     swapped: u64,
-});
+} readings {
+    /// The user whose segments have most RAM.
+    creator: SysvCreator,
+} main "creator");
 
 define_record!(SysvCreatorRecord: SysvCreator {
     /// The uid of the user.

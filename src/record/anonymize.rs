@@ -329,7 +329,6 @@ impl Anonymizer {
             pressure: _,
             sockets: _,
             sysv: _,
-            sysv_creator: _,
             mounts,
         } = inputs;
         for device in zram.iter_mut().flatten() {

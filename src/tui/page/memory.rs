@@ -37,7 +37,7 @@ use ratatui::style::Style;
 use self::beside::Placed;
 use self::cgroup::Shown;
 use crate::account::headroom::machine_headroom;
-use crate::account::{Account, CACHED, FILES, Growth, HUGETLB, PAGE_TABLES, PartKind, ProcessTotals, REST, account};
+use crate::account::{Account, CACHED, FILES, Growth, PartKind, ProcessTotals, REST, account};
 use crate::columns::part::{COLUMNS, PartRow, Parts};
 use crate::columns::{Column, MenuColumn, Needs, cached_file, cell, columns_help};
 use crate::config::Action;
@@ -581,15 +581,14 @@ fn draw_detail(app: &App, snapshot: &Snapshot, row: &PartRow<'_>, is_of_cgroup: 
     let suspects = app.engine.living_suspects();
     let suspects = suspects.filter(|_| !is_of_cgroup);
     let mut own = suspects.filter(|suspect| suspect.key.part().is_some_and(|key| key.id == row.id));
-    let place = own.find_map(|suspect| match suspect.key.part() {
-        Some(key) if key.mount.is_some() => Some(text::safe(&key.name()).into_owned()),
+    let sentence = own.find_map(|suspect| match (suspect.key.part(), &suspect.cause) {
+        (Some(key), _) if key.mount.is_some() => Some(format!("It grows in {}.", text::safe(&key.name()))),
         // What has most of it is shown below, whether it grows or not.
-        Some(key) if [PAGE_TABLES, HUGETLB].contains(&key.id) => None,
-        _ => suspect.cause.as_ref().map(Cause::text),
+        (_, Some(Cause::Holder(_)) | None) => None,
+        (_, Some(cause @ Cause::SystemV { .. })) => Some(format!("{}.", cause.text())),
+        (_, Some(cause)) => Some(format!("It grows in {}.", cause.text())),
     });
-    if let Some(place) = place {
-        texts.extend(text::wrap(&format!("It grows in {place}."), width));
-    }
+    texts.extend(sentence.iter().flat_map(|sentence| text::wrap(sentence, width)));
     if !is_of_cgroup {
         let share = app.engine.snapshot.as_ref();
         let share = share.and_then(|snapshot| app.engine.history.part_share(row.id, snapshot));

@@ -42,11 +42,11 @@ pub(super) fn inputs() -> AccountingInputs {
             segments: 2,
             resident: 4096,
             swapped: 8192,
-        }),
-        sysv_creator: Ok(SysvCreator {
-            uid: 1000,
-            pid: 77,
-            resident: 4096,
+            creator: Ok(SysvCreator {
+                uid: 1000,
+                pid: 77,
+                resident: 4096,
+            }),
         }),
         mounts: Ok(vec![MemoryMount {
             device: 23,

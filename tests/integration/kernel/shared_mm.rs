@@ -135,10 +135,18 @@ fn start(makes: &str) -> Child {
     Child::from(maker)
 }
 
+/// Returns true if address spaces can be compared; says so if not.
+fn has_kcmp() -> bool {
+    let has = zmtop::proc::pid::same_memory(std::process::id(), std::process::id()) == Ok(true);
+    if !has {
+        cannot("this kernel, or whoever runs this, allows no kcmp");
+    }
+    has
+}
+
 #[test]
 fn the_same_program_executed_at_the_same_addresses_has_its_own_memory() {
-    if zmtop::proc::pid::same_memory(std::process::id(), std::process::id()) != Ok(true) {
-        cannot("this kernel, or whoever runs this, allows no kcmp");
+    if !has_kcmp() {
         return;
     }
     let maker = start(EXEC);
@@ -166,8 +174,7 @@ fn the_same_program_executed_at_the_same_addresses_has_its_own_memory() {
 #[test]
 fn one_address_space_counts_once() {
     be_the_maker();
-    if zmtop::proc::pid::same_memory(std::process::id(), std::process::id()) != Ok(true) {
-        cannot("this kernel, or whoever runs this, allows no kcmp");
+    if !has_kcmp() {
         return;
     }
     let maker = start(ALL);

@@ -235,6 +235,7 @@ fn shared_memory_is_accounted_for_by_mount_and_what_it_has_in_swap_at_the_least(
             segments: 3,
             resident: 1000 * KB,
             swapped: swapped * KB,
+            ..SysvShm::default()
         }),
         ..AccountingInputs::missing(Missing::Unsupported)
     };

@@ -10,7 +10,7 @@ use zmtop::model::Missing;
 use zmtop::model::system::{
     AccountingInputs, HugePool, Ksm, Pressure, Sockets, SysvCreator, SysvShm, Zones, ZramDevice,
 };
-use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, sysv_creator, zoneinfo};
+use zmtop::proc::accounting::{MemoryFs, memory_mounts as parse, sockets, sysv, zoneinfo};
 use zmtop::sampler::{Needs, Options, Scanner};
 
 /// What a scan reads for the account.
@@ -190,23 +190,18 @@ fn file_systems_in_memory_are_listed_once_with_their_places() {
 fn the_creator_of_most_system_v_segments() {
     let titles = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n";
     let line = |cpid, cuid, rss: u64| format!("0 1 600 9 {cpid} 0 0 7 7 {cuid} 7 0 0 0 {rss} 0\n");
+    let creator = |text: &str| sysv(text.as_bytes()).and_then(|sysv| sysv.creator);
     let text = [titles.to_owned(), line(10, 5, 900), line(20, 6, 500), line(30, 6, 600)].concat();
     let expected = SysvCreator {
         uid: 6,
         pid: 30,
         resident: 1100,
     };
-    assert_eq!(sysv_creator(text.as_bytes()), Ok(expected));
-    assert_eq!(sysv_creator(titles.as_bytes()), Err(Missing::NotAsked));
-    assert_eq!(
-        sysv_creator((titles.to_owned() + &line(1, 2, 0)).as_bytes()),
-        Err(Missing::NotAsked)
-    );
-    assert_eq!(sysv_creator(b"key rss\n"), Err(Missing::Unsupported));
-    assert_eq!(
-        sysv_creator((titles.to_owned() + "1 2\n").as_bytes()),
-        Err(Missing::Malformed)
-    );
+    assert_eq!(creator(&text), Ok(expected));
+    assert_eq!(creator(titles), Err(Missing::NotAsked));
+    assert_eq!(creator(&(titles.to_owned() + &line(1, 2, 0))), Err(Missing::NotAsked));
+    assert_eq!(creator("key rss swap\n"), Err(Missing::Unsupported));
+    assert_eq!(creator(&(titles.to_owned() + "1 2\n")), Err(Missing::Malformed));
 }
 
 #[test]
@@ -237,9 +232,14 @@ fn sockets_and_system_v_segments() {
         segments: 2,
         resident: 12288,
         swapped: 4096,
+        creator: Err(Missing::Unsupported),
     };
     assert_eq!(sysv(shm.as_bytes()), Ok(expected));
-    assert_eq!(sysv(titles.as_bytes()), Ok(SysvShm::default()));
+    let none = SysvShm {
+        creator: Err(Missing::Unsupported),
+        ..SysvShm::default()
+    };
+    assert_eq!(sysv(titles.as_bytes()), Ok(none));
     assert_eq!(sysv(b"key shmid\n1 2\n"), Err(Missing::Unsupported));
     for bad in ["", &format!("{titles} 1 2 600\n"), &format!("{titles}1 2 600 1 x 0\n")] {
         assert_eq!(sysv(bad.as_bytes()), Err(Missing::Malformed), "{bad}");
