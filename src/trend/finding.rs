@@ -169,9 +169,10 @@ pub(super) fn held_growth(points: &[Point], previous: &Judgement, params: &Param
     if !matches!(previous.verdict, Verdict::Growing | Verdict::Warming) {
         return None;
     }
-    let end = points.last()?.to;
+    let (first, end) = (points.first()?.from, points.last()?.to);
     let lasted = end.saturating_sub(previous.since?);
     let look = lasted.mul_f64(HELD_SHARE).clamp(SHORTEST_GROWTH_HOLD, SHORTEST_HOLD);
+    let look = look.min(end.saturating_sub(first));
     let (before, now) = outer_floors(points, look)?;
     let (growth, apart) = (now - before, look.as_secs_f64() * 0.75);
     let least = (MIN_QUARTER_SHARE * previous.slope * apart).max(params.least_bytes as f64);

@@ -3,8 +3,8 @@
 
 use crate::trend::Point;
 use crate::trend::parameters::{
-    AUTOCORRELATION_BIAS, DENSITY_POINTS, HORIZONS, MIN_CURVATURE, MIN_NOISE, MIN_POINTS_PER_SPAN, PEAK_HORIZONS,
-    SHORTEST_SPAN_MS, SPANS,
+    AUTOCORRELATION_BIAS, DENSITY_POINTS, HORIZONS, MAX_STEPS, MIN_CURVATURE, MIN_NOISE, MIN_POINTS_PER_SPAN,
+    PEAK_HORIZONS, SHORTEST_SPAN_MS, SPANS, STEP_RISE,
 };
 
 /// The floors of one horizon, oldest first, in bytes; NaN if unknown.
@@ -264,6 +264,32 @@ fn interpolate(x: &mut [f64]) -> Option<()> {
         previous = i;
     }
     Some(())
+}
+
+/// Returns the floors without a step: the rises that are far larger than the median rise become as large as that. `None` if there
+/// are none, or too many for a step. A curve that levels off still does so without its first rises.
+pub(super) fn without_step(floors: &[f64]) -> Option<Row> {
+    let count = floors.len();
+    let mut rises = [0.0; SPANS - 1];
+    let rises = &mut rises[..count - 1];
+    for (rise, pair) in rises.iter_mut().zip(floors.windows(2)) {
+        *rise = pair[1] - pair[0];
+    }
+    let mut sorted = [0.0; SPANS - 1];
+    let sorted = &mut sorted[..count - 1];
+    sorted.copy_from_slice(rises);
+    sorted.sort_unstable_by(f64::total_cmp);
+    let median = sorted[(count - 1) / 2].max(0.0);
+    let least = (STEP_RISE * median).max(MIN_NOISE);
+    let steps = sorted.iter().filter(|rise| **rise > least).count();
+    if !(1..=MAX_STEPS).contains(&steps) {
+        return None;
+    }
+    let mut level = [floors[0]; SPANS];
+    for (i, rise) in rises.iter().enumerate() {
+        level[i + 1] = level[i] + if *rise > least { median } else { *rise };
+    }
+    Some(level)
 }
 
 pub(super) fn lowest(floors: &[f64]) -> f64 {

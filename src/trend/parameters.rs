@@ -211,6 +211,12 @@ parameters! {
         /// The same for a leak that only the last day shows.
         LONE_DAY_STANDING_SHARE: f64 = 0.75, "days",
             "one busy day: with 0.5 0.40 % of looks at real machines are wrong instead of 0.33 %", "machines::leaks_that_begin_a_day_after_zmtop_are_called";
+        /// Multiple of the median rise from floor to floor above which a rise is a step.
+        STEP_RISE: f64 = 4.0, "1",
+            "the first floors of a curve that levels off taken for a step: with 2 even growth after a step is warming", "steps::even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called";
+        /// Maximum number of such rises in a window, as a step may begin in one span and end in the next.
+        MAX_STEPS: usize = 2, "floors",
+            "even growth after a step of ten seconds or more that seems to level off: with 1 for up to seven minutes", "steps::even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called";
         /// Time that a program may need to warm up, which is excluded when judging leaks.
         WARM_UP: Duration = Duration::from_secs(600), "duration",
             "even growth that seems to level off after a faster start", "services::services_that_leak_are_told_from_those_that_fill";

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::time::Duration;
 
 use crate::trend::finding::{Finding, confidence, min_growth};
-use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds};
+use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds, without_step};
 use crate::trend::parameters::{
     CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS,
     MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_MEAN_RISE, MIN_QUARTER_SHARE,
@@ -248,15 +248,18 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Returns true if growth levels off in the windows of this horizon or of longer ones, as with a filling
-    /// cache.
+    /// Returns true if growth levels off in the windows of this horizon or of longer ones, as with a filling cache. A step before
+    /// even growth would look alike, so a window must level off without it, too.
     fn levels_off(&self, horizon: usize) -> bool {
         let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used);
         let mut windows = around.flat_map(|horizon| WINDOWS.map(|count| (horizon, count)));
         windows.any(|(horizon, count)| {
             self.window(horizon, count).is_some_and(|window| {
-                let fit = Fit::new(window);
-                fit.curvature < -CLEAR_CURVATURE && fit.slows_down(self.params.level_off)
+                let slows = |floors: &[f64]| {
+                    let fit = Fit::new(floors);
+                    fit.curvature < -CLEAR_CURVATURE && fit.slows_down(self.params.level_off)
+                };
+                slows(window) && without_step(window).is_none_or(|level| slows(&level[..count]))
             })
         })
     }

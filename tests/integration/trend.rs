@@ -10,6 +10,7 @@ pub(crate) mod measure;
 mod parameters;
 mod recorded;
 mod services;
+mod steps;
 mod verdicts;
 mod wide;
 

@@ -1,0 +1,103 @@
+//! Growth beside steps: a step hides no even growth, and no levelling off.
+
+use zmtop::trend::{Judgement, Verdict};
+
+use super::corpus::{Noise, Rng, Series};
+use super::{Watch, moments};
+
+const MB: f64 = 1e6;
+
+/// The second in which the step begins.
+const STEP: f64 = 120.0;
+
+/// The age of a process that runs for a day, or just started.
+const AGES: [u64; 2] = [86_400, 0];
+
+/// Returns an hour of a process of 50 MB, with a step of so many megabytes that takes so many seconds, and from its end so many
+/// more by the seconds since.
+fn after_step(age: u64, (step, takes): (f64, f64), more: impl Fn(f64) -> f64) -> Series {
+    let grown = |since: f64| step * (since / takes).min(1.0) + more((since - takes).max(0.0));
+    Series::of(3600, 1, |t| MB * (50.0 + grown((t - STEP).max(0.0)))).aged(age)
+}
+
+/// Returns the judgements from a second on.
+fn judged(series: &Series, from: f64) -> Vec<(f64, Judgement)> {
+    let mut watch = Watch::new(series);
+    let all = moments(series).map(|until| ((until as u64 * series.step) as f64, watch.judge(until)));
+    all.filter(|(at, _)| *at >= from).collect()
+}
+
+#[test]
+fn even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called() {
+    let noise = Noise::recorded();
+    for age in AGES {
+        for (step, takes) in [(30.0, 1.0), (100.0, 1.0), (100.0, 10.0), (500.0, 20.0), (2000.0, 1.0)] {
+            for per_minute in [3.0, 12.0, 23.0] {
+                let series = after_step(age, (step, takes), |t| per_minute / 60.0 * t);
+                // Slower growth may take longer to stand out from the noise, or from the curvature of the first floors.
+                let is_clear = per_minute > step / 100.0;
+                let is_above_noise = per_minute > (step / 50.0).max(5.0);
+                let noisy = series.clone().noisy(&mut Rng::new(900, 1), &noise);
+                for series in [Some(series), is_above_noise.then_some(noisy)].into_iter().flatten() {
+                    let what = format!("{step} MB in {takes} s, {per_minute} MB/min, age {age}");
+                    let judged = judged(&series, STEP + takes + 70.0);
+                    let called = judged.iter().find(|(_, it)| it.verdict == Verdict::Leaking);
+                    let (called, pace) = called.map_or((f64::MAX, 0.0), |(at, it)| (*at, it.slope * 60.0 / MB));
+                    assert!(!is_clear || called - STEP < 20.0 * 60.0, "{what}: called at {called}");
+                    assert!(
+                        !is_clear || (pace / per_minute - 1.0).abs() < 0.25,
+                        "{what}: {pace} MB/min"
+                    );
+                    for (at, it) in judged.iter().filter(|(at, _)| is_clear && *at < called) {
+                        assert_eq!(it.verdict, Verdict::Growing, "{what}: after {at} s: {it:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn growth_with_stairs_in_it_never_seems_to_end_or_to_level_off() {
+    for (every, step, per_minute) in [
+        (60.0, 40.0, 12.0),
+        (120.0, 40.0, 12.0),
+        (300.0, 40.0, 12.0),
+        (120.0, 10.0, 12.0),
+        (600.0, 200.0, 10.0),
+    ] {
+        let stairs = |t: f64| (t / every).floor() * step + per_minute / 60.0 * t;
+        let series = Series::of(3600, 1, |t| MB * (50.0 + stairs(t))).aged(86_400);
+        for (at, it) in judged(&series, 120.0) {
+            assert!(
+                it.verdict >= Verdict::Growing,
+                "{step} MB each {every} s: after {at} s: {it:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_levels_off_after_a_step_is_warming() {
+    let fills: [(&str, f64, fn(f64) -> f64); 4] = [
+        ("exponential in 2 minutes", 180.0, |t| 1.0 - (-t / 120.0).exp()),
+        ("exponential in 10 minutes", 300.0, |t| 1.0 - (-t / 600.0).exp()),
+        ("exponential in half an hour", 780.0, |t| 1.0 - (-t / 1800.0).exp()),
+        ("logarithm", 120.0, |t| (t / 10.0).ln_1p() / 5.0),
+    ];
+    for (what, from, fill) in fills {
+        for step in [0.0, 100.0, 500.0] {
+            let series = after_step(86_400, (step, 1.0), |t| 200.0 * fill(t));
+            for (at, it) in judged(&series, STEP + from) {
+                let levels_off = matches!(it.verdict, Verdict::Warming | Verdict::Steady);
+                assert!(levels_off, "{what} after {step} MB: after {at} s: {it:?}");
+            }
+        }
+    }
+    // A step alone is no growth.
+    for step in [30.0, 2000.0] {
+        for (at, it) in judged(&after_step(86_400, (step, 1.0), |_| 0.0), 70.0) {
+            assert_eq!(it.verdict, Verdict::Steady, "{step} MB: after {at} s: {it:?}");
+        }
+    }
+}
