@@ -59,9 +59,9 @@ pub const SCHEMA: &str = "zmtop/1";
 /// The precision of the times of snapshots. Those of incidents are in nanoseconds.
 pub const PRECISION: Duration = Duration::from_millis(1);
 
-/// Maximum number of processes read from one snapshot: a quarter of the pids of a kernel (`PID_MAX_LIMIT`). A small file
-/// must not become a huge table.
-pub const MAX_PROCESSES: usize = 1 << 20;
+/// Maximum number of processes read from one snapshot: eight times the default `pid_max` of a kernel. A small file must not become
+/// a huge table: a process takes about 1.4 kB.
+pub const MAX_PROCESSES: usize = 1 << 18;
 
 described! {
     /// [`Sampling`] without `took` and `doubtful`.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use zstd::stream::read::Decoder;
 
 use super::error::Fault;
@@ -375,6 +377,14 @@ impl Indexed {
         let mut chunk = vec![0; BUFFER / 32];
         let mut at = from;
         while at + HEADER as u64 <= self.length {
+            if chunk.len() == BUFFER {
+                // A sparse file may have a hole of terabytes.
+                match rustix::fs::seek(&*self.file, SeekFrom::Data(at)) {
+                    Ok(data) => at = data,
+                    Err(Errno::NXIO) => break,
+                    Err(_) => {}
+                }
+            }
             let n = self.file.read_at(&mut chunk, at)?;
             if n < START.len() {
                 break;
@@ -476,6 +486,10 @@ impl Indexed {
         let mut line = Vec::new();
         while let Ok(n @ 1..) = next_line(&mut lines, &mut line) {
             at += n;
+            if line.len() == LONGEST {
+                // No recorder writes such a line. A sparse file may consist of zeros for terabytes.
+                break;
+            }
             let start = at - line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
             let is_full = |group: &Group, brief: &Brief| {

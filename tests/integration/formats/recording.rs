@@ -1,6 +1,7 @@
 //! Recordings: groups of compressed snapshots, whole and damaged.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -531,6 +532,37 @@ fn a_line_without_an_end_needs_no_more_memory_than_the_longest() {
     let text = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{} {text}", run.status);
     assert!(text.contains("damaged"), "{text}");
+}
+
+#[test]
+fn a_hole_of_a_terabyte_is_skipped_or_refused() {
+    const HOLE: u64 = 1 << 40;
+    let groups = groups();
+    let bytes = written(&groups[..1], &[]);
+    let run = |command: &[&str], path: &PathBuf| {
+        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_zmtop"));
+        let output = run.args(command).arg(path).output().unwrap();
+        let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (output.status.success(), texts)
+    };
+    // A hole between two groups.
+    let (_folder, path) = file(&bytes);
+    let sparse = fs::File::options().write(true).open(&path).unwrap();
+    sparse.write_all_at(&bytes, HOLE).unwrap();
+    let (is_read, [out, err]) = run(&["why"], &path);
+    assert!(is_read, "{out} {err}");
+    // Nothing but a hole.
+    let (_folder, path) = file(b"");
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(HOLE)
+        .unwrap();
+    let (is_read, [out, err]) = run(&["why"], &path);
+    assert!(!is_read && err.contains("no complete snapshot"), "{out} {err}");
+    let (is_read, [out, err]) = run(&["ps", "--from"], &path);
+    assert!(!is_read && err.contains("line 1 is longer than"), "{out} {err}");
 }
 
 #[test]

@@ -79,8 +79,12 @@ fn growth_with_stairs_in_it_never_seems_to_end_or_to_level_off() {
 
 #[test]
 fn what_levels_off_after_a_step_is_warming() {
-    let fills: [(&str, f64, fn(f64) -> f64); 4] = [
-        ("exponential in 2 minutes", 180.0, |t| 1.0 - (-t / 120.0).exp()),
+    let fills = [
+        (
+            "exponential in 2 minutes",
+            180.0,
+            (|t| 1.0 - (-t / 120.0).exp()) as fn(f64) -> f64,
+        ),
         ("exponential in 10 minutes", 300.0, |t| 1.0 - (-t / 600.0).exp()),
         ("exponential in half an hour", 780.0, |t| 1.0 - (-t / 1800.0).exp()),
         ("logarithm", 120.0, |t| (t / 10.0).ln_1p() / 5.0),
