@@ -9,8 +9,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -21,15 +19,11 @@ use super::trust::{self, Purpose};
 
 /// Maximum number of attempts to create the new file if other writers always come first.
 const MAX_TRIES: u32 = 1000;
-/// Maximum time for which another writer of the file is waited for: far longer than a file of a few megabytes takes.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(5);
 
 /// Replaces the file at `path` by the bytes that `write` writes. A reader sees the old file or the new one, never a
 /// mixture. If `path` is a symbolic link, its target is replaced and the link stays. The new file inherits the owner
 /// and mode of the old one. If there is no old one, it is private and belongs to its directory's owner. Missing
-/// directories are created in the same way. Blocks while another writer replaces the same file, for at most
-/// [`LONGEST_WAIT`].
+/// directories are created in the same way. Blocks while another writer replaces the same file.
 ///
 /// Any failure, including one of `write`: the old file is then unchanged, and nothing is left beside it. Also fails if
 /// others can change a symbolic link on the path and thereby choose the file.
@@ -119,7 +113,7 @@ fn is_at(dir: BorrowedFd<'_>, name: &OsStr, file: &File) -> bool {
     named.is_ok() && named == ids(rustix::fs::fstat(file))
 }
 
-/// Waits until no process writes the file of that name, then removes it if it still exists. Fails after [`LONGEST_WAIT`].
+/// Waits until no process writes the file of that name, then removes it if it still exists.
 fn remove_left(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let remove = || match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
@@ -150,18 +144,7 @@ fn remove_left(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         Err(Errno::ACCESS) => return remove(),
         Err(error) => return Err(error.into()),
     };
-    // Its owner may hold the lock for ever.
-    let until = Instant::now() + LONGEST_WAIT;
-    while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        if Instant::now() >= until {
-            let name = shown_path(Path::new(name));
-            let seconds = LONGEST_WAIT.as_secs();
-            return Err(io::Error::other(format!(
-                "another process has locked its temporary file {name} for {seconds} s"
-            )));
-        }
-        thread::sleep(POLL);
-    }
+    while rustix::fs::flock(&file, FlockOperation::LockExclusive) == Err(Errno::INTR) {}
     if is_at(dir, name, &file) { remove() } else { Ok(()) }
 }
 

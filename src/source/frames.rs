@@ -154,9 +154,9 @@ impl Frames {
         }
     }
 
-    /// Fails if the line goes on for as long again as a frame may be: a sparse file may be one line of terabytes.
+    /// Fails if the line goes on for [`LONGEST`] bytes: a sparse file may be one line of terabytes.
     fn skip_line(&mut self) -> io::Result<()> {
-        let mut room = self.longest;
+        let mut room = LONGEST;
         while room > 0 {
             let chunk = self.input.fill_buf()?;
             let chunk = &chunk[..chunk.len().min(room)];
@@ -168,8 +168,8 @@ impl Frames {
             }
             room -= n;
         }
-        let (line, longest) = (self.line, self.longest);
-        Err(io::Error::other(format!("line {line} is longer than {longest} bytes")))
+        let line = self.line;
+        Err(io::Error::other(format!("line {line} is longer than {LONGEST} bytes")))
     }
 
     fn broken(&self, error: &io::Error) -> Fault {

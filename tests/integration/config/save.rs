@@ -306,20 +306,6 @@ fn what_another_user_left_in_a_shared_folder_is_refused() {
 }
 
 #[test]
-fn a_lock_that_is_never_released_is_an_error() {
-    let home = Home::new();
-    let path = home.write("config.toml", "");
-    let left = std::fs::File::open(home.write(".config.toml.new", "")).unwrap();
-    rustix::fs::flock(&left, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let error = save(&path, &chosen()).unwrap_err().to_string();
-    let expected = "another process has locked its temporary file .config.toml.new for 5 s";
-    assert!(error.contains(expected), "{error}");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
-    drop(left);
-    save(&path, &chosen()).unwrap();
-}
-
-#[test]
 fn writers_at_once_wait_for_each_other() {
     let home = Home::new();
     let path = home.write("config.toml", "");
