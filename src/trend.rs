@@ -17,7 +17,8 @@
 //! length before. So a step, a spike or the saw-teeth of a collector are not growth.
 //!
 //! Growth is *warming* if it levels off, here or in longer windows: no time to a limit follows from it. A step in a window is
-//! levelled first, as even growth after a large allocation does not level off. The verdict changes
+//! levelled first, as even growth after a large allocation does not level off; and if a window of twice the length grows evenly, the
+//! shorter one only has a pause or stairs. The verdict changes
 //! between growing and warming only after one or two minutes of evidence. Growth by large steps, which are even in no window, remains
 //! reported while it goes on. The reported slope is Theil's, the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if
 //! the last minute and a half are flat, and the growth never paused for as long before, the pace is 0 ([`plateau`](fn@plateau)).
@@ -205,12 +206,13 @@ pub fn judge(
             standing.score = 0.0;
         }
         // Growth for longer than a day is not a warm-up, whatever its last hour looks like.
-        let movement = match (windows.movement(), lasting) {
-            (movement, Some(lasting)) if movement.verdict == Verdict::Warming => lasting,
-            (movement, _) if matches!(movement.verdict, Verdict::Steady | Verdict::Unknown) => {
-                held_growth(points, previous, params).unwrap_or(movement)
-            }
-            (movement, _) => movement,
+        let movement = windows.movement();
+        let movement = match movement.verdict {
+            Verdict::Warming => lasting
+                .or_else(|| windows.grows_for_longer(&movement))
+                .unwrap_or(movement),
+            Verdict::Steady | Verdict::Unknown => held_growth(points, previous, params).unwrap_or(movement),
+            _ => movement,
         };
         let is_growth = movement.verdict.is_growth();
         Finding {

@@ -135,6 +135,9 @@ parameters! {
         /// Horizons checked for levelling off: this one and the next longer ones.
         LONGER_WINDOWS: usize = 4, "horizons",
             "a filling cache whose last part looks straight: without them 14 of 275 harmless series are called instead of 2", "corpus: cache w-fill-sqrt w-fill-slow-exp";
+        /// Minimum length of a window that grows evenly for a shorter one not to count as levelling off, as a multiple.
+        LONGER_GROWTH: f64 = 2.0, "1",
+            "growth with pauses or stairs in it taken for a warm-up: without it leaks are warming four times as often before they are called", "steps::growth_with_pauses_is_no_warm_up";
         /// Minimum t-statistic of a curvature in them.
         CLEAR_CURVATURE: f64 = 2.0, "1",
             "a filling cache whose last part looks straight: with 3 19 of 1080 harmless series are called instead of 11", "corpus: w-frees w-cycle w-fill-log w-fill-sqrt";

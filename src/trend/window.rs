@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds, without_step};
 use crate::trend::parameters::{
-    CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_WINDOWS,
-    MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_MEAN_RISE, MIN_QUARTER_SHARE,
-    MIN_TEETH, SHORTEST_WINDOW, SPANS, WINDOWS,
+    CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_GROWTH,
+    LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_MEAN_RISE,
+    MIN_QUARTER_SHARE, MIN_TEETH, SHORTEST_WINDOW, SPANS, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
@@ -111,9 +111,7 @@ impl<'a> Windows<'a> {
         let moves = self
             .windows()
             .find_map(|(horizon, count)| self.moves(&self.examine(horizon, count)?));
-        let warms = moves.as_ref().is_some_and(|moves| moves.verdict == Verdict::Warming);
-        let lasts = warms.then(|| self.grows_for_days()).flatten();
-        lasts.or(moves).unwrap_or_else(|| {
+        moves.unwrap_or_else(|| {
             let is_known = self
                 .windows()
                 .any(|(horizon, count)| self.window(horizon, count).is_some());
@@ -128,11 +126,11 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Returns the growth in the shortest window of at least a day that does not level off. What a shorter window regards for a
-    /// warm-up is then the load of an hour on top of it.
-    fn grows_for_days(&self) -> Option<Finding> {
+    /// Returns the growth in the shortest window of at least [`LONGER_GROWTH`] times the length of `warming` that does not level off.
+    /// What the shorter window regards as a warm-up is then a pause, the rhythm of stairs, or a load on top of the growth.
+    pub(super) fn grows_for_longer(&self, warming: &Finding) -> Option<Finding> {
         self.windows()
-            .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= DAY)
+            .filter(|(horizon, count)| span_seconds(*horizon) * *count as f64 >= LONGER_GROWTH * warming.length)
             .filter_map(|(horizon, count)| self.moves(&self.examine(horizon, count)?))
             .find(|moves| moves.verdict == Verdict::Growing)
     }

@@ -85,8 +85,8 @@ fn what_levels_off_after_a_step_is_warming() {
             180.0,
             (|t| 1.0 - (-t / 120.0).exp()) as fn(f64) -> f64,
         ),
-        ("exponential in 10 minutes", 300.0, |t| 1.0 - (-t / 600.0).exp()),
-        ("exponential in half an hour", 780.0, |t| 1.0 - (-t / 1800.0).exp()),
+        ("exponential in 10 minutes", 310.0, |t| 1.0 - (-t / 600.0).exp()),
+        ("exponential in 20 minutes", 600.0, |t| 1.0 - (-t / 1200.0).exp()),
         ("logarithm", 120.0, |t| (t / 10.0).ln_1p() / 5.0),
     ];
     for (what, from, fill) in fills {
@@ -102,6 +102,34 @@ fn what_levels_off_after_a_step_is_warming() {
     for step in [30.0, 2000.0] {
         for (at, it) in judged(&after_step(86_400, (step, 1.0), |_| 0.0), 70.0) {
             assert_eq!(it.verdict, Verdict::Steady, "{step} MB: after {at} s: {it:?}");
+        }
+    }
+}
+
+#[test]
+fn growth_with_pauses_is_no_warm_up() {
+    // 20 MB a minute: seconds of growth, seconds of rest, the second from which it grows.
+    for (on, off, from) in [
+        (45.0, 15.0, 230.0),
+        (60.0, 30.0, 390.0),
+        (60.0, 60.0, 480.0),
+        (120.0, 60.0, 80.0),
+        // Stairs.
+        (0.1, 44.9, 190.0),
+        (0.1, 74.9, 650.0),
+    ] {
+        let pace = 20.0 / 60.0 * (on + off) / on;
+        let grown = |t: f64| {
+            let (rounds, rest) = ((t / (on + off)).floor(), t % (on + off));
+            pace * f64::mul_add(rounds, on, rest.min(on))
+        };
+        let series = Series::of(1500, 1, |t| MB * (50.0 + grown(t))).aged(86_400);
+        for (at, it) in judged(&series, from) {
+            assert!(
+                it.verdict >= Verdict::Growing,
+                "{on} s of {} s: after {at} s: {it:?}",
+                on + off
+            );
         }
     }
 }
