@@ -87,13 +87,13 @@ struct Places {
     lists: Vec<Listing>,
 }
 
-/// Maximum number of directories that are tried of one kind.
-const MAX_PLACES: usize = 32;
+/// Maximum size of a file of nerdctl with the id of a container, in bytes: twice the usual length.
+const MAX_ID: usize = 128;
 
 impl Finder {
-    /// Finds the names of containers of the user `owner`, 0 for the system's. Returns nothing for a container whose
-    /// source is unchanged. Calls `progress` before each container.
-    pub fn find(&mut self, tree: &Tree, owner: u32, wanted: &[Unnamed], progress: &dyn Fn()) -> Vec<(usize, Found)> {
+    /// Finds the names of containers of the tree's owner. Returns nothing for a container whose source is unchanged. Calls `progress`
+    /// before each container.
+    pub fn find(&mut self, tree: &Tree, wanted: &[Unnamed], progress: &dyn Fn()) -> Vec<(usize, Found)> {
         let mut places = None;
         let mut found = Vec::new();
         self.lists.values_mut().for_each(|list| list.was_used = false);
@@ -103,7 +103,7 @@ impl Finder {
             if source.is_some_and(|source| tree.stamp(&source.path).as_ref() == Ok(&source.stamp)) {
                 continue;
             }
-            let places = places.get_or_insert_with(|| Places::of(tree, owner));
+            let places = places.get_or_insert_with(|| Places::of(tree));
             found.push((at, self.find_one(tree, places, container)));
         }
         if places.is_some() {
@@ -169,7 +169,7 @@ impl Finder {
         let stamp = match place.kind {
             ListKind::Storage => {
                 let (bytes, stamp) = tree.read(&place.path)?;
-                names.extend(storage(&bytes)?);
+                names.extend(storage(&bytes)?.into_iter().take(tree.limits().names));
                 stamp
             }
             ListKind::Logs => tree.names(&place.path, |name| names.extend(log_name(name)))?,
@@ -178,7 +178,7 @@ impl Finder {
                 let mut files = Vec::new();
                 let stamp = tree.names(&place.path, |name| files.push(name.to_vec()))?;
                 for name in files {
-                    let id = tree.read(&[&*place.path, b"/", &name].concat());
+                    let id = tree.read_short(&[&*place.path, b"/", &name].concat(), MAX_ID);
                     let Ok((id, _)) = id else { continue };
                     if let Some(own) = ContainerNames::plain(&name) {
                         names.insert(id.trim_ascii().into(), own);
@@ -210,8 +210,8 @@ fn found(names: ContainerNames, path: &[u8], stamp: Option<Stamp>) -> Found {
 }
 
 impl Places {
-    fn of(tree: &Tree, owner: u32) -> Self {
-        let mut places = Self::default();
+    fn of(tree: &Tree) -> Self {
+        let (owner, mut places) = (tree.owner(), Self::default());
         if owner == 0 {
             places.add_docker(tree, &docker_root(tree, b"/etc/docker/daemon.json", b"/var/lib/docker"));
             places.add_docker(tree, b"/var/snap/docker/common/var-lib-docker");
@@ -234,7 +234,7 @@ impl Places {
         }
         let run = format!("/run/user/{owner}/containers").into_bytes();
         places.add_storage(tree, &run);
-        if let Some(home) = tree.home(owner) {
+        if let Some(home) = tree.home() {
             let at = |path: &str| [&home, path.as_bytes()].concat();
             let docker = docker_root(tree, &at("/.config/docker/daemon.json"), &at("/.local/share/docker"));
             places.add_docker(tree, &docker);
@@ -313,7 +313,7 @@ impl Places {
 fn children(tree: &Tree, directory: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let mut paths = Vec::new();
     let listed = tree.names(directory, |name| {
-        if paths.len() < MAX_PLACES && is_wanted(name) {
+        if paths.len() < tree.limits().places && is_wanted(name) {
             paths.push([directory, b"/", name].concat());
         }
     });

@@ -1,6 +1,6 @@
 //! Opens and reads files and directories, and returns the reason if one could not be read.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir};
@@ -82,6 +82,20 @@ pub fn open(path: &[u8]) -> Result<OwnedFd, Errno> {
 
 pub fn open_at(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(dir, name, READ, Mode::empty())
+}
+
+/// Opens a regular file for reading that was found with `O_PATH`, even if its path now names another file. So nothing is opened that
+/// reaches a driver: opening a watchdog, for example, starts it. `NONBLOCK`: does not wait for the holder of a lease.
+///
+/// # Errors
+/// `EINVAL` if it is no regular file.
+pub fn open_pinned(pinned: impl AsFd, more: OFlags) -> Result<OwnedFd, Errno> {
+    if FileType::from_raw_mode(rustix::fs::fstat(&pinned)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    let path = format!("/proc/self/fd/{}", pinned.as_fd().as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// Opens the directory `path` only as a base for opening files in it.

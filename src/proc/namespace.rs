@@ -273,13 +273,7 @@ impl<'a> Checked<'a> {
 /// `EREMOTE` if another user's program serves it, `EINVAL` if it is no regular file.
 pub fn open_pinned(pinned: &OwnedFd, folder: &Path) -> Result<File, Errno> {
     check_pinned(pinned, folder)?;
-    if FileType::from_raw_mode(rustix::fs::fstat(pinned)?.st_mode) != FileType::RegularFile {
-        return Err(Errno::INVAL);
-    }
-    // Reopens the pinned file, even if the path now names another one. `NONBLOCK`: does not wait for the holder of a lease.
-    let path = format!("/proc/self/fd/{}", pinned.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+    Ok(files::open_pinned(pinned, OFlags::empty())?.into())
 }
 
 /// Checks the mount of a pinned file.

@@ -161,7 +161,7 @@ pub fn storage(bytes: &[u8]) -> Reading<Vec<(Box<[u8]>, ContainerNames)>> {
                 ..names
             }),
         };
-        Some((container.id.into_bytes().into(), names?))
+        Some((checked(container.id.as_bytes())?, names?))
     });
     Ok(named.collect())
 }

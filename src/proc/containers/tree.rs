@@ -3,40 +3,66 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, fstat, open, openat2, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, open, openat2, statat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::model::{Missing, Reading};
 use crate::proc::files::{self, Roots};
 use crate::proc::parse::number;
 
-/// Maximum size of a file that is read, in bytes.
-const MAX_FILE: usize = 4 << 20;
-/// Maximum number of names that are read of a directory.
-const MAX_NAMES: usize = 20_000;
 /// Age from which a change of a file is safe to tell from the next one by its time.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// The root directory of the machine whose processes are read. Links in it cannot lead out of it.
+/// The root directory of the machine whose processes are read, for the files of one user's engines. Links in it cannot lead out of
+/// it. As root, only files of that user are read, since the user may have chosen where a link leads.
 pub struct Tree {
     root: OwnedFd,
     is_own: bool,
+    /// 0 for the engines of the system.
+    owner: u32,
 }
+
+/// Maximum amounts that are read. Anyone may fill a home directory.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// The size of a file, in bytes.
+    file: usize,
+    /// The names read of a directory, and the containers of a list.
+    pub(super) names: usize,
+    /// The directories that are tried of one kind.
+    pub(super) places: usize,
+}
+
+const OF_SYSTEM: Limits = Limits {
+    file: 4 << 20,
+    names: 20_000,
+    places: 32,
+};
+const OF_USER: Limits = Limits {
+    file: 1 << 20,
+    names: 1000,
+    places: 4,
+};
 
 /// A file's identity, size and time of the last change. A file with the same stamp is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp([u64; 5]);
 
 impl Tree {
-    /// Opens the root directory. For another `/proc` that is the directory above it. On this machine it is the one of
+    /// Opens the root directory for the engines of the user `owner`, 0 for those of the system. For another `/proc` that is the directory above it. On this machine it is the one of
     /// pid 1, if that is another directory and may be seen: then zmtop runs in a container and shows the host. In a
     /// sandbox of systemd, whose root is the same directory, what the sandbox hides stays hidden.
-    pub fn open(roots: &Roots) -> Reading<Self> {
+    pub fn open(roots: &Roots, owner: u32) -> Reading<Self> {
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path: &[u8]| open(path, directory, Mode::empty()).map_err(files::reason);
         if !roots.is_own() {
             let root = open(roots.proc.join("..").as_os_str().as_encoded_bytes())?;
-            return Ok(Self { root, is_own: false });
+            return Ok(Self {
+                root,
+                is_own: false,
+                owner,
+            });
         }
         let directory = |path: &str| statat(CWD, path, AtFlags::empty()).map(|stat| (stat.st_dev, stat.st_ino));
         let first = match (directory("/"), directory("/proc/1/root")) {
@@ -47,7 +73,11 @@ impl Tree {
             Some(root) => root,
             None => open(b"/")?,
         };
-        Ok(Self { root, is_own: true })
+        Ok(Self {
+            root,
+            is_own: true,
+            owner,
+        })
     }
 
     fn open_file(&self, path: &[u8], flags: OFlags) -> Reading<OwnedFd> {
@@ -70,25 +100,55 @@ impl Tree {
         Ok(Stamp::of(&fstat(&fd).map_err(files::reason)?))
     }
 
-    /// Reads a regular file, and its stamp; no stamp if it has changed so recently that the next change may have the same.
+    pub(super) const fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    pub(super) const fn limits(&self) -> Limits {
+        if self.owner == 0 { OF_SYSTEM } else { OF_USER }
+    }
+
+    /// Fails if root would read a file of another user in the name of the owner.
+    fn check(&self, stat: &Stat) -> Reading<()> {
+        let is_allowed = self.owner == 0 || stat.st_uid == self.owner || !geteuid().is_root();
+        if is_allowed { Ok(()) } else { Err(Missing::Denied) }
+    }
+
+    /// Reads a regular file of the owner, and its stamp; no stamp if it has changed so recently that the next change may have the same.
     pub(super) fn read(&self, path: &[u8]) -> Reading<(Vec<u8>, Option<Stamp>)> {
-        let fd = self.open_file(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        self.read_short(path, self.limits().file)
+    }
+
+    /// Reads a file of at most `most` bytes.
+    pub(super) fn read_short(&self, path: &[u8], most: usize) -> Reading<(Vec<u8>, Option<Stamp>)> {
+        let (bytes, stat) = self.read_of_any(path, most)?;
+        self.check(&stat)?;
+        Ok((bytes, Stamp::settled(&stat)))
+    }
+
+    fn read_of_any(&self, path: &[u8], most: usize) -> Reading<(Vec<u8>, Stat)> {
+        let pinned = self.open_file(path, OFlags::PATH)?;
+        let fd = files::open_pinned(&pinned, OFlags::empty()).map_err(|errno| match errno {
+            Errno::INVAL => Missing::Malformed,
+            other => files::reason(other),
+        })?;
         let stat = fstat(&fd).map_err(files::reason)?;
         let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || size > MAX_FILE {
+        if size > most {
             return Err(Missing::Malformed);
         }
         // A file that grows meanwhile is read up to its former size, and again at the next pass.
         let mut bytes = vec![0; size];
         let len = files::read_all(&fd, &mut bytes).map_err(files::reason)?;
         bytes.truncate(len);
-        Ok((bytes, Stamp::settled(&stat)))
+        Ok((bytes, stat))
     }
 
     /// Calls `each` with the names in a directory, up to a maximum number. Returns its stamp as [`read`](Self::read) does.
     pub(super) fn names(&self, path: &[u8], mut each: impl FnMut(&[u8])) -> Reading<Option<Stamp>> {
         let fd = self.open_file(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let stat = fstat(&fd).map_err(files::reason)?;
+        self.check(&stat)?;
         let mut buf = Vec::with_capacity(32 << 10);
         let mut entries = RawDir::new(&fd, buf.spare_capacity_mut());
         let mut count = 0;
@@ -99,20 +159,21 @@ impl Tree {
                 each(name);
                 count += 1;
             }
-            if count == MAX_NAMES {
+            if count == self.limits().names {
                 break;
             }
         }
         Ok(Stamp::settled(&stat))
     }
 
-    /// Returns the home directory of a user: on this machine as the name service has it, else as in `etc/passwd`.
-    pub(super) fn home(&self, uid: u32) -> Option<Vec<u8>> {
+    /// Returns the home directory of the owner: on this machine as the name service has it, else as in `etc/passwd`.
+    pub(super) fn home(&self) -> Option<Vec<u8>> {
+        let uid = self.owner;
         if self.is_own {
             let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid)).ok()??;
             return Some(user.dir.into_os_string().into_encoded_bytes());
         }
-        let (passwd, _) = self.read(b"/etc/passwd").ok()?;
+        let (passwd, _) = self.read_of_any(b"/etc/passwd", OF_SYSTEM.file).ok()?;
         let home = passwd.split(|b| *b == b'\n').find_map(|line| {
             let mut fields = line.split(|b| *b == b':').skip(2);
             let is_user = number(fields.next()?) == Some(uid.into());
@@ -123,7 +184,7 @@ impl Tree {
 }
 
 impl Stamp {
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    fn of(stat: &Stat) -> Self {
         #[expect(clippy::unnecessary_cast, reason = "the types differ between architectures")]
         Self([
             stat.st_dev as u64,
@@ -134,7 +195,7 @@ impl Stamp {
         ])
     }
 
-    fn settled(stat: &rustix::fs::Stat) -> Option<Self> {
+    fn settled(stat: &Stat) -> Option<Self> {
         let changed = UNIX_EPOCH + Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
         let age = SystemTime::now().duration_since(changed).unwrap_or_default();
         (age > SETTLED).then(|| Self::of(stat))

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -243,7 +243,7 @@ impl FileReader {
             return Err(Missing::Gone);
         }
         progress();
-        let file = open_pinned(&pinned).map_err(files::reason)?;
+        let file = open_unnoticed(&pinned).map_err(files::reason)?;
         let is_overlay = file_system.is_overlay;
         Ok(Looked {
             figures: page_cache::figures(file.as_fd(), &found, is_overlay, progress),
@@ -259,12 +259,9 @@ fn pin(dir: impl AsFd, name: &[u8], more: OFlags) -> Result<OwnedFd, Errno> {
 }
 
 /// Opens a pinned regular file. Its time of access stays as it is, if the kernel permits that.
-fn open_pinned(pinned: &OwnedFd) -> Result<OwnedFd, Errno> {
-    let path = format!("/proc/self/fd/{}", pinned.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let open = |flags| rustix::fs::open(path.as_str(), flags, Mode::empty());
-    match open(flags | OFlags::NOATIME) {
-        Err(Errno::PERM) => open(flags),
+fn open_unnoticed(pinned: &OwnedFd) -> Result<OwnedFd, Errno> {
+    match files::open_pinned(pinned, OFlags::NOATIME) {
+        Err(Errno::PERM) => files::open_pinned(pinned, OFlags::empty()),
         opened => opened,
     }
 }

@@ -26,13 +26,26 @@ fn unnamed() -> Unnamed {
     }
 }
 
-fn open(tree: &ProcTree) -> Tree {
-    Tree::open(&Roots::new(Some(&tree.root()))).unwrap()
+fn open(tree: &ProcTree, owner: u32) -> Tree {
+    Tree::open(&Roots::new(Some(&tree.root())), owner).unwrap()
 }
 
 fn find(tree: &ProcTree, owner: u32) -> Reading<ContainerNames> {
-    let mut found = Finder::default().find(&open(tree), owner, &[unnamed()], &|| ());
+    let mut found = Finder::default().find(&open(tree, owner), &[unnamed()], &|| ());
     found.remove(0).1.names
+}
+
+/// Gives a directory or file, and all in it, to a user, but not what its links lead to. Only root can.
+fn give(path: &Path, owner: u32) {
+    use std::os::unix::fs::lchown;
+    if rustix::process::geteuid().is_root() {
+        lchown(path, Some(owner), Some(owner)).unwrap();
+    }
+    if path.is_dir() && !path.is_symlink() {
+        for entry in fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path(), owner);
+        }
+    }
 }
 
 /// Returns name, pod, namespace and image.
@@ -167,6 +180,8 @@ fn each_engine_says_the_names_in_its_own_files() {
             &path.replace("ID", ID),
             content.replace("\"ID\"", &format!("{ID:?}")).replace("ID", ID),
         );
+        let below = path.split('/').next().unwrap();
+        give(&tree.path(below), owner);
         assert_eq!(find(&tree, owner).map(texts), Ok(expected.map(Into::into)), "{path}");
         // Another user's engine does not say it.
         assert_eq!(find(&tree, 1000 - owner), Err(Missing::OutOfView), "{path}");
@@ -267,6 +282,71 @@ fn links_of_another_tree_stay_in_it() {
 }
 
 #[test]
+fn a_user_leads_root_to_no_file_of_another_and_to_no_device() {
+    let tree = ProcTree::new();
+    let containers = "home/alice/.local/share/docker/containers";
+    let secret = tree.path("root/config.v2.json");
+    tree.write("root/config.v2.json", DOCKER);
+    let directory = tree.path(&format!("{containers}/{ID}"));
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("config.v2.json");
+    symlink("/root/config.v2.json", &file).unwrap();
+    give(&tree.path("home"), 1000);
+    let is_root = rustix::process::geteuid().is_root();
+    let found = find(&tree, 1000);
+    assert_eq!(found.is_err(), is_root, "{found:?}");
+    give(&secret, 1000);
+    assert_eq!(texts(find(&tree, 1000).unwrap())[0], "shop-web-1");
+    // The configured place is another user's.
+    fs::remove_file(&file).unwrap();
+    tree.write(
+        "home/alice/.config/docker/daemon.json",
+        r#"{"data-root":"/root/docker"}"#,
+    );
+    tree.write(&format!("root/docker/containers/{ID}/config.v2.json"), DOCKER);
+    give(&tree.path("home"), 1000);
+    assert_eq!(find(&tree, 1000).is_err(), is_root);
+    // A terminal is not opened: each open of `/dev/ptmx` would make one.
+    fs::remove_dir_all(tree.path("home/alice/.config")).unwrap();
+    let device = rustix::fs::makedev(5, 2);
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    if rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &file,
+        rustix::fs::FileType::CharacterDevice,
+        mode,
+        device,
+    )
+    .is_ok()
+    {
+        let count = || fs::read_to_string("/proc/sys/kernel/pty/nr").unwrap();
+        let before = count();
+        assert_eq!(find(&tree, 1000), Err(Missing::Malformed));
+        assert_eq!(count(), before);
+    }
+}
+
+#[test]
+fn the_files_of_a_user_need_little_memory() {
+    let tree = ProcTree::new();
+    // Files of nerdctl that are large instead of an id, and more containers in a list than one user may have.
+    let names = "home/alice/.local/share/nerdctl/1935db59/names/default";
+    tree.write(&format!("{names}/web"), "x".repeat(100_000));
+    let list: Vec<String> = (0..2000).map(|n| format!(r#"{{"id":"{n}","names":["a"]}}"#)).collect();
+    let own = format!(r#"{{"id":"{ID}","names":["late"]}}"#);
+    let stored = "home/alice/.local/share/containers/storage/overlay-containers/containers.json";
+    tree.write(stored, format!("[{},{own}]", list.join(",")));
+    give(&tree.path("home"), 1000);
+    assert_eq!(find(&tree, 1000), Err(Missing::OutOfView));
+    tree.write(stored, format!("[{own},{}]", list.join(",")));
+    give(&tree.path("home"), 1000);
+    assert_eq!(texts(find(&tree, 1000).unwrap())[0], "late");
+    tree.write(stored, format!("[{own}{}]", " ".repeat(1 << 20)));
+    give(&tree.path("home"), 1000);
+    assert_eq!(find(&tree, 1000), Err(Missing::Malformed));
+}
+
+#[test]
 fn a_name_of_any_bytes_is_kept_and_a_long_one_is_cut() {
     let tree = ProcTree::new();
     let name = format!("\\u001b[2J\\u202e{}", "x".repeat(1000));
@@ -288,9 +368,9 @@ fn an_unchanged_file_is_not_read_again_and_a_changed_one_is() {
     let tree = ProcTree::new();
     let list = "var/lib/containers/storage/overlay-containers/containers.json";
     tree.write(list, STORAGE.replace("ID", ID));
-    let (opened, mut finder) = (open(&tree), Finder::default());
+    let (opened, mut finder) = (open(&tree, 0), Finder::default());
     let mut wanted = unnamed();
-    let mut look = |wanted: &Unnamed| finder.find(&opened, 0, std::slice::from_ref(wanted), &|| ()).pop();
+    let mut look = |wanted: &Unnamed| finder.find(&opened, std::slice::from_ref(wanted), &|| ()).pop();
     // The next change could leave it with the same time, so it is read again.
     let (_, found) = look(&wanted).unwrap();
     assert!(found.names.is_ok() && found.source.is_none());

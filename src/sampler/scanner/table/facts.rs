@@ -476,8 +476,8 @@ fn containers_job(mut lookup: Lookup) -> Job {
         JobKey::Containers(lookup.owner),
         20 * lookup.wanted.len() as u64 + 100,
         |context, reader| {
-            let found = Tree::open(&context.roots)
-                .map(|tree| lookup.finder.find(&tree, lookup.owner, &lookup.wanted, reader.progress));
+            let found = Tree::open(&context.roots, lookup.owner)
+                .map(|tree| lookup.finder.find(&tree, &lookup.wanted, reader.progress));
             (lookup, found)
         },
         |scanner, (lookup, found)| {
