@@ -105,6 +105,8 @@ pub enum Cause {
     SharedMemory,
     /// Anonymous memory of all programs of a user, of which those that are listed explain little.
     Together,
+    /// The processes that a program started meanwhile. None of them grows.
+    NewProcesses,
     /// Anonymous memory of the machine, of which neither the listed rows nor one user explain half.
     OfAllUsers,
     /// Memory that the program freed, and its allocator or runtime keeps; with the footprint, both in bytes.
@@ -128,6 +130,7 @@ impl Cause {
             Self::HugePages { collapsed: false } => "in transparent huge pages".into(),
             Self::HugePages { collapsed: true } => "in transparent huge pages, without faults".into(),
             Self::SharedMemory => "in shared memory and tmpfs".into(),
+            Self::NewProcesses => "in its new processes".into(),
             Self::Together => "all programs of this user together".into(),
             Self::OfAllUsers => "programs of several users together".into(),
             Self::KeptFree { free, footprint } => {
@@ -242,7 +245,7 @@ impl SuspectQuery {
 /// come before the others with that verdict. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
-/// The last ended process of a program is reported for all ended ones. A program is reported instead of its living processes
+/// The last ended process of a user's program is reported for all ended ones. A program is reported instead of its living processes
 /// if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
@@ -453,7 +456,8 @@ fn find_living(history: &History, snapshot: &Snapshot, least: Verdict, found: &m
 
 /// Finds the ended processes that leaked, and those that grew for long and ended recently: not a compiler that grew for minutes.
 fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<Suspect>) {
-    let mut programs: HashMap<&[u8], usize> = HashMap::new();
+    // Anybody may give a file the name of another program.
+    let mut programs: HashMap<(&[u8], Option<u32>), usize> = HashMap::new();
     let is_listed = |ended: &&Ended| {
         let grew_since = ended.history.trend().seen_since();
         let grew_long = grew_since.is_some_and(|since| ended.at.saturating_sub(since) >= MIN_ENDED_GROWTH);
@@ -469,12 +473,13 @@ fn find_ended(history: &History, now: Duration, least: Verdict, found: &mut Vec<
     };
     for ended in history.all_ended().filter(is_listed) {
         let name = ended.command.as_deref().unwrap_or(&ended.facts.comm);
-        if let Some(at) = programs.get(name) {
+        let program = (name, ended.facts.owner_uid().ok());
+        if let Some(at) = programs.get(&program) {
             let last: &mut Suspect = &mut found[*at];
             last.times += 1;
             continue;
         }
-        programs.insert(name, found.len());
+        programs.insert(program, found.len());
         found.push(Suspect {
             facts: Some(Arc::clone(&ended.facts)),
             count: 1,
@@ -751,9 +756,11 @@ fn report_only(program: &mut Suspect, user: &UserMembers, folded: &[Suspect]) {
 
 /// Returns true if the processes found explain the growth of their program.
 fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: &[Suspect]) -> bool {
+    let is_reclaimable = program.judgement.metric.is_reclaimable();
     let own = found
         .iter()
-        .filter(|s| s.ended.is_none() && s.command == program.command);
+        .filter(|s| s.ended.is_none() && s.command == program.command)
+        .filter(|s| is_reclaimable || !s.judgement.metric.is_reclaimable());
     let (slope, worst) = own.fold((0.0, Verdict::Unknown), |(slope, worst), s| {
         (slope + s.judgement.slope, worst.max(s.judgement.verdict))
     });
@@ -765,7 +772,7 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
 
 /// Finds the users whose memory grows like a leak, if the listed rows explain less than half of that growth: a leak may continue in
 /// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. That memory
-/// itself is reported if it moves from user to user. The verdict is at most `Growing`, because a program may still free the memory.
+/// itself is reported if it moves from user to user, and a program if it is in its new processes. The verdict is at most `Growing`, because a program may still free the memory.
 fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
     // A part that processes explain is called growing at most.
@@ -777,13 +784,13 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
     let span = anon.and_then(|row| row.trend().watched(snapshot.monotonic));
     let grown = |row: &RowHistory| span.map_or(0.0, |span| row.footprint().change_over(span));
     let takes_most = |row: &RowHistory, anon: &RowHistory| grown(anon) > 0.0 && grown(row) >= grown(anon) / 2.0;
-    // New processes of one program are no growth: see `populations`.
-    let is_one_program = |anon| {
-        history
-            .groups_by(GroupBy::Command)
-            .any(|(_, row)| takes_most(row, anon))
+    let most_of = |anon| {
+        let mut programs = history.groups_by(GroupBy::Command);
+        programs.find(|(_, row)| takes_most(row, anon))
     };
-    let anon = anon.filter(|anon| !is_one_program(anon));
+    let whole = anon;
+    let program = whole.and_then(most_of);
+    let anon = whole.filter(|_| program.is_none());
     let mut users = Vec::new();
     // What warms up is often only the last place that a leak moved to.
     let grows = |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
@@ -830,6 +837,31 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         });
     }
     found.extend(users);
+    if let (Some(anon), Some((Some(name), row))) = (whole, program)
+        && least <= Verdict::Growing
+    {
+        let count = history.members(GroupBy::Command, Some(name));
+        let mut living = found.iter().filter(|s| s.ended.is_none());
+        let is_listed = living.any(|s| s.command.as_ref() == Some(name));
+        let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();
+        let mut judgement = *anon.trend();
+        if count > 1 && !is_listed && explained < judgement.slope / 2.0 {
+            judgement.call_growing();
+            let key = GroupKey {
+                by: GroupBy::Command,
+                name: Some(Arc::clone(name)),
+            };
+            let mut rows = vec![Suspect {
+                judgement,
+                count,
+                cause: Some(Cause::NewProcesses),
+                eta: judgement.eta(machine_headroom(snapshot)),
+                ..Suspect::new(RowKey::Group(key), Some(Arc::clone(name)), row)
+            }];
+            MembersByUser::of(history, snapshot, [&rows]).name_users(&mut rows);
+            found.append(&mut rows);
+        }
+    }
     let has_several = history.groups_by(GroupBy::User).nth(1).is_some();
     if let Some(anon) = anon.filter(|_| has_several && least <= Verdict::Growing) {
         let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();

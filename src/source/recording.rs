@@ -574,6 +574,7 @@ impl Place {
         let raw = Span {
             file: self.file,
             rest: self.body,
+            zeros: 0,
         };
         if kind == Kind::Lines {
             return Ok(Box::new(raw));
@@ -587,17 +588,28 @@ impl Place {
     }
 }
 
-/// A range of a file's bytes.
+/// The range of a file's bytes. It ends at a MiB of zeros, which no recorder writes: a frame of zstd may be followed by terabytes of
+/// them, which are blocks of no bytes.
 struct Span {
     file: Arc<File>,
     rest: Range<u64>,
+    /// The number of zeros before `rest`.
+    zeros: usize,
 }
+
+const MAX_ZEROS: usize = 1 << 20;
 
 impl Read for Span {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.zeros >= MAX_ZEROS {
+            return Ok(0);
+        }
         let most = (self.rest.end - self.rest.start).min(buffer.len() as u64) as usize;
         let n = self.file.read_at(&mut buffer[..most], self.rest.start)?;
         self.rest.start += n as u64;
+        let is_zero = |byte: &&u8| **byte == 0;
+        let zeros = buffer[..n].iter().rev().take_while(is_zero).count();
+        self.zeros = if zeros == n { self.zeros + zeros } else { zeros };
         Ok(n)
     }
 }

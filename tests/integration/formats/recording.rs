@@ -551,6 +551,23 @@ fn a_hole_of_a_terabyte_is_skipped_or_refused() {
     sparse.write_all_at(&bytes, HOLE).unwrap();
     let (is_read, [out, err]) = run(&["why"], &path);
     assert!(is_read, "{out} {err}");
+    // A hole after a group that its writer did not finish.
+    let mut writer = GroupWriter::default();
+    let mut open = bytes.clone();
+    for made in &groups[1] {
+        open.extend(writer.push(made, &[]).unwrap());
+    }
+    let (_folder, path) = file(&open);
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(HOLE)
+        .unwrap();
+    for command in [&["why"][..], &["ps", "--from"]] {
+        let (is_read, [out, err]) = run(command, &path);
+        assert!(is_read && !out.is_empty(), "{command:?}: {out} {err}");
+    }
     // Nothing but a hole.
     let (_folder, path) = file(b"");
     fs::File::options()
