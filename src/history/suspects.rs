@@ -792,8 +792,11 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
     let program = whole.and_then(most_of);
     let anon = whole.filter(|_| program.is_none());
     let mut users = Vec::new();
-    // What warms up is often only the last place that a leak moved to.
-    let grows = |s: &&Suspect| s.ended.is_none() && s.key.part().is_none() && s.judgement.verdict > Verdict::Warming;
+    // What warms up is often only the last place that a leak moved to. Pages of files are in no anonymous memory.
+    let grows = |s: &&Suspect| {
+        let Judgement { verdict, metric, .. } = s.judgement;
+        s.ended.is_none() && s.key.part().is_none() && verdict > Verdict::Warming && !metric.is_reclaimable()
+    };
     for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
         let is_leak = leaks(row);
         let judged = if is_leak {
