@@ -132,7 +132,7 @@ pub(super) struct Fit {
     /// The t-statistic of the parabola: negative if growth slows down.
     pub(super) curvature: f64,
     /// The slope of the second half divided by the slope of the first.
-    slope_ratio: f64,
+    pub(super) slope_ratio: f64,
 }
 
 /// The floors of a horizon, smoothed and with gaps interpolated.

@@ -135,6 +135,10 @@ parameters! {
         /// Horizons checked for levelling off: this one and the next longer ones.
         LONGER_WINDOWS: usize = 4, "horizons",
             "a filling cache whose last part looks straight: without them 14 of 275 harmless series are called instead of 2", "corpus: cache w-fill-sqrt w-fill-slow-exp";
+        /// Maximum pace at the end of the newer half of such a window, as a share of the pace at its beginning, for growth that is not
+        /// judged as a leak to level off.
+        MAX_RATIO_OF_NEWER: f64 = 0.95, "1",
+            "even growth after a start of a minute or two taken for a warm-up, for up to 14 minutes", "steps::even_growth_after_a_slow_start_is_growing";
         /// Minimum length of a window that grows evenly for a shorter one not to count as levelling off, as a multiple.
         LONGER_GROWTH: f64 = 2.0, "1",
             "growth with pauses or stairs in it taken for a warm-up: without it leaks are warming four times as often before they are called", "steps::growth_with_pauses_is_no_warm_up";

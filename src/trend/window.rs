@@ -12,8 +12,8 @@ use crate::trend::finding::{Finding, confidence, min_growth};
 use crate::trend::fit::{Fit, Floors, PreparedRow, lowest, span_seconds, without_step};
 use crate::trend::parameters::{
     CLEAR_CURVATURE, DAY, ERODED_SPANS, FLOORS_BELOW_TEETH, HORIZONS, LEAST_LEAK, LEAST_PACE, LONGER_GROWTH,
-    LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE, MIN_MEAN_RISE,
-    MIN_QUARTER_SHARE, MIN_TEETH, SHORTEST_WINDOW, SPANS, WINDOWS,
+    LONGER_WINDOWS, MAX_EVIDENCE_WITHOUT_LEAK, MAX_RATIO_OF_NEWER, MIN_ABOVE_PEAK, MIN_CURVATURE, MIN_KNOWN_SHARE,
+    MIN_MEAN_RISE, MIN_QUARTER_SHARE, MIN_TEETH, SHORTEST_WINDOW, SPANS, WINDOWS,
 };
 use crate::trend::verdict::Reasons;
 use crate::trend::{Params, Point, Verdict};
@@ -143,7 +143,7 @@ impl<'a> Windows<'a> {
         if movement.by < 0.0 {
             return Some(movement.finding(Verdict::Shrinking, &fit, 0.0));
         }
-        let levels_off = fit.slows_down(self.params.level_off) || self.levels_off(movement.horizon);
+        let levels_off = fit.slows_down(self.params.level_off) || self.levels_off(movement.horizon, true);
         let verdict = if levels_off { Verdict::Warming } else { Verdict::Growing };
         let evidence = (fit.t_statistic / self.params.significance).min(MAX_EVIDENCE_WITHOUT_LEAK);
         Some(movement.finding(verdict, &fit, confidence(evidence)))
@@ -237,7 +237,7 @@ impl<'a> Windows<'a> {
         }
         let fit = Fit::new(movement.window);
         let surety = confidence(fit.t_statistic / params.significance);
-        if surety < params.confidence || fit.slows_down(params.level_off) || self.levels_off(movement.horizon) {
+        if surety < params.confidence || fit.slows_down(params.level_off) || self.levels_off(movement.horizon, false) {
             return None;
         }
         Some(Finding {
@@ -247,8 +247,9 @@ impl<'a> Windows<'a> {
     }
 
     /// Returns true if growth levels off in the windows of this horizon or of longer ones, as with a filling cache. A step before
-    /// even growth would look alike, so a window must level off without it, too.
-    fn levels_off(&self, horizon: usize) -> bool {
+    /// even growth would look alike, so a window must level off without it, too. A slower start before even growth also would: if
+    /// `to_its_end`, the newer half of the window must slow down, too.
+    fn levels_off(&self, horizon: usize, to_its_end: bool) -> bool {
         let around = horizon..(horizon + LONGER_WINDOWS).min(self.floors.used);
         let mut windows = around.flat_map(|horizon| WINDOWS.map(|count| (horizon, count)));
         windows.any(|(horizon, count)| {
@@ -257,7 +258,9 @@ impl<'a> Windows<'a> {
                     let fit = Fit::new(floors);
                     fit.curvature < -CLEAR_CURVATURE && fit.slows_down(self.params.level_off)
                 };
-                slows(window) && without_step(window).is_none_or(|level| slows(&level[..count]))
+                slows(window)
+                    && without_step(window).is_none_or(|level| slows(&level[..count]))
+                    && (!to_its_end || Fit::new(&window[count / 2..]).slope_ratio < MAX_RATIO_OF_NEWER)
             })
         })
     }

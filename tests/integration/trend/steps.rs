@@ -133,3 +133,38 @@ fn growth_with_pauses_is_no_warm_up() {
         }
     }
 }
+
+#[test]
+fn even_growth_after_a_slow_start_is_growing() {
+    let noise = Noise::recorded();
+    let even = |t: f64| t / 3.0;
+    // 20 MB a minute after a start; the seconds since its beginning after which it grows.
+    let starts = [
+        (after_step(86_400, (40.0, 15.0), even), 220.0),
+        (after_step(86_400, (100.0, 45.0), even), 250.0),
+        (after_step(86_400, (100.0, 60.0), even), 60.0),
+        (after_step(86_400, (100.0, 120.0), even), 60.0),
+        (
+            after_step(86_400, (1.0, 1.0), |t| even(t) + 25.0 * (t / 15.0).floor().min(4.0)),
+            270.0,
+        ),
+        (
+            after_step(86_400, (1.0, 1.0), |t| even(t) + 40.0 * (t / 10.0).floor().min(3.0)),
+            120.0,
+        ),
+        (
+            after_step(86_400, (1.0, 1.0), |t| even(t) + 150.0 * (1.0 - (-t / 20.0).exp())),
+            420.0,
+        ),
+    ];
+    for (number, (series, from)) in starts.into_iter().enumerate() {
+        let noisy = series.clone().noisy(&mut Rng::new(900, 1), &noise);
+        for series in [series, noisy] {
+            let judged = judged(&series, STEP + from);
+            for (at, it) in &judged {
+                assert!(it.verdict >= Verdict::Growing, "start {number}: after {at} s: {it:?}");
+            }
+            assert_eq!(judged.last().unwrap().1.verdict, Verdict::Leaking, "start {number}");
+        }
+    }
+}
