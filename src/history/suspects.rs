@@ -39,6 +39,9 @@ const MAX_STOPPED: usize = 5;
 const MIN_ENDED_GROWTH: Duration = Duration::from_secs(600);
 /// The time after its end in which a process is listed that grew and was not called a leak.
 const ENDED_GROWTH_LISTED: Duration = Duration::from_secs(3600);
+/// Minimum time for which the memory of a user must have grown to be listed: on a machine that built and tested software for half an
+/// hour, no such growth of its user lasted for that long.
+const MIN_USER_GROWTH: Duration = Duration::from_secs(180);
 /// Maximum width of a slab cache's name, in columns.
 const MAX_NAME: usize = 40;
 
@@ -770,11 +773,16 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
     is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
-/// Finds the users whose memory grows like a leak, if the listed rows explain less than half of that growth: a leak may continue in
+/// Finds the users whose memory grows for minutes, if the listed rows explain less than half of that growth: a leak may continue in
 /// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. That memory
 /// itself is reported if it moves from user to user, and a program if it is in its new processes. The verdict is at most `Growing`, because a program may still free the memory.
 fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
     let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
+    let lasts = |row: &RowHistory| {
+        let Judgement { verdict, metric, .. } = row.trend();
+        let watched = row.trend().watched(snapshot.monotonic);
+        *verdict == Verdict::Growing && !metric.is_reclaimable() && watched.is_some_and(|long| long >= MIN_USER_GROWTH)
+    };
     // A part that processes explain is called growing at most.
     let grows_like_a_leak = |row: &&RowHistory| {
         let Judgement { verdict, standing, .. } = row.trend();
@@ -798,7 +806,7 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         s.ended.is_none() && s.key.part().is_none() && verdict > Verdict::Warming && !metric.is_reclaimable()
     };
     for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
-        let is_leak = leaks(row);
+        let is_leak = leaks(row) || lasts(row);
         let judged = if is_leak {
             Some(row)
         } else {

@@ -57,11 +57,15 @@ impl Seen {
 
 /// Takes in the processes of every second of that time, all started long ago but for those that say otherwise.
 fn watch(rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
+    watch_for(MINUTES, rows)
+}
+
+fn watch_for(minutes: u64, rows: impl Fn(u64) -> Vec<ProcessSample>) -> Seen {
     let mut history = History::new(Duration::from_secs(10));
     let mut worst = [Verdict::Unknown; 2];
     let began = 100_000;
     let mut last = None;
-    for second in (0..MINUTES * 60).step_by(INTERVAL as usize) {
+    for second in (0..minutes * 60).step_by(INTERVAL as usize) {
         let mut all = rows(began + second);
         all.sort_by_key(|row| row.id.pid);
         let mut snap = snapshot(Duration::from_secs(began + second), all);
@@ -334,10 +338,29 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     let grown = |second: u64| (second - 100_000) as f64 * 0.03;
     let minute = |second: u64| second - second % 60;
     // Each minute, another program takes over; or a small one starts, and stays.
-    let renamed = watch(|second| {
+    let another = |second: u64| {
         let n = (second - 100_000) / 60;
         vec![server(10, 0, 500.0), nth(n, minute(second), 20.0 + grown(second))]
+    };
+    let renamed = watch(another);
+    let soon = watch_for(6, another);
+    assert_eq!(soon.listed(), [(None, 1, 0, Verdict::Growing)]);
+    assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
+    // Pages of a file that another user maps explain none of it.
+    let beside = watch(|second| {
+        let mut decoy = server(20, 0, 0.0);
+        let file = (grown(second) * 2.0 * MIB as f64) as u64;
+        decoy.walk = Ok(walk(file, 0));
+        if let Ok(walk) = &mut decoy.walk {
+            walk.memory.pss_file = Ok(file);
+            walk.memory.pss_anon = Ok(0);
+        }
+        let mut all = another(second);
+        all.push(decoy);
+        all
     });
+    let causes: Vec<_> = beside.suspects().iter().map(|s| s.cause.clone()).collect();
+    assert!(causes.contains(&Some(Cause::Together)), "{causes:?}");
     let many = watch(|second| {
         let all = (0..=(second - 100_000) / 10).map(|n| nth(n, 100_000 + n * 10, 0.9));
         std::iter::once(server(10, 0, 50.0)).chain(all).collect()
