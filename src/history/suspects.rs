@@ -275,7 +275,11 @@ pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> 
         let mut held = held_processes(history, snapshot, query.least);
         add_programs(held_programs, &members, &mut held);
         find_parts(history, snapshot, query.least, &held, &mut found);
-        find_users(history, snapshot, query.least, &mut found);
+        let anon = AnonymousGrowth::of(history, snapshot.monotonic);
+        find_users(history, snapshot, anon.as_ref(), query.least, &mut found);
+        if let Some(anon) = anon.filter(|_| query.least <= Verdict::Growing) {
+            add_unexplained(history, snapshot, &anon, &mut found);
+        }
         found.extend(held);
         let mut families = populations(history, snapshot, GroupBy::Family, query.least);
         families.retain(|family| !is_explained_by_programs(history, family, &numerous));
@@ -773,44 +777,82 @@ fn is_explained_by_processes(program: &Suspect, members: &MembersByUser, found: 
     is_of_one || (slope >= program.judgement.slope / 2.0 && worst >= program.judgement.verdict)
 }
 
+/// Growth of the machine's anonymous memory that lasted as long as a leak, whether processes explain it or not.
+struct AnonymousGrowth<'a> {
+    row: &'a RowHistory,
+    /// In bytes.
+    bytes: f64,
+    /// The time for which it was watched.
+    span: Duration,
+    /// The program that has most of it.
+    program: Option<(Option<&'a Arc<[u8]>>, &'a RowHistory)>,
+}
+
+impl<'a> AnonymousGrowth<'a> {
+    fn of(history: &'a History, now: Duration) -> Option<Self> {
+        // A part that processes explain is called growing at most.
+        let row = history.parts().get(ANON).filter(|row| {
+            let Judgement { verdict, standing, .. } = row.trend();
+            *verdict == Verdict::Growing && standing.score >= 1.0
+        })?;
+        let span = row.trend().watched(now).unwrap_or_default();
+        let mut growth = Self {
+            row,
+            bytes: row.footprint().change_over(span),
+            span,
+            program: None,
+        };
+        growth.program = history
+            .groups_by(GroupBy::Command)
+            .find(|(_, row)| growth.is_mostly_in(row));
+        Some(growth)
+    }
+
+    fn is_mostly_in(&self, row: &RowHistory) -> bool {
+        self.bytes > 0.0 && row.footprint().change_over(self.span) >= self.bytes / 2.0
+    }
+
+    /// Returns the growth, which may still be freed.
+    fn judgement(&self) -> Judgement {
+        let mut judgement = *self.row.trend();
+        judgement.call_growing();
+        judgement
+    }
+}
+
+/// Returns true for growth of anonymous memory. What warms up is often only the last place that a leak moved to. Pages of files are in
+/// no anonymous memory.
+fn grows_beyond_files(suspect: &Suspect) -> bool {
+    let Judgement { verdict, metric, .. } = suspect.judgement;
+    let is_living = suspect.ended.is_none() && suspect.key.part().is_none();
+    is_living && verdict > Verdict::Warming && !metric.is_reclaimable()
+}
+
 /// Finds the users whose memory grows for minutes, if the listed rows explain less than half of that growth: a leak may continue in
-/// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. That memory
-/// itself is reported if it moves from user to user, and a program if it is in its new processes. The verdict is at most `Growing`, because a program may still free the memory.
-fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mut Vec<Suspect>) {
-    let leaks = |row: &RowHistory| row.trend().verdict == Verdict::Leaking;
+/// one program after another. If new programs hide the trend of a user, the trend of the machine's anonymous memory is used. The
+/// verdict is at most `Growing`, because a program may still free the memory.
+fn find_users(
+    history: &History,
+    snapshot: &Snapshot,
+    anon: Option<&AnonymousGrowth<'_>>,
+    least: Verdict,
+    found: &mut Vec<Suspect>,
+) {
     let lasts = |row: &RowHistory| {
-        let Judgement { verdict, metric, .. } = row.trend();
+        let Judgement { verdict, metric, .. } = *row.trend();
         let watched = row.trend().watched(snapshot.monotonic);
-        *verdict == Verdict::Growing && !metric.is_reclaimable() && watched.is_some_and(|long| long >= MIN_USER_GROWTH)
+        let is_long = verdict == Verdict::Leaking || watched.is_some_and(|long| long >= MIN_USER_GROWTH);
+        verdict >= Verdict::Growing && !metric.is_reclaimable() && is_long
     };
-    // A part that processes explain is called growing at most.
-    let grows_like_a_leak = |row: &&RowHistory| {
-        let Judgement { verdict, standing, .. } = row.trend();
-        *verdict == Verdict::Growing && standing.score >= 1.0
-    };
-    let anon = history.parts().get(ANON).filter(grows_like_a_leak);
-    let span = anon.and_then(|row| row.trend().watched(snapshot.monotonic));
-    let grown = |row: &RowHistory| span.map_or(0.0, |span| row.footprint().change_over(span));
-    let takes_most = |row: &RowHistory, anon: &RowHistory| grown(anon) > 0.0 && grown(row) >= grown(anon) / 2.0;
-    let most_of = |anon| {
-        let mut programs = history.groups_by(GroupBy::Command);
-        programs.find(|(_, row)| takes_most(row, anon))
-    };
-    let whole = anon;
-    let program = whole.and_then(most_of);
-    let anon = whole.filter(|_| program.is_none());
+    // New processes of one program are no growth of a user.
+    let anon = anon.filter(|anon| anon.program.is_none());
     let mut users = Vec::new();
-    // What warms up is often only the last place that a leak moved to. Pages of files are in no anonymous memory.
-    let grows = |s: &&Suspect| {
-        let Judgement { verdict, metric, .. } = s.judgement;
-        s.ended.is_none() && s.key.part().is_none() && verdict > Verdict::Warming && !metric.is_reclaimable()
-    };
     for (name, row) in history.groups_by(GroupBy::User).filter(|_| least <= Verdict::Growing) {
-        let is_leak = leaks(row) || lasts(row);
-        let judged = if is_leak {
+        let is_own = lasts(row);
+        let judged = if is_own {
             Some(row)
         } else {
-            anon.filter(|anon| takes_most(row, anon))
+            anon.filter(|anon| anon.is_mostly_in(row)).map(|anon| anon.row)
         };
         let (Some(name), Some(judged)) = (name, judged) else {
             continue;
@@ -822,8 +864,8 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
             .find(of_user)
             .and_then(|sample| sample.facts.owner_uid().ok());
         // A program of several users may be this one's.
-        let may_explain = |s: &&Suspect| !is_leak || s.uid() == uid || s.users.count > 1;
-        let listed = found.iter().filter(grows);
+        let may_explain = |s: &&Suspect| !is_own || s.uid() == uid || s.users.count > 1;
+        let listed = found.iter().filter(|s| grows_beyond_files(s));
         let explained: f64 = listed.filter(may_explain).map(|s| s.judgement.slope).sum();
         let mut judgement = *judged.trend();
         if explained >= judgement.slope / 2.0 {
@@ -848,45 +890,44 @@ fn find_users(history: &History, snapshot: &Snapshot, least: Verdict, found: &mu
         });
     }
     found.extend(users);
-    if let (Some(anon), Some((Some(name), row))) = (whole, program)
-        && least <= Verdict::Growing
-    {
-        let count = history.members(GroupBy::Command, Some(name));
-        let mut living = found.iter().filter(|s| s.ended.is_none());
-        let is_listed = living.any(|s| s.command.as_ref() == Some(name));
-        let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();
-        let mut judgement = *anon.trend();
-        if count > 1 && !is_listed && explained < judgement.slope / 2.0 {
-            judgement.call_growing();
-            let key = GroupKey {
-                by: GroupBy::Command,
-                name: Some(Arc::clone(name)),
-            };
-            let mut rows = vec![Suspect {
-                judgement,
-                count,
-                cause: Some(Cause::NewProcesses),
-                eta: judgement.eta(machine_headroom(snapshot)),
-                ..Suspect::new(RowKey::Group(key), Some(Arc::clone(name)), row)
-            }];
-            MembersByUser::of(history, snapshot, [&rows]).name_users(&mut rows);
-            found.append(&mut rows);
-        }
+}
+
+/// Adds the growth of the machine's anonymous memory, if the listed rows explain less than half of it: as a program, if it is in the
+/// new processes of one, or as a part of the RAM, if it moves from user to user.
+fn add_unexplained(history: &History, snapshot: &Snapshot, anon: &AnonymousGrowth<'_>, found: &mut Vec<Suspect>) {
+    let judgement = anon.judgement();
+    let listed = found.iter().filter(|s| grows_beyond_files(s));
+    if listed.map(|s| s.judgement.slope).sum::<f64>() >= judgement.slope / 2.0 {
+        return;
     }
-    let has_several = history.groups_by(GroupBy::User).nth(1).is_some();
-    if let Some(anon) = anon.filter(|_| has_several && least <= Verdict::Growing) {
-        let explained: f64 = found.iter().filter(grows).map(|s| s.judgement.slope).sum();
-        let mut judgement = *anon.trend();
-        if explained < judgement.slope / 2.0 {
-            judgement.call_growing();
-            let label = PartKind::find(ANON).map_or(ANON, |kind| kind.label);
-            found.push(Suspect {
-                judgement,
-                cause: Some(Cause::OfAllUsers),
-                eta: judgement.eta(machine_headroom(snapshot)),
-                ..Suspect::new(RowKey::Part(PartKey::whole(ANON, label)), None, anon)
-            });
+    let eta = judgement.eta(machine_headroom(snapshot));
+    if let Some((name, row)) = anon.program {
+        let count = history.members(GroupBy::Command, name.map(|name| &**name));
+        let is_listed = |s: &Suspect| s.ended.is_none() && s.command.as_ref() == name;
+        if count < 2 || found.iter().any(is_listed) {
+            return;
         }
+        let key = GroupKey {
+            by: GroupBy::Command,
+            name: name.cloned(),
+        };
+        let mut rows = vec![Suspect {
+            judgement,
+            count,
+            cause: Some(Cause::NewProcesses),
+            eta,
+            ..Suspect::new(RowKey::Group(key), name.cloned(), row)
+        }];
+        MembersByUser::of(history, snapshot, [&rows]).name_users(&mut rows);
+        found.append(&mut rows);
+    } else if history.groups_by(GroupBy::User).nth(1).is_some() {
+        let label = PartKind::find(ANON).map_or(ANON, |kind| kind.label);
+        found.push(Suspect {
+            judgement,
+            cause: Some(Cause::OfAllUsers),
+            eta,
+            ..Suspect::new(RowKey::Part(PartKey::whole(ANON, label)), None, anon.row)
+        });
     }
 }
 
