@@ -338,12 +338,17 @@ fn a_leak_that_is_spread_over_programs_is_reported_of_their_user() {
     let grown = |second: u64| (second - 100_000) as f64 * 0.03;
     let minute = |second: u64| second - second % 60;
     // Each minute, another program takes over; or a small one starts, and stays.
-    let another = |second: u64| {
+    let another_by = |second: u64, times: f64| {
         let n = (second - 100_000) / 60;
-        vec![server(10, 0, 500.0), nth(n, minute(second), 20.0 + grown(second))]
+        vec![
+            server(10, 0, 500.0),
+            nth(n, minute(second), 20.0 + times * grown(second)),
+        ]
     };
+    let another = |second: u64| another_by(second, 1.0);
     let renamed = watch(another);
-    let soon = watch_for(6, another);
+    // Growth of 18 MiB a minute is listed after minutes.
+    let soon = watch_for(6, |second| another_by(second, 10.0));
     assert_eq!(soon.listed(), [(None, 1, 0, Verdict::Growing)]);
     assert_eq!(soon.suspects()[0].cause, Some(Cause::Together));
     // Pages of a file that another user maps explain none of it.
