@@ -256,7 +256,10 @@ fn many_growers_of_one_user_neither_hide_that_of_another_nor_alternate() {
             let ahead = if second / 10 % 30 == n { 900 } else { 800 };
             let grown = 80 * second + ahead + second * (n + second / 20 * 7) % 30;
             let row = with_pss(100 + n as u32, &format!("own{n}"), 10 * MIB + grown * 1024);
-            with_facts(row, |facts| facts.uid = Ok(1001))
+            with_facts(row, |facts| {
+                facts.uid = Ok(1001);
+                facts.user = Ok(Arc::from(&b"own"[..]));
+            })
         };
         let root = with_pss(7, "server", 10 * MIB + 75 * second * 1024);
         let rows = std::iter::once(root).chain((0..30).map(one)).collect();
