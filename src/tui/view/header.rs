@@ -11,7 +11,7 @@ use ratatui::style::Style;
 
 use crate::columns::cell::sparkline;
 use crate::config::{Action, Context, Theme};
-use crate::group::RowKey;
+use crate::group::{GroupBy, RowKey};
 use crate::history::RowHistory;
 use crate::history::kills::SHOWN;
 use crate::history::suspects::{Suspect, Users};
@@ -912,15 +912,15 @@ fn name_of_suspect(app: &App, suspect: &Suspect) -> String {
         }
         RowKey::Part(key) => labels::cut(&key.name(), width.max(key.label.len())),
         RowKey::Group(key) => {
+            let (kind, users) = match key.by {
+                GroupBy::User => ("user ", String::new()),
+                _ => ("", of_users(&suspect.users)),
+            };
             let count = match suspect.hosts {
                 Some((hosts, all)) => format!("on {hosts} of {all} hosts"),
-                None => format!(
-                    "({}{})",
-                    counted(suspect.count as u64, "process"),
-                    of_users(&suspect.users)
-                ),
+                None => format!("({}{users})", counted(suspect.count as u64, "process")),
             };
-            format!("{} {count}", labels::group_name(key, width))
+            format!("{kind}{} {count}", labels::group_name(key, width))
         }
     };
     text::single_blanks(&name)
