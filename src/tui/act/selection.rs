@@ -130,7 +130,9 @@ impl Selection {
     pub(super) fn perform_and_close(&self, app: &mut App, action: ProcessAction, failure: &str) -> Response {
         app.screen.message = None;
         if self.all_exited() {
-            app.screen.fail(format!("{failure}: {} has already ended", self.name()));
+            let have = if self.processes.len() == 1 { "has" } else { "have" };
+            app.screen
+                .fail(format!("{failure}: {} {have} already ended", self.name()));
             return Response::close();
         }
         Response::close().with(self.perform(app, action))
