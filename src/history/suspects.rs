@@ -249,8 +249,8 @@ impl SuspectQuery {
 /// come before the others with that verdict. A program or a family whose number of processes grows is placed by the memory
 /// that its new processes use.
 ///
-/// The last ended process of a user's program is reported for all ended ones. A program is reported instead of its living processes
-/// if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
+/// The last ended process of a user's program is reported for all ended ones. A program is reported instead of its living
+/// processes if nearly all of them grow. In a fleet, programs that grow on many hosts are reported, and single hosts for the rest.
 pub fn suspects(history: &History, snapshot: &Snapshot, query: SuspectQuery) -> Vec<Suspect> {
     let mut found = Vec::new();
     if let Some(by) = query.by {

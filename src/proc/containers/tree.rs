@@ -15,7 +15,7 @@ use crate::proc::parse::number;
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// The root directory of the machine whose processes are read, for the files of one user's engines. Links in it cannot lead out of
-/// it. As root, only files of that user are read, since the user may have chosen where a link leads.
+/// it. Only files of that user are read, since the user may have chosen where a link leads, and zmtop may read more than the user.
 pub struct Tree {
     root: OwnedFd,
     is_own: bool,
@@ -50,9 +50,9 @@ const OF_USER: Limits = Limits {
 pub(super) struct Stamp([u64; 5]);
 
 impl Tree {
-    /// Opens the root directory for the engines of the user `owner`, 0 for those of the system. For another `/proc` that is the directory above it. On this machine it is the one of
-    /// pid 1, if that is another directory and may be seen: then zmtop runs in a container and shows the host. In a
-    /// sandbox of systemd, whose root is the same directory, what the sandbox hides stays hidden.
+    /// Opens the root directory for the engines of the user `owner`, 0 for those of the system. For another `/proc` that is the
+    /// directory above it. On this machine it is the one of pid 1, if that is another directory and may be seen: then zmtop runs in a
+    /// container and shows the host. In a sandbox of systemd, whose root is the same directory, what the sandbox hides stays hidden.
     pub fn open(roots: &Roots, owner: u32) -> Reading<Self> {
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path: &[u8]| open(path, directory, Mode::empty()).map_err(files::reason);
@@ -108,9 +108,11 @@ impl Tree {
         if self.owner == 0 { OF_SYSTEM } else { OF_USER }
     }
 
-    /// Fails if root would read a file of another user in the name of the owner.
+    /// Fails for a file of another user than the owner. In a copy of another machine's files, all may belong to the one who copied
+    /// them.
     fn check(&self, stat: &Stat) -> Reading<()> {
-        let is_allowed = self.owner == 0 || stat.st_uid == self.owner || !geteuid().is_root();
+        let is_copy = !self.is_own && !geteuid().is_root();
+        let is_allowed = self.owner == 0 || stat.st_uid == self.owner || is_copy;
         if is_allowed { Ok(()) } else { Err(Missing::Denied) }
     }
 
@@ -119,29 +121,22 @@ impl Tree {
         self.read_short(path, self.limits().file)
     }
 
-    /// Reads a file of at most `most` bytes.
+    /// Reads a file of the owner of at most `most` bytes.
     pub(super) fn read_short(&self, path: &[u8], most: usize) -> Reading<(Vec<u8>, Option<Stamp>)> {
-        let (bytes, stat) = self.read_of_any(path, most)?;
+        let (fd, stat) = self.open_regular(path)?;
         self.check(&stat)?;
-        Ok((bytes, Stamp::settled(&stat)))
+        Ok((read(&fd, &stat, most)?, Stamp::settled(&stat)))
     }
 
-    fn read_of_any(&self, path: &[u8], most: usize) -> Reading<(Vec<u8>, Stat)> {
+    /// Opens a regular file of any user.
+    fn open_regular(&self, path: &[u8]) -> Reading<(OwnedFd, Stat)> {
         let pinned = self.open_file(path, OFlags::PATH)?;
         let fd = files::open_pinned(&pinned, OFlags::empty()).map_err(|errno| match errno {
             Errno::INVAL => Missing::Malformed,
             other => files::reason(other),
         })?;
         let stat = fstat(&fd).map_err(files::reason)?;
-        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
-        if size > most {
-            return Err(Missing::Malformed);
-        }
-        // A file that grows meanwhile is read up to its former size, and again at the next pass.
-        let mut bytes = vec![0; size];
-        let len = files::read_all(&fd, &mut bytes).map_err(files::reason)?;
-        bytes.truncate(len);
-        Ok((bytes, stat))
+        Ok((fd, stat))
     }
 
     /// Calls `each` with the names in a directory, up to a maximum number. Returns its stamp as [`read`](Self::read) does.
@@ -173,7 +168,8 @@ impl Tree {
             let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid)).ok()??;
             return Some(user.dir.into_os_string().into_encoded_bytes());
         }
-        let (passwd, _) = self.read_of_any(b"/etc/passwd", OF_SYSTEM.file).ok()?;
+        let (passwd, stat) = self.open_regular(b"/etc/passwd").ok()?;
+        let passwd = read(&passwd, &stat, OF_SYSTEM.file).ok()?;
         let home = passwd.split(|b| *b == b'\n').find_map(|line| {
             let mut fields = line.split(|b| *b == b':').skip(2);
             let is_user = number(fields.next()?) == Some(uid.into());
@@ -181,6 +177,18 @@ impl Tree {
         });
         home.map(Into::into)
     }
+}
+
+/// Reads an open file of at most `most` bytes. A file that grows meanwhile is read up to its former size, and again at the next pass.
+fn read(fd: &OwnedFd, stat: &Stat, most: usize) -> Reading<Vec<u8>> {
+    let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    if size > most {
+        return Err(Missing::Malformed);
+    }
+    let mut bytes = vec![0; size];
+    let len = files::read_all(fd, &mut bytes).map_err(files::reason)?;
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 impl Stamp {
