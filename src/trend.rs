@@ -17,11 +17,11 @@
 //! length before. So a step, a spike or the saw-teeth of a collector are not growth.
 //!
 //! Growth is *warming* if it levels off, here or in longer windows: no time to a limit follows from it. A step in a window is
-//! levelled first, as even growth after a large allocation does not level off; and if a window of twice the length grows evenly, the
-//! shorter one only has a pause or stairs. The verdict changes
-//! between growing and warming only after one or two minutes of evidence. Growth by large steps, which are even in no window, remains
-//! reported while it goes on. The reported slope is Theil's, the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if
-//! the last minute and a half are flat, and the growth never paused for as long before, the pace is 0 ([`plateau`](fn@plateau)).
+//! levelled first, as even growth after a large allocation does not level off. If a window of twice the length grows evenly, the
+//! shorter one only has a pause or stairs. The verdict changes between growing and warming only after one or two minutes of
+//! evidence. Growth by large steps, which are even in no window, remains reported while it goes on. The reported slope is Theil's,
+//! the median over pairs half the window apart, which a spike cannot move. A series that stopped does not grow: if the last minute
+//! and a half are flat, and the growth never paused for as long before, the pace is 0 ([`plateau`](fn@plateau)).
 //!
 //! # Leaks
 //! A leak is growth in a window of at least 16 minutes that

@@ -486,10 +486,6 @@ impl Indexed {
         let mut line = Vec::new();
         while let Ok(n @ 1..) = next_line(&mut lines, &mut line) {
             at += n;
-            if line.len() == LONGEST {
-                // No recorder writes such a line. A sparse file may consist of zeros for terabytes.
-                break;
-            }
             let start = at - line.len() as u64;
             let brief = Brief::of(&line).filter(|_| line.ends_with(b"\n"));
             let is_full = |group: &Group, brief: &Brief| {
@@ -588,8 +584,8 @@ impl Place {
     }
 }
 
-/// The range of a file's bytes. It ends at a MiB of zeros, which no recorder writes: a frame of zstd may be followed by terabytes of
-/// them, which are blocks of no bytes.
+/// A range of a file's bytes. It ends at a MiB of zeros, which no recorder writes: a sparse file may have terabytes of them. To zstd, zeros
+/// after a frame that has no end are blocks of no bytes.
 struct Span {
     file: Arc<File>,
     rest: Range<u64>,

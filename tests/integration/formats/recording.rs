@@ -537,6 +537,7 @@ fn a_line_without_an_end_needs_no_more_memory_than_the_longest() {
 #[test]
 fn a_hole_of_a_terabyte_is_skipped_or_refused() {
     const HOLE: u64 = 1 << 40;
+    let writable = |path: &PathBuf| fs::File::options().write(true).open(path).unwrap();
     let groups = groups();
     let bytes = written(&groups[..1], &[]);
     let run = |command: &[&str], path: &PathBuf| {
@@ -547,8 +548,7 @@ fn a_hole_of_a_terabyte_is_skipped_or_refused() {
     };
     // A hole between two groups.
     let (_folder, path) = file(&bytes);
-    let sparse = fs::File::options().write(true).open(&path).unwrap();
-    sparse.write_all_at(&bytes, HOLE).unwrap();
+    writable(&path).write_all_at(&bytes, HOLE).unwrap();
     let (is_read, [out, err]) = run(&["why"], &path);
     assert!(is_read, "{out} {err}");
     // A hole after a group that its writer did not finish.
@@ -558,24 +558,14 @@ fn a_hole_of_a_terabyte_is_skipped_or_refused() {
         open.extend(writer.push(made, &[]).unwrap());
     }
     let (_folder, path) = file(&open);
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(HOLE)
-        .unwrap();
+    writable(&path).set_len(HOLE).unwrap();
     for command in [&["why"][..], &["ps", "--from"]] {
         let (is_read, [out, err]) = run(command, &path);
         assert!(is_read && !out.is_empty(), "{command:?}: {out} {err}");
     }
     // Nothing but a hole.
     let (_folder, path) = file(b"");
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(HOLE)
-        .unwrap();
+    writable(&path).set_len(HOLE).unwrap();
     let (is_read, [out, err]) = run(&["why"], &path);
     assert!(!is_read && err.contains("no complete snapshot"), "{out} {err}");
     let (is_read, [out, err]) = run(&["ps", "--from"], &path);

@@ -27,6 +27,15 @@ fn judged(series: &Series, from: f64) -> Vec<(f64, Judgement)> {
     all.filter(|(at, _)| *at >= from).collect()
 }
 
+/// Asserts that a series grows from a second on; returns the last judgement.
+fn assert_grows(series: &Series, from: f64, what: &str) -> Judgement {
+    let judged = judged(series, from);
+    for (at, it) in &judged {
+        assert!(it.verdict >= Verdict::Growing, "{what}: after {at} s: {it:?}");
+    }
+    judged.last().unwrap().1
+}
+
 #[test]
 fn even_growth_after_a_step_grows_from_the_first_minute_until_it_is_called() {
     let noise = Noise::recorded();
@@ -68,12 +77,7 @@ fn growth_with_stairs_in_it_never_seems_to_end_or_to_level_off() {
     ] {
         let stairs = |t: f64| (t / every).floor() * step + per_minute / 60.0 * t;
         let series = Series::of(3600, 1, |t| MB * (50.0 + stairs(t))).aged(86_400);
-        for (at, it) in judged(&series, 120.0) {
-            assert!(
-                it.verdict >= Verdict::Growing,
-                "{step} MB each {every} s: after {at} s: {it:?}"
-            );
-        }
+        assert_grows(&series, 120.0, &format!("{step} MB each {every} s"));
     }
 }
 
@@ -124,13 +128,7 @@ fn growth_with_pauses_is_no_warm_up() {
             pace * f64::mul_add(rounds, on, rest.min(on))
         };
         let series = Series::of(1500, 1, |t| MB * (50.0 + grown(t))).aged(86_400);
-        for (at, it) in judged(&series, from) {
-            assert!(
-                it.verdict >= Verdict::Growing,
-                "{on} s of {} s: after {at} s: {it:?}",
-                on + off
-            );
-        }
+        assert_grows(&series, from, &format!("{on} s of {} s", on + off));
     }
 }
 
@@ -160,11 +158,8 @@ fn even_growth_after_a_slow_start_is_growing() {
     for (number, (series, from)) in starts.into_iter().enumerate() {
         let noisy = series.clone().noisy(&mut Rng::new(900, 1), &noise);
         for series in [series, noisy] {
-            let judged = judged(&series, STEP + from);
-            for (at, it) in &judged {
-                assert!(it.verdict >= Verdict::Growing, "start {number}: after {at} s: {it:?}");
-            }
-            assert_eq!(judged.last().unwrap().1.verdict, Verdict::Leaking, "start {number}");
+            let last = assert_grows(&series, STEP + from, &format!("start {number}"));
+            assert_eq!(last.verdict, Verdict::Leaking, "start {number}");
         }
     }
 }
