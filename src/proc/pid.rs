@@ -1,7 +1,8 @@
 //! The small files of one process: `stat`, `statm`, `status`, `cmdline`, `exe`, `limits`; and `kcmp(2)`.
 //!
-//! All parsers are pure, except [`same_memory`].
+//! All parsers are pure, except [`compare_memory`].
 
+use std::cmp::Ordering;
 use std::num::NonZero;
 
 use rustix::io::Errno;
@@ -378,21 +379,22 @@ pub fn address_space_limit(limits: &[u8]) -> Reading<Option<u64>> {
 /// `KCMP_VM` of `include/uapi/linux/kcmp.h`.
 const KCMP_VM: libc::c_int = 1;
 
-/// Returns true if the processes `a` and `b` share an address space, by `kcmp(2)`. The pids are in zmtop's own pid
-/// namespace. Must not be called for kernel threads and zombies: they have no address space, and the kernel reports
-/// them as sharing one.
+/// Compares the address spaces of the processes `a` and `b` by `kcmp(2)`, in an order of the kernel's own that stays the same
+/// until the machine restarts. They are equal if both processes share one. The pids are in zmtop's own pid namespace. Must not
+/// be called for kernel threads and zombies: they have no address space, and the kernel reports them as sharing one.
 ///
 /// # Errors
 /// EPERM if either may not be examined, ENOSYS if the kernel was built without it, ESRCH if one is gone. May block
 /// while one of them executes another program.
-pub fn same_memory(a: u32, b: u32) -> Result<bool, Errno> {
+pub fn compare_memory(a: u32, b: u32) -> Result<Ordering, Errno> {
     let pid = |pid: u32| i32::try_from(pid).map_err(|_| Errno::SRCH);
     #[expect(unsafe_code, reason = "no library offers kcmp(2)")]
     // SAFETY: kcmp takes five numbers and writes to no memory. For KCMP_VM it ignores the last two.
     let order = unsafe { libc::syscall(libc::SYS_kcmp, pid(a)?, pid(b)?, KCMP_VM, 0_u64, 0_u64) };
     match order {
-        0 => Ok(true),
-        1.. => Ok(false),
+        0 => Ok(Ordering::Equal),
+        1 => Ok(Ordering::Less),
+        2.. => Ok(Ordering::Greater),
         _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
     }
 }

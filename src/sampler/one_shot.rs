@@ -11,7 +11,7 @@
 //! Data that is not needed is not filled in: start times, states and names may be missing. Such a snapshot can be
 //! shown as a table, but must not be stored, compared with another, or recorded.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -20,6 +20,7 @@ use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::reading::pool::{Job, Pool, Priority, Reader};
+use super::reading::spaces::Spaces;
 use super::reading::target::{self, OpenFiles, Target};
 use super::reading::walk;
 use super::{Needs, Options, kills};
@@ -43,8 +44,6 @@ const TIME_PER_PROCESS: Duration = Duration::from_micros(20);
 /// Number of rows allocated at the start. Untouched memory costs nothing, while moving rows costs more than writing
 /// them.
 const ROWS: usize = 4096;
-/// Number of preceding processes with which a process is compared for a shared address space.
-const RECENT: usize = 16;
 /// Descriptors left for other uses: 3 per thread, and those that the program has open.
 const RESERVE: usize = 64;
 
@@ -59,11 +58,8 @@ struct Context {
     /// The facts of a process if none are needed.
     no_facts: Arc<Facts>,
     users: Mutex<HashMap<u32, Account>>,
-    recent: Mutex<VecDeque<(Identity, u32, MmFigures)>>,
+    spaces: Mutex<Spaces<(u32, Identity)>>,
 }
-
-/// RSS, USS and swap. They are equal for two processes with one address space.
-type MmFigures = (u64, u64, u64);
 
 /// Takes a snapshot of this machine's processes. Returns `None` if a scanner must do it: for needs beyond [`SERVED`],
 /// for another tree, on a kernel without `smaps_rollup`, and if a read does not return or descriptors or threads run
@@ -82,7 +78,7 @@ pub fn scan(options: &Options, needs: Needs) -> Option<Snapshot> {
         needs,
         no_facts: Arc::new(Facts::pending(b"")),
         users: Mutex::default(),
-        recent: Mutex::default(),
+        spaces: Mutex::default(),
     };
     let pool = Pool::new(options, threads, move |pids, reader| context.batch(pids, reader));
     pool.start();
@@ -260,25 +256,12 @@ impl Context {
         Ok(Some(sample))
     }
 
-    /// Returns another process with the same address space. Its figures must be equal, so the kernel is only asked
-    /// about the process with the nearest pid among the recently read ones with equal figures.
+    /// Returns another process with the same address space.
     fn shares_mm(&self, sample: &ProcessSample, target: &Target) -> Option<Identity> {
-        let task = target.task();
-        let memory = sample.memory().ok()?;
-        let figures = (memory.rss, memory.uss(), memory.swap);
-        let mut recent = lock(&self.recent);
-        let alike = recent
-            .iter()
-            .filter(|(.., theirs)| *theirs == figures)
-            .map(|(id, task, _)| (*id, *task));
-        let other = alike.min_by_key(|(id, _)| id.pid.abs_diff(sample.id.pid));
-        if recent.len() == RECENT {
-            recent.pop_front();
-        }
-        recent.push_back((sample.id, task, figures));
-        drop(recent);
-        let (id, other) = other?;
-        (pid::same_memory(task, other) == Ok(true)).then_some(id)
+        sample.memory().ok()?;
+        let compare = |(a, _), (b, _)| pid::compare_memory(a, b);
+        let other = lock(&self.spaces).add((target.task(), sample.id), false, compare);
+        other.map(|(_, id)| id)
     }
 
     fn account(&self, uid: u32) -> Account {

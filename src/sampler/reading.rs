@@ -6,9 +6,11 @@
 //! walk      one walk, or every area of a process
 //! counters  the counters that show how memory changes between walks
 //! glance    `stat` and the figures that go with it
-//! facts     user, cgroup, program, shared address space
+//! facts     user, cgroup, program
+//! spaces    which processes share an address space
 //! cached    the files of a process or a directory, and the cached part of a file
 //! held      memory held through descriptors
+//! spending  the limit of long reads
 //! ```
 
 pub(super) mod cached;
@@ -17,6 +19,8 @@ pub(super) mod facts;
 pub(super) mod glance;
 pub(super) mod held;
 pub(super) mod pool;
+pub(super) mod spaces;
+pub(super) mod spending;
 pub(super) mod target;
 pub(super) mod walk;
 

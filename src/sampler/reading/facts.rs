@@ -251,37 +251,3 @@ fn file_at(dir: impl AsFd, path: &[u8]) -> Result<FileId, Errno> {
 const fn file_id(stat: &Stat) -> FileId {
     (stat.st_dev, stat.st_ino)
 }
-
-/// Returns the first process of each pair whose address spaces differ. Skips pairs of which that is unknown.
-pub(crate) fn separated(pairs: Vec<(ProcessRef, ProcessRef)>) -> Vec<ProcessRef> {
-    let differ =
-        |(one, other): &(ProcessRef, ProcessRef)| pid::same_memory(one.target.task(), other.target.task()) == Ok(false);
-    pairs.into_iter().filter(differ).map(|(one, _)| one).collect()
-}
-
-/// A process, and others whose address space may be the same, the likeliest first.
-pub(crate) type MmCandidate = (ProcessRef, [Option<ProcessRef>; 2]);
-
-/// Returns the candidates that share an address space, each with the other process. Returns nothing if the pids in
-/// the tree at `proc` differ from the pids of this program's system calls.
-pub(crate) fn verify_shared_mm(
-    candidates: Vec<MmCandidate>,
-    proc: &Path,
-    buf: &mut [u8],
-) -> Vec<(ProcessRef, ProcessRef)> {
-    let own = proc.join("self");
-    let numbered = readlinkat_raw(CWD, own.as_os_str().as_encoded_bytes(), &mut *buf);
-    if !numbered.is_ok_and(|len| buf[..len] == *std::process::id().to_string().as_bytes()) {
-        return Vec::new();
-    }
-    candidates
-        .into_iter()
-        .filter_map(|(process, others)| {
-            let shares = |other: &ProcessRef| pid::same_memory(process.target.task(), other.target.task()) == Ok(true);
-            let other = others.into_iter().flatten().find(shares)?;
-            let mut is_same = |peer: &ProcessRef| peer.target.is_same(peer.starttime, proc, buf);
-            // Check that no pid was reused in between.
-            (is_same(&process) && is_same(&other)).then_some((process, other))
-        })
-        .collect()
-}

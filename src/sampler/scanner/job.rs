@@ -35,6 +35,7 @@ pub(super) enum JobKey {
     Cmdline(u64),
     Exe(u64),
     ExeLinks(u64),
+    AddressSpaces,
     SharedMm(u64),
     User(u32),
     /// The names of a user's containers.

@@ -15,7 +15,7 @@ use facts::{FactsCache, SharedFacts, SharedPaths};
 use glances::{Glances, TableReads};
 use held::{HeldReads, HeldWatch};
 use rows::RowBuffers;
-use shared_mm::TwinWatch;
+use shared_mm::{Comparisons, TwinWatch};
 use turns::Turns;
 
 use super::job::{Job, JobKey, Read};
@@ -51,8 +51,7 @@ pub(super) struct Table {
     /// The number of lists processed.
     list: u64,
     has_new_programs: bool,
-    /// When the processes that share an address space were last verified.
-    shared_checked_at: Duration,
+    comparisons: Comparisons,
     /// Number of outstanding jobs that check links to executables.
     link_jobs: usize,
     shared_facts: SharedFacts,
@@ -265,10 +264,6 @@ fn batches<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<
     })
 }
 
-/// Ticks in which a process is compared with others to find one with the same address space. Sizes may have changed
-/// from one glance to the next.
-const MM_ATTEMPTS: u8 = 2;
-
 struct Process {
     serial: u64,
     id: Identity,
@@ -312,8 +307,8 @@ struct Process {
     external: ExternalBound,
     is_unadopted: bool,
     facts: FactsCache,
-    /// Ticks in which another process with the same address space is still searched for.
-    mm_attempts: u8,
+    /// The place of its address space in the kernel's order; `None` until that was compared after an exec.
+    mm_order: Option<u32>,
     /// The number of its address space, if that is shared.
     shared_mm: Option<u64>,
     twin: TwinWatch,
@@ -366,7 +361,7 @@ impl Process {
             external: ExternalBound::default(),
             is_unadopted: true,
             facts: FactsCache::new(comm, (!is_initial).then_some(now)),
-            mm_attempts: MM_ATTEMPTS,
+            mm_order: None,
             shared_mm: None,
             twin: TwinWatch::default(),
             held: None,
@@ -440,8 +435,11 @@ impl Process {
         self.sharing.leave(sharing);
         self.sharing.join(image, sharing);
         self.is_unadopted = false;
-        self.mm_attempts = MM_ATTEMPTS;
-        self.shared_mm = None;
+        self.mm_order = None;
+        if self.stat.image == 0 {
+            // It is compared with no other.
+            self.shared_mm = None;
+        }
         self.twin = TwinWatch::default();
         self.facts.reset(now);
     }

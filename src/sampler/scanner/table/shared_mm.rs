@@ -1,14 +1,9 @@
 //! Finds processes that share one address space (the kernel's `mm_struct`): those created by `clone` with `CLONE_VM`,
 //! or by `vfork` and before an exec.
 //!
-//! The kernel is asked once for each new process, and again after an exec, when it shares with no other process. The
-//! figures of a glance exclude nearly all candidates first. Two processes that share have the same addresses of
-//! program and arguments, and the same size of the address space, and the other one is nearly always the parent. If
-//! the parent runs another program, the creator may have ended. Only then are a few processes started just before
-//! checked. So an idle worker among 1000 equal ones costs nothing once the size of its parent's memory is seen to
-//! differ.
-//!
-//! A process can run exec unnoticed: the same program, at the same addresses. So pairs are verified again at intervals.
+//! If there are new programs, all processes are compared with one another, which takes a µs each, and some 10 µs for a new one. Of more
+//! than a thousand, not in every tick: see [`MAX_SHARE`]. A process can run exec unnoticed: the same program, at the same
+//! addresses. So processes that share are compared at intervals, too.
 //!
 //! # Twins
 //! The kernel may not show whether a process shares its parent's address space: `kcmp` and the
@@ -22,64 +17,68 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use super::{MM_ATTEMPTS, Process, Table, batches, process_mut, process_of};
+use super::{Process, Table, batches, process_mut, process_of};
 use crate::model::Stat;
 use crate::sampler::reading::ProcessRef;
-use crate::sampler::reading::facts::{MmCandidate, separated, verify_shared_mm};
+use crate::sampler::reading::spaces::{self, Compared};
 use crate::sampler::scanner::job::{Job, JobKey, job};
 
-/// Processes verified in one job, at some 2 µs each.
+/// Pairs verified in one job, at some 2 µs each.
 const BATCH: usize = 32;
-/// Time after which known pairs are verified again.
+/// Time after which processes that share are compared again.
 const RECHECK: Duration = Duration::from_secs(5);
-/// Number of preceding processes, in order of pid, that are compared if the parent runs another program.
-const NEAR: usize = 32;
+/// The reciprocal of the maximum share of a core that comparisons of all processes take.
+const MAX_SHARE: u32 = 1000;
+
+/// The comparisons of all processes.
+#[derive(Default)]
+pub(super) struct Comparisons {
+    is_running: bool,
+    /// When the last one began, and its CPU time.
+    at: Duration,
+    cost: Duration,
+}
 
 impl Table {
-    /// Returns jobs to verify which processes share with the new ones, in procfs.
-    pub(crate) fn shared_mm_jobs(&mut self) -> Vec<Job> {
-        if !self.is_procfs || !std::mem::take(&mut self.has_new_programs) {
+    /// Returns jobs that find processes with the same address space, in procfs. All are compared at once if they `may_take_long`.
+    pub(crate) fn shared_mm_jobs(&mut self, now: Duration, may_take_long: bool) -> Vec<Job> {
+        let elapsed = now.saturating_sub(self.comparisons.at);
+        let is_due = self.has_new_programs || (!self.buffers.sharing.is_empty() && elapsed >= RECHECK);
+        if !self.is_procfs || !is_due {
             return Vec::new();
         }
-        let is_new = |p: &Process| p.mm_attempts > 0;
-        let entries = self.entries.iter();
-        let new = entries.filter(|(_, e)| e.process.as_deref().is_some_and(is_new));
-        let new: Vec<u32> = new.map(|(pid, _)| *pid).collect();
-        let mut candidates = Vec::new();
-        for pid in new {
-            let others = self.likely_peers(pid);
-            let Some(process) = process_mut(&mut self.entries, pid) else {
-                continue;
-            };
-            if others.iter().all(Option::is_none) {
-                process.mm_attempts -= 1;
-                self.has_new_programs |= process.mm_attempts > 0;
-                continue;
-            }
-            process.mm_attempts = 0;
-            let process = process.reference();
-            candidates.push((process, others));
+        let is_early = !may_take_long && elapsed < self.comparisons.cost * MAX_SHARE;
+        if self.comparisons.is_running || is_early {
+            return self.separation_jobs();
         }
-        batches(candidates.into_iter(), BATCH).map(verify_job).collect()
+        self.has_new_programs = false;
+        (self.comparisons.is_running, self.comparisons.at) = (true, now);
+        let processes = self.entries.values().filter_map(|entry| entry.process.as_deref());
+        let mut processes: Vec<&Process> = processes.filter(|p| may_share(&p.stat)).collect();
+        processes.sort_by_key(|process| process.mm_order.unwrap_or(u32::MAX));
+        let sorted = processes.partition_point(|process| process.mm_order.is_some());
+        vec![comparison_job(
+            processes.into_iter().map(Process::reference).collect(),
+            sorted,
+        )]
     }
 
-    /// Returns jobs to verify, at intervals, that processes still share an address space. One that does not is treated as new.
-    pub(crate) fn separation_jobs(&mut self, now: Duration) -> Vec<Job> {
-        if !self.is_procfs || now.saturating_sub(self.shared_checked_at) < RECHECK {
-            return Vec::new();
-        }
-        self.shared_checked_at = now;
+    /// Returns jobs to verify that processes that have run exec, or seem to, still share an address space.
+    fn separation_jobs(&self) -> Vec<Job> {
         let mut first: HashMap<u64, ProcessRef> = HashMap::new();
         let mut pairs = Vec::new();
         for pid in &self.buffers.sharing {
-            let process = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat));
-            let Some((process, mm)) = process.and_then(|p| Some((p.reference(), p.shared_mm?))) else {
+            let Some(process) = process_of(&self.entries, *pid).filter(|p| may_share(&p.stat)) else {
                 continue;
             };
+            let Some(mm) = process.shared_mm else { continue };
             match first.entry(mm) {
-                Entry::Occupied(first) => pairs.push((process, first.get().clone())),
+                Entry::Occupied(first) if process.mm_order.is_none() => {
+                    pairs.push((process.reference(), first.get().clone()));
+                }
+                Entry::Occupied(_) => {}
                 Entry::Vacant(place) => {
-                    place.insert(process);
+                    place.insert(process.reference());
                 }
             }
         }
@@ -88,31 +87,36 @@ impl Table {
 
     /// Records that a process shares no address space, and that others must be searched.
     fn separate(&mut self, process: &ProcessRef) {
-        let pid = process.pid;
         if let Some(process) = self.process(process) {
-            (process.shared_mm, process.mm_attempts) = (None, MM_ATTEMPTS);
+            process.shared_mm = None;
             self.has_new_programs = true;
-            self.touch(pid);
         }
     }
 
-    /// Returns the processes that may share the address space of `pid`, the likeliest first.
-    fn likely_peers(&self, pid: u32) -> [Option<ProcessRef>; 2] {
-        let process = |pid: &u32| process_of(&self.entries, *pid);
-        let Some(one) = process(&pid).filter(|p| may_share(&p.stat)) else {
-            return [None, None];
-        };
-        let parent = process(&one.stat.ppid).filter(|p| is_same_program(&p.stat, &one.stat));
-        if let Some(parent) = parent {
-            let is_same_size = parent.stat.vsize == one.stat.vsize;
-            return [is_same_size.then(|| parent.reference()), None];
+    /// Records which processes share, unless they have run exec since.
+    fn set_compared(&mut self, compared: &Compared) {
+        (self.comparisons.is_running, self.comparisons.cost) = (false, compared.cost);
+        let mut members: HashMap<u32, u32> = HashMap::new();
+        for (_, space) in &compared.found {
+            *members.entry(*space).or_default() += 1;
         }
-        let near = self.entries.range(..pid).rev().take(NEAR);
-        let mut alike = near.filter_map(|(_, e)| e.process.as_deref()).filter(|p| {
-            let (a, b) = (&p.stat, &one.stat);
-            is_same_program(a, b) && a.vsize == b.vsize && a.rss == b.rss
-        });
-        std::array::from_fn(|_| alike.next().map(Process::reference))
+        let serial = self.serial;
+        for (asked, space) in &compared.found {
+            let process = process_mut(&mut self.entries, asked.pid);
+            let Some(process) = process.filter(|p| (p.serial, p.exec) == (asked.serial, asked.exec)) else {
+                continue;
+            };
+            process.mm_order = Some(*space);
+            let shared = (members[space] > 1).then(|| serial + 1 + u64::from(*space));
+            self.serial = self.serial.max(shared.unwrap_or_default());
+            let before = std::mem::replace(&mut process.shared_mm, shared);
+            if shared.is_some() {
+                self.buffers.sharing.insert(asked.pid);
+            }
+            if shared.is_some() || before.is_some() {
+                self.touch(asked.pid);
+            }
+        }
     }
 
     /// Decides whether processes share their parent's address space if the kernel does not show it; returns the
@@ -169,16 +173,17 @@ impl Table {
     }
 }
 
-fn verify_job(candidates: Vec<MmCandidate>) -> Job {
+fn comparison_job(processes: Vec<ProcessRef>, sorted: usize) -> Job {
+    let micros = 2 * sorted + 20 * (processes.len() - sorted);
     job(
-        JobKey::SharedMm(candidates[0].0.serial),
-        2 * candidates.len() as u64,
-        |context, reader| verify_shared_mm(candidates, &context.roots.proc, reader.buf),
-        |scanner, pairs| {
-            for (one, other) in &pairs {
-                scanner.table.set_shared_mm([one, other]);
-            }
+        JobKey::AddressSpaces,
+        micros as u64,
+        move |context, reader| {
+            // Pids of another tree mean other processes to kcmp.
+            let processes = if context.has_own_pids { processes } else { Vec::new() };
+            spaces::compare(processes, sorted, &context.roots.proc, reader)
         },
+        |scanner, compared| scanner.table.set_compared(&compared),
     )
 }
 
@@ -186,7 +191,7 @@ fn separation_job(pairs: Vec<(ProcessRef, ProcessRef)>) -> Job {
     job(
         JobKey::SharedMm(pairs[0].0.serial),
         2 * pairs.len() as u64,
-        |_, _| separated(pairs),
+        |_, _| spaces::separated(pairs),
         |scanner, found| {
             for process in &found {
                 scanner.table.separate(process);
@@ -198,12 +203,6 @@ fn separation_job(pairs: Vec<(ProcessRef, ProcessRef)>) -> Job {
 /// Returns true if it has an address space whose addresses are not hidden.
 const fn may_share(stat: &Stat) -> bool {
     stat.image != 0 && !stat.is_zombie() && !stat.is_kernel_thread()
-}
-
-/// Returns true if the addresses of program and arguments are equal, as they are for processes that share an address
-/// space.
-const fn is_same_program(a: &Stat, b: &Stat) -> bool {
-    may_share(a) && a.image == b.image && a.argv == b.argv
 }
 
 /// Growth that counts as proof, in bytes. The kernel may count a few pages late.
