@@ -10,10 +10,10 @@
 //! Each file is always valid: it is only appended to, apart from the header of a group, which is overwritten when the group ends.
 //! See [`GroupWriter`] for the format.
 
+mod flood;
 mod folder;
 mod kernel_log;
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,6 +26,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use flood::{Names, Space};
 pub use folder::{Entry, Folder, to_delete};
 pub use kernel_log::KernelLog;
 use parking_lot::Mutex;
@@ -33,7 +34,7 @@ use rustix::fs::FallocateFlags;
 
 use crate::config::settings::{RecordSettings, Retention};
 use crate::config::state;
-use crate::model::{Exits, Facts, Identity, Missing, Snapshot};
+use crate::model::{Exits, Missing, Snapshot};
 use crate::own;
 use crate::record::{GroupWriter, Incident, IncidentKind, boot_digest};
 use crate::source::Recording;
@@ -138,21 +139,25 @@ pub struct Status {
     pub snapshots: u64,
     /// Snapshots that were lost.
     pub lost: u64,
+    /// Snapshots that were left out, because the folder would cover too short a time.
+    pub left_out: u64,
     /// The reader of the stream has ended.
     pub is_closed: bool,
     /// The reason why the last one was lost, safe to print; `None` once one is written again.
     pub fault: Option<String>,
 }
 
-/// Reports when recording begins to fail, or to work again.
+/// Reports when recording begins to fail, or to work again, and once when snapshots are left out.
 #[derive(Debug, Default)]
-pub struct FaultNews(Option<String>);
+pub struct FaultNews(Option<String>, bool);
 
 impl FaultNews {
     /// Returns a message if that has changed since the last call.
     pub fn of(&mut self, status: &Status) -> Option<String> {
         if status.fault == self.0 {
-            return None;
+            let is_first = status.left_out > 0 && !std::mem::replace(&mut self.1, true);
+            return is_first
+                .then(|| "many processes come and go: some snapshots are left out, to keep the past".into());
         }
         self.0.clone_from(&status.fault);
         Some(match &self.0 {
@@ -270,7 +275,8 @@ pub struct Writer {
     /// The time before which no attempt is made.
     retry: Option<Instant>,
     flushed: Instant,
-    names: ShortNames,
+    names: Names,
+    space: Space,
     /// Files that were closed within the last minutes, with the times of their last snapshots.
     recent: Vec<(OsString, SystemTime)>,
     /// Files that begin before this time are pinned.
@@ -310,7 +316,8 @@ impl Writer {
             output: None,
             retry: None,
             flushed: Instant::now(),
-            names: ShortNames::default(),
+            names: Names::default(),
+            space: Space::default(),
             recent: Vec::new(),
             pin_until: None,
             boot: 0,
@@ -398,6 +405,14 @@ impl Writer {
             self.unwritten.keep(&snapshot, incidents);
             return;
         }
+        if let Place::Folder(_, retention) = &self.options.place {
+            let is_important = incidents.iter().any(pins);
+            if !self.space.has_room(snapshot.monotonic, retention.bytes, is_important) {
+                self.status.lock().left_out += 1;
+                self.unwritten.keep(&snapshot, incidents);
+                return;
+            }
+        }
         match self.try_record(&snapshot, &incidents) {
             Ok(bytes) => {
                 self.retry = None;
@@ -462,6 +477,10 @@ impl Writer {
         let snapshot = self.names.shorten(snapshot, self.options.command_lines);
         let begins = self.groups.is_between();
         let bytes = self.groups.push(&snapshot, &incidents)?;
+        self.space.spend(bytes.len());
+        if !begins {
+            self.names.written(&snapshot, bytes.len());
+        }
         if let Some(output) = &mut self.output {
             if begins {
                 output.group = output.length;
@@ -628,41 +647,4 @@ fn start(program: &Path, file: &Path) {
 /// Returns true for an incident that keeps its file.
 fn pins(incident: &Incident) -> bool {
     !matches!(incident.kind, IncidentKind::Leak | IncidentKind::Alert)
-}
-
-/// The facts of processes without the parts of their command lines that are not recorded.
-#[derive(Debug, Default)]
-struct ShortNames(HashMap<Identity, [Arc<Facts>; 2]>);
-
-impl ShortNames {
-    fn shorten(&mut self, snapshot: &Arc<Snapshot>, keep: CommandLines) -> Arc<Snapshot> {
-        if keep == CommandLines::Full {
-            return Arc::clone(snapshot);
-        }
-        let mut short = (**snapshot).clone();
-        let mut known = HashMap::new();
-        for row in short.processes.iter_mut().flatten() {
-            let facts = match self.0.remove(&row.id) {
-                Some(pair) if Arc::ptr_eq(&pair[0], &row.facts) => pair,
-                _ => [Arc::clone(&row.facts), Arc::new(shortened(&row.facts, keep))],
-            };
-            row.facts = Arc::clone(&facts[1]);
-            known.insert(row.id, facts);
-        }
-        self.0 = known;
-        Arc::new(short)
-    }
-}
-
-fn shortened(facts: &Facts, keep: CommandLines) -> Facts {
-    let mut facts = facts.clone();
-    facts.cmdline = match (facts.cmdline, keep) {
-        (Ok(line), CommandLines::Name) => {
-            let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
-            Ok(program.into())
-        }
-        (Ok(_), CommandLines::None) => Err(Missing::NotRecorded),
-        (line, _) => line,
-    };
-    facts
 }

@@ -310,7 +310,11 @@ pub(super) fn summary(status: &Status) -> String {
         0 => String::new(),
         lost => format!(", {lost} lost"),
     };
-    format!("{} snapshots recorded{lost}, {bytes}", status.snapshots)
+    let left_out = match status.left_out {
+        0 => String::new(),
+        left_out => format!(", {left_out} left out to keep the past"),
+    };
+    format!("{} snapshots recorded{lost}{left_out}, {bytes}", status.snapshots)
 }
 
 /// Copies a part of a recording.

@@ -480,6 +480,77 @@ fn command_lines_are_left_out_by_choice() {
     }
 }
 
+/// A snapshot with processes that no other has, each with a command line of 4,000 random bytes, of a user of their own.
+fn flooded(seconds: u64, processes: u32) -> Snapshot {
+    let mut flooded = at(seconds);
+    let first = 1000 + seconds as u32 * processes;
+    for pid in first..first + processes {
+        let mut number = u64::from(pid);
+        let mut digit = || {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'!' + (number >> 33) as u8 % 90)
+        };
+        let line: String = (0..4000).map(|_| digit()).collect();
+        let mut row = process(pid, 7, &format!("flood {line}"));
+        let facts = Arc::make_mut(&mut row.facts);
+        (facts.uid, facts.user) = (Ok(4000), Ok(Arc::from(&b"flood"[..])));
+        flooded.processes.as_mut().unwrap().push(row);
+    }
+    flooded
+}
+
+#[test]
+fn a_flood_of_command_lines_leaves_room_for_those_of_others() {
+    let (dir, mut writer) = folder();
+    for second in 0..20 {
+        record(&mut writer, flooded(second, 200), &[]);
+    }
+    // One that starts meanwhile.
+    let mut last = flooded(20, 200);
+    let line = "late --with arguments";
+    last.processes.as_mut().unwrap().push(process(900_000, 1, line));
+    record(&mut writer, last, &[]);
+    writer.close();
+    // In full, the lines would take 16 MB.
+    let bytes = writer.status().bytes;
+    assert!(bytes < 3 * MIB, "{bytes}");
+    let snapshots = read(&dir.path().join(&names(&dir)[0]));
+    let rows = snapshots.last().unwrap().rows();
+    let line_of = |row: &zmtop::model::ProcessSample| row.facts.cmdline.clone().unwrap();
+    assert_eq!(*line_of(rows.last().unwrap()), *line.replace(' ', "\0").as_bytes());
+    assert_eq!(*line_of(&rows[0]), *b"/sbin/init\0--deserialize\x005");
+    let cut = rows.iter().filter(|row| *line_of(row) == *b"flood").count();
+    assert!(cut >= 190, "{cut}");
+}
+
+#[test]
+fn a_folder_covers_half_a_day_however_much_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = RecordSettings {
+        size: 4 * MIB,
+        ..settings()
+    };
+    let place = Place::Folder(Folder::open(dir.path()).unwrap(), settings.retention());
+    let mut writer = Writer::new(Options::new(place, &settings)).unwrap();
+    // Half a megabyte may be written at once, and 350 KB an hour.
+    record(&mut writer, at(0), &[]);
+    for second in 1..200 {
+        record(&mut writer, flooded(second, 100), &[]);
+    }
+    let status = writer.status();
+    assert_eq!(status.snapshots + status.left_out, 200);
+    assert!(status.left_out > 20, "{status:?}");
+    assert!(status.bytes < MIB, "{status:?}");
+    // A kill is recorded.
+    record(&mut writer, flooded(200, 100), &[IncidentKind::Kill]);
+    assert_eq!(writer.status().snapshots, status.snapshots + 1);
+    // And all others once there is room again.
+    for hour in 2..5 {
+        record(&mut writer, at(hour * 3600), &[]);
+    }
+    assert_eq!(writer.status().left_out, status.left_out);
+}
+
 #[test]
 fn what_others_control_is_refused() {
     let dir = tempfile::tempdir().unwrap();
