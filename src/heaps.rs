@@ -17,7 +17,7 @@ pub mod runtimes;
 pub mod socket;
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -124,6 +124,10 @@ impl Files {
         let mut buffer = LineBuffer::<MAX_LINE>::default();
         let mut piece = vec![0; 32 << 10];
         loop {
+            // A list of areas may have any length.
+            if self.is_over() {
+                return Err(ErrorKind::TimedOut.into());
+            }
             let len = self.maps.read(&mut piece)?;
             self.has_mappings = len > 0 || !regions.is_empty() || self.has_mappings;
             if len == 0 {

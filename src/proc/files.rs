@@ -59,6 +59,7 @@ pub const fn reason(errno: Errno) -> Missing {
     match errno {
         Errno::ACCESS | Errno::PERM => Missing::Denied,
         Errno::NOENT | Errno::SRCH => Missing::Gone,
+        Errno::TIMEDOUT => Missing::TimedOut,
         other => Missing::Errno(other.raw_os_error()),
     }
 }

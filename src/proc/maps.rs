@@ -8,6 +8,8 @@ use super::smaps::{MAX_AREA_LINE, head};
 use crate::model::mapping::MappingName;
 use crate::order;
 
+/// Maximum number of bytes that are read of the file by those that need only a part of it: some 50,000 areas.
+pub const MAX_MAPS: usize = 8 << 20;
 /// Maximum number of bytes kept of a line: the part before the name, and the beginning of the name.
 const MAX_LINE: usize = 128;
 /// Maximum number of objects kept while a file is read. Beyond it, objects with the same inode are merged and the

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use super::Options;
 use super::reading::pool::{Job, Pool, Priority, Reader};
+use super::reading::spending::Spending;
 use super::reading::target::{OpenFiles, Target};
 use super::reading::walk;
 use crate::group::mapping::MappingMerge;
 use crate::group::{Group, GroupBy, GroupKey, Totals};
 use crate::model::mapping::{Area, Mapping};
 use crate::model::{Identity, Missing, Reading};
-use crate::proc::files;
+use crate::proc::files::{self, Roots};
 
 /// Reads that did not return in time, by process, until they return. Each occupies a thread, so its process is not
 /// read again before. Nothing is read while there are more than [`Options::max_stuck`] of them.
@@ -172,11 +173,11 @@ fn read_each<T: Default + Extend<Area> + Send + 'static>(
 ) {
     let threads = options.reader_threads().min(asked.len());
     let open_files = OpenFiles::new(&options.proc_root, RESERVE + threads + options.max_stuck);
-    let (proc, open_files) = (options.proc_root.clone(), Arc::new(open_files));
-    let stuck = stuck(&proc);
+    let (roots, open_files, spending) = (options.roots(), Arc::new(open_files), Spending::default());
+    let stuck = stuck(&roots.proc);
     let may_read = |pid: u32| stuck.len() <= options.max_stuck && !stuck.contains(&pid);
     let pool = Pool::new(options, threads, move |request: Request, reader| {
-        (request.place, read(&request, &proc, &open_files, reader))
+        (request.place, read(&request, &roots, &open_files, &spending, reader))
     });
     let mut jobs = Vec::with_capacity(asked.len());
     let mut under_way = Vec::with_capacity(asked.len());
@@ -226,13 +227,20 @@ struct Request {
 
 fn read<T: Default + Extend<Area>>(
     request: &Request,
-    proc: &Path,
+    roots: &Roots,
     open_files: &Arc<OpenFiles>,
+    spending: &Spending,
     reader: &mut Reader<'_>,
 ) -> Reading<Found<T>> {
     let Request { pid, starttime, .. } = *request;
+    let proc = roots.proc.as_path();
     let (target, _) = Target::new(pid, proc, open_files, true, reader.buf).map_err(files::reason)?;
-    let (what, starttime, comm) = walk::areas(&target, starttime, proc, reader.buf, reader.progress)?;
+    let mut spender = spending.begin(&target, roots);
+    let progress = || {
+        (reader.progress)();
+        spender.charge()
+    };
+    let (what, starttime, comm) = walk::areas(&target, starttime, proc, reader.buf, progress)?;
     Ok(Found {
         pid,
         starttime,

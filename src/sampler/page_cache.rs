@@ -108,7 +108,7 @@ pub fn read(
     } else {
         pids::all(options.proc_root.as_os_str().as_bytes()).map(|all| all.pids)
     };
-    let reader = FileReader::new(&options.proc_root, open_files);
+    let reader = FileReader::new(options.roots(), open_files);
     let page = reader.page;
     let pool = Pool::new(options, options.reader_threads(), move |request: Request, lent| {
         (request.place, reader.read(request.work, lent))

@@ -99,7 +99,7 @@ impl Mappings {
 const WATCHED_INTERVAL: Duration = Duration::from_secs(5);
 const UNWATCHED_INTERVAL: Duration = Duration::from_secs(15);
 /// Pause after a read, as a multiple of its duration: at most 5 % of a core, and 0.5 % for a process that is not on
-/// display.
+/// display. Others may be read meanwhile.
 const WATCHED_REST: u32 = 20;
 const UNWATCHED_REST: u32 = 200;
 /// A selection is read after it has stayed for this long, so that scrolling through a list reads nothing.
@@ -130,9 +130,10 @@ impl<T: Send + 'static> Worker<T> {
 
 fn inspect(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSender<Input>) {
     let mut target: Option<Inspect> = None;
-    // The earliest time of the next read: of a process on display, and of another.
+    // The earliest time of the next read: of a process on display, of another, and of the last one while it is not on display.
     let mut watched_from = Instant::now();
     let mut unwatched_from = watched_from;
+    let mut rests: Option<(Identity, Instant)> = None;
     let mut next = watched_from;
     loop {
         let request = match target {
@@ -142,10 +143,10 @@ fn inspect(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSend
         match (request, target) {
             (Ok(wanted), _) => {
                 target = wanted;
-                let closely = wanted.is_none_or(|inspect| inspect.closely);
                 next = watched_from.max(Instant::now() + SETTLE);
-                if !closely {
-                    next = next.max(unwatched_from);
+                if let Some(Inspect { id, closely: false }) = wanted {
+                    let rested = rests.filter(|(last, _)| *last == id).map_or(next, |(_, until)| until);
+                    next = next.max(unwatched_from).max(rested);
                 }
             }
             (Err(RecvTimeoutError::Timeout), Some(Inspect { id, closely })) => {
@@ -154,11 +155,13 @@ fn inspect(options: &Options, inbox: &Receiver<Option<Inspect>>, send: &SyncSend
                 let took = began.elapsed();
                 let now = began + took;
                 watched_from = now + took.saturating_mul(WATCHED_REST);
-                unwatched_from = now + UNWATCHED_INTERVAL.max(took.saturating_mul(UNWATCHED_REST));
+                unwatched_from = now + UNWATCHED_INTERVAL;
+                let rested = now + took.saturating_mul(UNWATCHED_REST);
+                rests = Some((id, rested));
                 next = if closely {
                     watched_from.max(now + WATCHED_INTERVAL)
                 } else {
-                    unwatched_from
+                    unwatched_from.max(rested)
                 };
                 // Waits while the screen is stuck. Ends with it.
                 let event = Event::Inspected(id, Arc::new(read));

@@ -14,10 +14,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxFlags
 use rustix::io::Errno;
 
 use super::pool::Reader;
+use super::spending::Spending;
 use super::target::{OpenFiles, Target, complete_stat};
 use crate::model::mapping::{MappingKind, MappingName};
 use crate::model::page_cache::CacheFigures;
 use crate::model::{Missing, Reading};
+use crate::proc::files::Roots;
 use crate::proc::maps::{FileId, MappedFiles};
 use crate::proc::namespace::{self, Namespace};
 use crate::proc::page_cache::{self, FileSystem, file_systems};
@@ -31,8 +33,9 @@ const MAX_LINK: usize = 4096;
 
 /// State shared by all reads of files.
 pub(crate) struct FileReader {
-    proc: PathBuf,
+    roots: Roots,
     open_files: Arc<OpenFiles>,
+    spending: Spending,
     pub(crate) page: u64,
     /// The file systems by device number; `None` for one without pages.
     devices: Mutex<HashMap<(u32, u32), Option<FileSystem>>>,
@@ -102,10 +105,11 @@ const fn id_of(stat: &Statx) -> FileId {
 }
 
 impl FileReader {
-    pub(crate) fn new(proc: &Path, open_files: OpenFiles) -> Self {
+    pub(crate) fn new(roots: Roots, open_files: OpenFiles) -> Self {
         Self {
-            proc: proc.into(),
+            roots,
             open_files: Arc::new(open_files),
+            spending: Spending::default(),
             page: rustix::param::page_size() as u64,
             devices: Mutex::default(),
         }
@@ -158,7 +162,7 @@ impl FileReader {
     }
 
     fn list_process(&self, pid: u32, reader: &mut Reader<'_>) -> Reading<Output> {
-        let proc = &self.proc;
+        let proc = &self.roots.proc;
         let (target, len) = Target::new(pid, proc, &self.open_files, true, reader.buf).map_err(files::reason)?;
         let glance = pid::stat(&reader.buf[..len], self.page)?;
         let (comm, mut stat) = (Box::from(glance.comm), glance.stat);
@@ -190,7 +194,7 @@ impl FileReader {
         let pinned = pin(CWD, &path, OFlags::NOFOLLOW).map_err(files::reason)?;
         let stat = stat(&pinned, b"", AtFlags::EMPTY_PATH).map_err(files::reason)?;
         let (device, inode) = id_of(&stat);
-        let mountinfo = [self.proc.as_os_str().as_bytes(), b"/self/mountinfo"].concat();
+        let mountinfo = [self.roots.proc.as_os_str().as_bytes(), b"/self/mountinfo"].concat();
         let magic = || Ok(rustix::fs::fstatfs(&pinned)?.f_type);
         let Some(file_system) = self.file_system(device, &mountinfo, magic) else {
             return Ok(Output::Listing(Vec::new(), Vec::new()));
@@ -221,12 +225,12 @@ impl FileReader {
 
     /// Pins a file of a process, by a name below its folder. Asks no server of another user.
     fn pin(&self, pid: u32, name: &[u8]) -> Result<OwnedFd, Errno> {
-        let folder = self.proc.join(pid.to_string());
+        let folder = self.roots.proc.join(pid.to_string());
         if let Some(at) = name.windows(5).position(|part| part == b"root/") {
             let folder = folder.join(OsStr::from_bytes(&name[..at]));
             return Namespace::new(folder).pin(Path::new(OsStr::from_bytes(&name[at + 4..])));
         }
-        let pinned = Target::bare(pid).at(&self.proc, name, |dir, name| pin(dir, name, OFlags::empty()))?;
+        let pinned = Target::bare(pid).at(&self.roots.proc, name, |dir, name| pin(dir, name, OFlags::empty()))?;
         namespace::check_pinned(&pinned, &folder)?;
         Ok(pinned)
     }
@@ -355,10 +359,10 @@ impl ProcessFiles<'_> {
     fn add(&mut self, found: &Statx, name: &[u8], path: &MappingName) {
         let id = id_of(found);
         let (shared, target) = (self.shared, &self.target);
-        let proc = shared.proc.as_os_str().as_bytes();
+        let proc = shared.roots.proc.as_os_str().as_bytes();
         let mountinfo = [proc, format!("/{}/mountinfo", self.pid).as_bytes()].concat();
         let magic = || {
-            let pinned = target.at(&shared.proc, name, |dir, name| pin(dir, name, OFlags::empty()))?;
+            let pinned = target.at(&shared.roots.proc, name, |dir, name| pin(dir, name, OFlags::empty()))?;
             Ok(rustix::fs::fstatfs(&pinned)?.f_type)
         };
         let Some(file_system) = shared.file_system(id.0, &mountinfo, magic) else {
@@ -376,17 +380,18 @@ impl ProcessFiles<'_> {
     }
 
     fn stat(&self, name: &[u8]) -> Result<Statx, Errno> {
-        self.target
-            .at(&self.shared.proc, name, |dir, name| stat(dir, name, AtFlags::empty()))
+        self.target.at(&self.shared.roots.proc, name, |dir, name| {
+            stat(dir, name, AtFlags::empty())
+        })
     }
 
     fn read_link(&self, name: &[u8], link: &mut [u8]) -> Result<usize, Errno> {
         let read = |dir: BorrowedFd<'_>, name: &[u8]| rustix::fs::readlinkat_raw(dir, name, link);
-        self.target.at(&self.shared.proc, name, read)
+        self.target.at(&self.shared.roots.proc, name, read)
     }
 
     fn add_open(&mut self, reader: &mut Reader<'_>) -> Reading<()> {
-        let proc = &self.shared.proc;
+        let proc = &self.shared.roots.proc;
         let mut fds = Vec::new();
         let list = |dir: BorrowedFd<'_>, name: &[u8]| {
             // `numbers` is made for pids, and skips 0.
@@ -395,9 +400,11 @@ impl ProcessFiles<'_> {
         };
         self.target.at(proc, b"fd", list).map_err(files::reason)?;
         let mut link = [0; MAX_LINK];
+        let mut spender = self.shared.spending.begin(&self.target, &self.shared.roots);
         for (at, fd) in fds.into_iter().enumerate() {
             if at % STEP == 0 {
                 (reader.progress)();
+                spender.charge()?;
             }
             let name = format!("fd/{fd}");
             let found = match self.stat(name.as_bytes()) {
@@ -419,17 +426,21 @@ impl ProcessFiles<'_> {
     }
 
     fn add_mapped(&mut self, reader: &mut Reader<'_>) -> Reading<()> {
-        let proc = &self.shared.proc;
+        let proc = &self.shared.roots.proc;
         let mut mapped = MappedFiles::default();
-        let read = self
-            .target
-            .pieces(proc, b"maps", reader.buf, |piece| mapped.feed(piece));
+        let mut spender = self.shared.spending.begin(&self.target, &self.shared.roots);
+        let read = self.target.pieces(proc, b"maps", reader.buf, |piece| {
+            (reader.progress)();
+            mapped.feed(piece);
+            spender.charge()
+        });
         read.map_err(files::reason)?;
         // Needs CAP_CHECKPOINT_RESTORE, or CAP_SYS_ADMIN before Linux 5.9.
         let mut may_use_links = true;
         for (at, file) in mapped.all.into_iter().enumerate() {
             if at % STEP == 0 {
                 (reader.progress)();
+                spender.charge()?;
             }
             // The other kinds are devices, and memory without a file.
             if self.known.contains(&file.id) || !matches!(file.name.kind, MappingKind::File | MappingKind::Shared) {

@@ -1,20 +1,23 @@
 //! Reads the memory that a process holds through its descriptors.
 
 use std::collections::HashMap;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::ProcessRef;
 use super::facts::{absent, check_same};
 use super::pool::Reader;
+use super::spending::{Spender, Spending};
 use crate::model::{HeldKind, HeldObject, Missing, Reading};
 use crate::proc::fdinfo::{self, Link};
+use crate::proc::files::{self, Roots};
 use crate::proc::maps::{FileId, Mapped};
-use crate::proc::{clock, files};
+use crate::proc::{clock, page_cache};
 
 /// Bytes of a descriptor directory read at once: some 100 entries.
 const LIST_PIECE: usize = 4 << 10;
@@ -22,9 +25,12 @@ const MAX_LINK: usize = 4096;
 /// Number of descriptors after which the read reports progress. Each takes a few µs.
 const STEP: usize = 256;
 
+/// Stands for the name of a file whose path the kernel cannot return.
+const LONG_PATH: &[u8] = b"(path too long)";
 /// The types of file systems that keep their files in memory, by `include/uapi/linux/magic.h`: tmpfs, ramfs,
-/// hugetlbfs.
-const IN_MEMORY: [rustix::fs::FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+/// hugetlbfs; and the one of `memfd_secret(2)`.
+const IN_MEMORY: [rustix::fs::FsWord; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, SECRET];
+const SECRET: rustix::fs::FsWord = 0x5345_434d;
 
 /// The identity of an object, the same for all its holders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,15 +62,27 @@ pub(crate) struct HeldResult {
     pub(crate) cost: Duration,
 }
 
-pub(crate) fn read(process: &ProcessRef, proc: &Path, reader: &mut Reader<'_>) -> HeldResult {
+/// Reads what a process holds; with a limit for all processes of its user, if one is given.
+pub(crate) fn read(
+    process: &ProcessRef,
+    roots: &Roots,
+    spending: Option<&Spending>,
+    reader: &mut Reader<'_>,
+) -> HeldResult {
     let began = clock::thread_time();
+    let proc = roots.proc.as_path();
     let mut found = Found {
         process,
         proc,
         objects: Vec::new(),
         places: HashMap::new(),
     };
-    let read = found.read(reader.buf, reader.progress);
+    let mut spender = spending.map(|spending| spending.begin(&process.target, roots));
+    let mut progress = || {
+        (reader.progress)();
+        spender.as_mut().map_or(Ok(()), Spender::charge)
+    };
+    let read = found.read(reader.buf, &mut progress);
     let objects = read.and_then(|_| check_same(process, proc));
     HeldResult {
         objects: objects.map(|()| found.objects.into_iter().map(|(own, _)| own).collect()),
@@ -96,8 +114,8 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Reads all descriptors; returns their number. Calls `progress` between reads that may block.
-    fn read(&mut self, buf: &mut [u8], progress: &dyn Fn()) -> Reading<u64> {
+    /// Reads all descriptors; returns their number. Calls `progress` between reads that may block, and fails once it does.
+    fn read(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<u64> {
         let target = &self.process.target;
         let absent = |e| absent(e, target, self.proc);
         let dir = target.at(self.proc, b"fd", |dir, name| files::open_at(dir, name));
@@ -111,24 +129,30 @@ impl Found<'_> {
         }
         for (at, fd) in fds.iter().enumerate() {
             if at % STEP == 0 {
-                progress();
+                progress()?;
             }
             let name = fd.to_string();
             let len = match rustix::fs::readlinkat_raw(&dir, name.as_str(), &mut link[..]) {
                 Ok(len) => len,
                 // The directory may be listable even if its links are not readable.
                 Err(e @ (Errno::ACCESS | Errno::PERM)) => return Err(absent(e)),
+                // The path is too long for the call, not for the kernel: any file may have one.
+                Err(Errno::NAMETOOLONG) => {
+                    progress()?;
+                    self.add_file(&dir, &name, LONG_PATH);
+                    continue;
+                }
                 Err(_) => continue,
             };
             let Some(kind) = Link::of(&link[..len]) else { continue };
-            progress();
+            progress()?;
             if kind == Link::Unlinked {
                 self.add_file(&dir, &name, &link[..len]);
             } else {
                 self.add_described(kind, *fd, &dir, buf);
             }
         }
-        self.subtract_mapped(buf);
+        self.subtract_mapped(buf, progress)?;
         self.leave_out_drm_buffers();
         Ok(fds.len() as u64)
     }
@@ -161,15 +185,37 @@ impl Found<'_> {
             let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
             // A file on a block device has a major number, so it is not in memory.
             let is_candidate = stat.stx_nlink == 0 && stat.stx_dev_major == 0;
-            let in_memory = is_candidate && IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type);
-            Ok::<_, Errno>(in_memory.then_some(stat))
+            if !is_candidate {
+                return Ok(None);
+            }
+            let file_system = rustix::fs::fstatfs(&file)?.f_type;
+            Ok::<_, Errno>(IN_MEMORY.contains(&file_system).then_some((stat, file_system)))
         };
-        if let Ok(Some(stat)) = find() {
+        if let Ok(Some((stat, file_system))) = find() {
             let key = ObjectKey::File(((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino));
-            // `st_blocks` counts in units of 512 bytes on every file system.
-            let bytes = stat.stx_blocks.saturating_mul(512);
-            self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), Ok(bytes), 0);
+            let bytes = if file_system == SECRET {
+                // It counts no blocks.
+                self.resident(name, &stat).map_err(files::optional_reason)
+            } else {
+                // `st_blocks` counts in units of 512 bytes on every file system but the one of secret memory.
+                Ok(stat.stx_blocks.saturating_mul(512))
+            };
+            self.add(key, HeldKind::Memfd, fdinfo::unlinked_name(link), bytes, 0);
         }
+    }
+
+    /// Returns the bytes of a file in memory that no other process can open, through a copy of the descriptor (Linux 6.5).
+    fn resident(&self, fd: &str, stat: &Statx) -> Result<u64, Errno> {
+        let pid = Pid::from_raw(self.process.target.task().cast_signed()).ok_or(Errno::SRCH)?;
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let fd = fd.parse().map_err(|_| Errno::BADF)?;
+        let copy = pidfd_getfd(&process, fd, PidfdGetfdFlags::empty())?;
+        let found = rustix::fs::fstat(&copy)?;
+        // If `/proc` is of another pid namespace, the pid is of another process.
+        if (found.st_ino, found.st_size.cast_unsigned()) != (stat.stx_ino, stat.stx_size) {
+            return Err(Errno::SRCH);
+        }
+        Ok(page_cache::cachestat(copy.as_fd(), stat.stx_size, &|| ())?.cached)
     }
 
     /// Adds an object as its `fdinfo` describes it.
@@ -253,14 +299,17 @@ impl Found<'_> {
     }
 
     /// Determines how much the process maps of files and of registered buffers.
-    fn subtract_mapped(&mut self, buf: &mut [u8]) {
+    fn subtract_mapped(&mut self, buf: &mut [u8], progress: &mut dyn FnMut() -> Reading<()>) -> Reading<()> {
         let may_map = |(own, buffers): &(OwnObject, Vec<_>)| own.object.kind == HeldKind::Memfd || !buffers.is_empty();
         if !self.objects.iter().any(may_map) {
-            return;
+            return Ok(());
         }
         let target = &self.process.target;
         let mut mapped = Mapped::default();
-        let read = target.pieces(self.proc, b"maps", buf, |piece| mapped.feed(piece));
+        let read = target.pieces(self.proc, b"maps", buf, |piece| {
+            mapped.feed(piece);
+            progress()
+        });
         let mapped = read.map(|_| mapped).map_err(files::reason);
         for (own, buffers) in &mut self.objects {
             match (&mapped, own.object.kind, &own.key) {
@@ -273,5 +322,6 @@ impl Found<'_> {
                 _ => {}
             }
         }
+        Ok(())
     }
 }

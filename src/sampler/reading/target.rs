@@ -268,19 +268,23 @@ impl Target {
     }
 
     /// Passes one of the process's files to `each` in pieces; returns false if it is empty.
+    ///
+    /// # Errors
+    /// The error of a read, or `ETIMEDOUT` once `each` fails: a list of areas may have any length, and the kernel takes seconds for
+    /// hundreds of megabytes.
     pub(crate) fn pieces(
         &self,
         proc: &Path,
         name: &[u8],
         buf: &mut [u8],
-        mut each: impl FnMut(&[u8]),
+        mut each: impl FnMut(&[u8]) -> Reading<()>,
     ) -> Result<bool, Errno> {
         let fd = self.open(proc, name)?;
         let mut any = false;
         loop {
             match files::read_once(&fd, buf)? {
                 0 => return Ok(any),
-                n => each(&buf[..n]),
+                n => each(&buf[..n]).map_err(|_| Errno::TIMEDOUT)?,
             }
             any = true;
         }

@@ -10,7 +10,7 @@ use super::target::{self, Target};
 use super::{Context, ProcessRef};
 use crate::model::mapping::Area;
 use crate::model::{Memory, Missing, Reading, Stat};
-use crate::proc::maps::Objects;
+use crate::proc::maps::{MAX_MAPS, Objects};
 use crate::proc::smaps::Areas;
 use crate::proc::{clock, files, pid, smaps};
 use crate::sampler::estimate::Anchor;
@@ -139,7 +139,10 @@ pub(crate) fn rollup(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Opt
 /// Sums `smaps`; `None` if it is empty.
 fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Walked>>, Errno> {
     let mut sums = smaps::SmapsSum::default();
-    let any = target.pieces(proc, b"smaps", buf, |piece| sums.feed(piece))?;
+    let any = target.pieces(proc, b"smaps", buf, |piece| {
+        sums.feed(piece);
+        Ok(())
+    })?;
     let walked = |memory| Walked {
         memory,
         end: None,
@@ -151,7 +154,13 @@ fn sum(target: &Target, proc: &Path, buf: &mut [u8]) -> Result<Option<Reading<Wa
 /// Reads the mappings of a process from `maps`; `None` if that fails.
 fn objects(target: &Target, proc: &Path, buf: &mut [u8]) -> Option<Objects> {
     let mut objects = Objects::default();
-    target.pieces(proc, b"maps", buf, |piece| objects.feed(piece)).ok()?;
+    let mut left = MAX_MAPS;
+    let feed = |piece: &[u8]| {
+        objects.feed(piece);
+        left = left.checked_sub(piece.len()).ok_or(Missing::TimedOut)?;
+        Ok(())
+    };
+    target.pieces(proc, b"maps", buf, feed).ok()?;
     objects.finish();
     Some(objects)
 }
@@ -174,7 +183,7 @@ fn absent(target: &Target, starttime: u64, proc: &Path, buf: &mut [u8], why: Err
 }
 
 /// Reads every area of the process behind `target`, which must have started at `starttime`, if given. Also returns
-/// its start time and its comm. Calls `progress` before every read that may block.
+/// its start time and its comm. Calls `progress` before every read that may block. Fails once it does.
 ///
 /// The kernel lists areas a page at a time, and the process runs in between. If it execs meanwhile, the list mixes
 /// both programs, so it is read once more.
@@ -183,16 +192,16 @@ pub(crate) fn areas<T: Default + Extend<Area>>(
     starttime: Option<u64>,
     proc: &Path,
     buf: &mut [u8],
-    progress: impl Fn(),
+    mut progress: impl FnMut() -> Reading<()>,
 ) -> Reading<(T, u64, Box<[u8]>)> {
     let mut last = Missing::Gone;
     for _ in 0..2 {
-        progress();
+        progress()?;
         let (started, before, comm) = glance(target, proc, buf)?;
         if starttime.is_some_and(|t| t != started) {
             return Err(Missing::Gone);
         }
-        let areas = match read_areas::<T>(target, proc, buf, &progress) {
+        let areas = match read_areas::<T>(target, proc, buf, &mut progress) {
             Ok(Some(areas)) => areas,
             Ok(None) => {
                 last = absent(target, started, proc, buf, Errno::SRCH);
@@ -224,14 +233,13 @@ fn read_areas<T: Default + Extend<Area>>(
     target: &Target,
     proc: &Path,
     buf: &mut [u8],
-    progress: &impl Fn(),
+    progress: &mut impl FnMut() -> Reading<()>,
 ) -> Result<Option<Reading<T>>, Errno> {
     let mut found = T::default();
     let mut areas = Areas::new(|area| found.extend([area]));
-    progress();
     let any = target.pieces(proc, b"smaps", buf, |piece| {
         areas.feed(piece);
-        progress();
+        progress()
     })?;
     let whole = areas.finish();
     Ok(any.then(|| whole.map(|_| found)))

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::job::{Job, JobKey, job};
 use crate::model::snapshot::JvmHeap;
 use crate::model::{Facts, Identity, Missing, ProcessSample, Reading, Snapshot, Stat};
+use crate::proc::maps::MAX_MAPS;
 use crate::proc::{files, hsperfdata, pid};
 use crate::sampler::reading::Context;
 
@@ -19,8 +20,6 @@ use crate::sampler::reading::Context;
 const JVM_INTERVAL: Duration = Duration::from_secs(10);
 /// Expected time of a read, in µs.
 const READ_MICROS: u64 = 60;
-/// Maximum number of bytes of `maps` that are searched: some 50,000 areas.
-const MAX_MAPS: usize = 8 << 20;
 /// Reads of a suspected virtual machine without counters after which it counts as none.
 const JVM_TRIES: u32 = 3;
 /// Maximum number of stuck reads of virtual machines; no other is read then. A file system that a process mounts at its `/tmp`

@@ -12,7 +12,7 @@ use super::job::{Job, JobKey, job};
 use crate::model::mapping::MappedObject;
 use crate::model::{Identity, Reading, Stat};
 use crate::proc::files;
-use crate::proc::maps::MappedFiles;
+use crate::proc::maps::{MAX_MAPS, MappedFiles};
 use crate::sampler::reading::Context;
 
 /// Minimum time between two reads of a process.
@@ -20,8 +20,6 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// Maximum number of processes read in one tick, so that the first reads of thousands are spread over some.
 const MOST_PER_TICK: usize = 500;
 const READ_MICROS: u64 = 60;
-/// Maximum number of bytes of `maps` that are read: some 50,000 areas.
-const MAX_MAPS: usize = 8 << 20;
 
 #[derive(Default)]
 pub(super) struct MappedReads {

@@ -27,6 +27,7 @@ use crate::model::held::{self, Held};
 use crate::model::{HeldObject, Missing, Reading};
 use crate::sampler::reading::ProcessRef;
 use crate::sampler::reading::held::{HeldResult, ObjectKey, OwnObject, changed_counts, read};
+use crate::sampler::reading::spending::Spending;
 use crate::sampler::scanner::job::{Job, JobKey, RunningReads, job};
 
 const COUNTS_BATCH: usize = 64;
@@ -120,12 +121,13 @@ impl Table {
             }
         }
         let mut jobs: Vec<Job> = batches(counts.into_iter(), COUNTS_BATCH).map(counts_job).collect();
-        jobs.extend(self.due_reads(now, is_free));
+        let spending = is_free.then(Arc::<Spending>::default);
+        jobs.extend(self.due_reads(now, spending.as_ref()));
         jobs
     }
 
-    /// Returns the reads that are due and paid for: first of changed processes, then the oldest.
-    fn due_reads(&mut self, now: Duration, is_free: bool) -> Vec<Job> {
+    /// Returns the reads that are due and paid for, by the buckets or within `spending`: first of changed processes, then the oldest.
+    fn due_reads(&mut self, now: Duration, spending: Option<&Arc<Spending>>) -> Vec<Job> {
         let mut pending = std::mem::take(&mut self.held.pending);
         let mut due = Vec::new();
         pending.retain(|pid| {
@@ -151,8 +153,8 @@ impl Table {
                 continue;
             };
             let cost = process.held.as_ref().map_or(EXPECTED, |watch| watch.cost);
-            if is_free || self.held.buckets.take(bucket, cost) {
-                jobs.extend(process.held_job(now));
+            if spending.is_some() || self.held.buckets.take(bucket, cost) {
+                jobs.extend(process.held_job(now, spending.cloned()));
                 self.touch(pid);
             }
         }
@@ -168,7 +170,7 @@ impl Table {
         self.held.pending.insert(changed.pid);
         // If the bucket is empty, the read waits for a later tick.
         let starts = is_due && self.held.buckets.take(0, cost);
-        self.process(changed).filter(|_| starts)?.held_job(now)
+        self.process(changed).filter(|_| starts)?.held_job(now, None)
     }
 
     fn set_held_by(&mut self, asked: &ProcessRef, result: HeldResult) {
@@ -247,7 +249,7 @@ impl Table {
 
 impl Process {
     /// Returns the job to read its held memory; `None` if another one is outstanding.
-    fn held_job(&mut self, now: Duration) -> Option<Job> {
+    fn held_job(&mut self, now: Duration, spending: Option<Arc<Spending>>) -> Option<Job> {
         let exec = self.exec;
         let watch = self.held.as_deref_mut().filter(|watch| !watch.is_reading)?;
         (watch.is_reading, watch.has_run, watch.is_changed) = (true, false, false);
@@ -257,8 +259,8 @@ impl Process {
         Some(job(
             JobKey::Held(self.serial),
             expected,
-            |context, reader| {
-                let result = read(&process, &context.roots.proc, reader);
+            move |context, reader| {
+                let result = read(&process, &context.roots, spending.as_deref(), reader);
                 (process, result)
             },
             |scanner, (process, result)| scanner.table.set_held_by(&process, result),

@@ -1,0 +1,72 @@
+//! Limits the CPU time of reads whose length a user can choose: a user may have millions of descriptors, and areas of memory with
+//! names of a megabyte.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, statat};
+
+use super::target::Target;
+use crate::model::{Missing, Reading};
+use crate::proc::accounts::{self, Account};
+use crate::proc::clock;
+use crate::proc::files::Roots;
+
+/// Maximum CPU time for all processes of a user: enough for a million descriptors.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The CPU time that was spent on each user, in one scan.
+#[derive(Default)]
+pub(crate) struct Spending(Mutex<Users>);
+
+#[derive(Default)]
+struct Users {
+    spent: HashMap<u32, Duration>,
+    /// The owners of subordinate uids, by uid.
+    owners: HashMap<u32, u32>,
+}
+
+impl Spending {
+    /// Begins a read of a process.
+    pub(crate) fn begin(&self, target: &Target, roots: &Roots) -> Spender<'_> {
+        // The directory belongs to the effective user, even if the process hides its files (`task_dump_owner` of `fs/proc/base.c`).
+        let stat = target.at(&roots.proc, b"", |dir, name| statat(dir, name, AtFlags::EMPTY_PATH));
+        let uid = stat.map_or(0, |stat| stat.st_uid);
+        let known = self.0.lock().owners.get(&uid).copied();
+        let owner = known.unwrap_or_else(|| {
+            let Account { owner, .. } = accounts::account(uid, roots);
+            let owner = owner.map_or(uid, |owner| owner.uid);
+            self.0.lock().owners.insert(uid, owner);
+            owner
+        });
+        let since = clock::thread_time();
+        Spender {
+            spending: self,
+            owner,
+            since,
+        }
+    }
+}
+
+/// A read of a process.
+pub(crate) struct Spender<'a> {
+    spending: &'a Spending,
+    owner: u32,
+    since: Duration,
+}
+
+impl Spender<'_> {
+    /// Charges the CPU time since the last call to the owner of the process.
+    ///
+    /// # Errors
+    /// [`Missing::TimedOut`] if nothing is left for its processes.
+    pub(crate) fn charge(&mut self) -> Reading<()> {
+        let now = clock::thread_time();
+        let used = now.saturating_sub(std::mem::replace(&mut self.since, now));
+        let mut users = self.spending.0.lock();
+        let spent = users.spent.entry(self.owner).or_default();
+        *spent += used;
+        if *spent < LIMIT { Ok(()) } else { Err(Missing::TimedOut) }
+    }
+}
